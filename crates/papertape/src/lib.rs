@@ -1,0 +1,52 @@
+//! The Model Context Protocol, with every byte in sight.
+//!
+//! A byte arrives, becomes a *frame*, becomes a *message*, is *dispatched* to a *handler*, whose answer becomes a message,
+//! a frame, and bytes again. The modules stand in that order:
+//!
+//! - [`wire`]: bytes to messages and back, and the tape that keeps them
+//! - [`protocol`]: what MCP says, as plain data, and how five revisions of it differ
+//! - `link`: one conversation
+//! - [`server`](Server): tools and how they are called
+//! - [`stdio`] and [`serve`]: where the bytes come from and go to
+//!
+//! A server is a function and two lines:
+//!
+//! ```no_run
+//! use papertape::{Cx, Server, ToolError, stdio};
+//! use schemars::JsonSchema;
+//! use serde::Deserialize;
+//!
+//! /// Count the words of a text.
+//! #[derive(Deserialize, JsonSchema)]
+//! struct WordCount {
+//!     /// The text to count.
+//!     text: String,
+//! }
+//!
+//! async fn word_count(args: WordCount, _: Cx) -> Result<String, ToolError> {
+//!     Ok(args.text.split_whitespace().count().to_string())
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> std::io::Result<()> {
+//!     stdio::serve(Server::new("text", "1.0.0").tool("word_count", word_count)).await
+//! }
+//! ```
+
+mod link;
+pub mod protocol;
+mod server;
+mod transport;
+pub mod wire;
+
+pub use protocol::content::Content;
+pub use protocol::project::CacheScope;
+pub use server::{Cx, Json, Limits, Server, SetupError, Tool, ToolError, ToolOutput, Tools, Violation};
+pub use transport::serve;
+#[cfg(unix)]
+pub use transport::stdio;
+
+/// The Rust in README.md is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

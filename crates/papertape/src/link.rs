@@ -1,0 +1,442 @@
+//! One conversation: what has been agreed, what is running, and what waits to be written.
+//!
+//! The connection's loop and the handlers that outlive their first poll share a link; everything that must happen
+//! together (a reply and the end of its request, a cancellation and the end of its progress) happens under its one lock.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use crate::protocol::meta::SUBSCRIPTION_ID;
+use crate::protocol::{Revision, method};
+use crate::server::{Call, Limits};
+use crate::wire::{Framing, Id, RpcError};
+
+/// Bytes that may wait to be written before nothing more is read.
+pub(crate) const OUTBOX: usize = 256 * 1024;
+
+/// Where an answer goes.
+#[derive(Debug, Clone)]
+pub(crate) struct ReplyTo {
+    pub(crate) id: Id,
+    /// The batch it is part of.
+    pub(crate) batch: Option<BatchKey>,
+}
+
+/// Names a batch whose answers are being collected.
+pub(crate) type BatchKey = u64;
+
+/// Names a running request beyond its id, which a client may use again.
+pub(crate) type Ticket = u64;
+
+pub(crate) struct Link {
+    state: Mutex<State>,
+    /// Told when a handler has put something into the outbox.
+    pub(crate) wake: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    out: Outbox,
+    running: HashMap<Id, Running>,
+    bytes_in_flight: usize,
+    batches: HashMap<BatchKey, Batch>,
+    listeners: Vec<Listener>,
+    /// What `initialize` led to.
+    legacy: Option<Revision>,
+    /// The client has said `notifications/initialized`.
+    initialized: bool,
+    /// A revision is in use whose errors go without an id if there is none.
+    omits_unreadable_id: bool,
+    /// The list of tools has changed since the client was last told.
+    tools_changed: bool,
+    last_key: u64,
+}
+
+#[derive(Default)]
+struct Outbox {
+    framing: Framing,
+    bytes: Vec<u8>,
+    /// Where each frame ends.
+    ends: Vec<usize>,
+}
+
+struct Running {
+    ticket: Ticket,
+    batch: Option<BatchKey>,
+    bytes: usize,
+    call: Arc<Call>,
+    abort: Option<AbortHandle>,
+}
+
+struct Batch {
+    waiting: usize,
+    parts: Vec<Vec<u8>>,
+}
+
+struct Listener {
+    id: Id,
+    tools: bool,
+}
+
+/// Frames on their way out.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    pub(crate) bytes: Vec<u8>,
+    /// Where each frame ends.
+    pub(crate) ends: Vec<usize>,
+}
+
+impl Link {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), wake: Notify::new() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // What has been agreed.
+
+    pub(crate) fn set_framing(&self, framing: Framing) {
+        self.state().out.framing = framing;
+    }
+
+    pub(crate) fn legacy(&self) -> Option<Revision> {
+        self.state().legacy
+    }
+
+    pub(crate) fn set_legacy(&self, revision: Revision) {
+        let mut state = self.state();
+        state.legacy = Some(revision);
+        state.omits_unreadable_id |= revision.omits_unreadable_id();
+    }
+
+    pub(crate) fn set_initialized(&self) {
+        let mut state = self.state();
+        state.initialized = state.legacy.is_some();
+        // A client that has only just opened has listed nothing yet.
+        state.tools_changed = false;
+    }
+
+    /// A modern request has been seen.
+    pub(crate) fn note_modern(&self, revision: Revision) {
+        self.state().omits_unreadable_id |= revision.omits_unreadable_id();
+    }
+
+    // What is running.
+
+    /// Whether a request may begin.
+    pub(crate) fn admit(&self, id: &Id, limits: &Limits) -> Result<(), RpcError> {
+        let state = self.state();
+        if state.running.is_empty() && state.listeners.is_empty() {
+            return Ok(());
+        }
+        if state.running.contains_key(id) || state.listeners.iter().any(|listener| listener.id == *id) {
+            return Err(RpcError::invalid_request(format!("the id {id} is in use by a request that is still running")));
+        }
+        if state.running.len() >= limits.in_flight {
+            let message = format!("too many requests at once: {} are running, the limit; wait for one", limits.in_flight);
+            return Err(RpcError::invalid_request(message));
+        }
+        if state.bytes_in_flight > limits.bytes_in_flight {
+            let message = format!("the running requests hold over {} bytes; wait for one", limits.bytes_in_flight);
+            return Err(RpcError::invalid_request(message));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has_progress_token(&self, token: &Id) -> bool {
+        self.state().running.values().any(|running| running.call.progress_token.as_ref() == Some(token))
+    }
+
+    /// Notes a request that outlives its first poll.
+    pub(crate) fn track(&self, to: &ReplyTo, call: Arc<Call>, bytes: usize) -> Ticket {
+        let mut state = self.state();
+        state.last_key += 1;
+        let ticket = state.last_key;
+        state.bytes_in_flight += bytes;
+        state.running.insert(to.id.clone(), Running { ticket, batch: to.batch, bytes, call, abort: None });
+        ticket
+    }
+
+    /// How to stop it; it may have ended in the meantime.
+    pub(crate) fn set_abort(&self, id: &Id, ticket: Ticket, abort: AbortHandle) {
+        if let Some(running) = self.state().running.get_mut(id).filter(|running| running.ticket == ticket) {
+            running.abort = Some(abort);
+        }
+    }
+
+    /// Answers a tracked request, unless it was cancelled.
+    pub(crate) fn finish(&self, to: &ReplyTo, ticket: Ticket, reply: &Reply<'_>) {
+        let mut state = self.state();
+        if state.running.get(&to.id).is_none_or(|running| running.ticket != ticket) {
+            return;
+        }
+        if let Some(running) = state.forget(&to.id) {
+            running.call.set_answered();
+        }
+        state.reply(to, reply);
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Stops a request at its client's wish: nothing more is sent for it.
+    pub(crate) fn cancel(&self, id: &Id) {
+        let mut state = self.state();
+        if let Some(at) = state.listeners.iter().position(|listener| listener.id == *id) {
+            state.listeners.swap_remove(at);
+        }
+        let Some(running) = state.forget(id) else { return };
+        running.call.set_cancelled();
+        if let Some(batch) = running.batch {
+            state.collect(batch, None);
+        }
+        drop(state);
+        if let Some(abort) = running.abort {
+            abort.abort();
+        }
+    }
+
+    /// Nothing is running; open subscriptions do not count.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state().running.is_empty()
+    }
+
+    /// Answers what is still running with an error and stops it.
+    pub(crate) fn abort_all(&self, error: &RpcError) {
+        let mut state = self.state();
+        let ids: Vec<Id> = state.running.keys().cloned().collect();
+        for id in ids {
+            let Some(running) = state.forget(&id) else { continue };
+            running.call.set_cancelled();
+            state.reply(&ReplyTo { id, batch: running.batch }, &Reply::Error(error));
+            if let Some(abort) = running.abort {
+                abort.abort();
+            }
+        }
+    }
+
+    // What waits to be written.
+
+    /// Answers a request that is not tracked.
+    pub(crate) fn reply(&self, to: &ReplyTo, reply: &Reply<'_>) {
+        self.state().reply(to, reply);
+    }
+
+    /// Answers a call within its first poll.
+    pub(crate) fn reply_to_call(&self, to: &ReplyTo, call: &Call, reply: &Reply<'_>) {
+        let mut state = self.state();
+        call.set_answered();
+        state.reply(to, reply);
+    }
+
+    /// Answers something whose id may be unreadable.
+    pub(crate) fn reject(&self, id: Option<Id>, batch: Option<BatchKey>, error: &RpcError) {
+        let mut state = self.state();
+        match id {
+            Some(id) => state.reply(&ReplyTo { id, batch }, &Reply::Error(error)),
+            None => {
+                let omit = state.omits_unreadable_id;
+                state.send(batch, |out| write_anonymous_error(out, omit, error));
+            }
+        }
+    }
+
+    /// Sends a notification that belongs to a call, unless the call is over or the peer does not read.
+    pub(crate) fn notify_unless<P: Serialize>(&self, over: &AtomicBool, method: &str, params: &P) {
+        let mut state = self.state();
+        if over.load(Ordering::Relaxed) || state.out.bytes.len() > OUTBOX {
+            return;
+        }
+        state.send(None, |out| write_notification(out, method, Some(params)));
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Begins to collect the answers of a batch.
+    pub(crate) fn open_batch(&self, waiting: usize) -> BatchKey {
+        let mut state = self.state();
+        state.last_key += 1;
+        let key = state.last_key;
+        state.batches.insert(key, Batch { waiting, parts: Vec::with_capacity(waiting) });
+        key
+    }
+
+    /// Bytes waiting to be written.
+    pub(crate) fn pending(&self) -> usize {
+        self.state().out.bytes.len()
+    }
+
+    /// Takes what waits to be written into `outgoing`, which must be empty and whose room is used again.
+    pub(crate) fn take(&self, outgoing: &mut Outgoing) {
+        let mut state = self.state();
+        state.tell_changes();
+        std::mem::swap(&mut state.out.bytes, &mut outgoing.bytes);
+        std::mem::swap(&mut state.out.ends, &mut outgoing.ends);
+    }
+
+    // Who wants to hear of changes.
+
+    /// The list of tools has changed: whoever wants to know is told with the next write.
+    pub(crate) fn tools_changed(&self) {
+        self.state().tools_changed = true;
+        self.wake.notify_one();
+    }
+
+    /// Opens a subscription: acknowledged first, then kept until it is cancelled or the connection ends.
+    pub(crate) fn listen(&self, id: Id, tools: bool, limit: usize) -> Result<(), RpcError> {
+        let mut state = self.state();
+        if state.listeners.len() >= limit {
+            let message = format!("too many subscriptions: {limit} are open, the limit; cancel one");
+            return Err(RpcError::invalid_request(message));
+        }
+        let params = serde_json::json!({
+            "_meta": {SUBSCRIPTION_ID: &id},
+            "notifications": if tools { serde_json::json!({"toolsListChanged": true}) } else { serde_json::json!({}) },
+        });
+        state.send(None, |out| write_notification(out, method::ACKNOWLEDGED, Some(&params)));
+        state.listeners.push(Listener { id, tools });
+        Ok(())
+    }
+
+    /// Ends every subscription with its result.
+    pub(crate) fn end_subscriptions(&self, write: impl Fn(&mut Vec<u8>, &Id)) {
+        let mut state = self.state();
+        for listener in std::mem::take(&mut state.listeners) {
+            let to = ReplyTo { id: listener.id.clone(), batch: None };
+            state.reply(&to, &Reply::Result(&|out| write(out, &listener.id)));
+        }
+    }
+}
+
+/// What an answer says.
+pub(crate) enum Reply<'a> {
+    /// Writes the result's JSON.
+    Result(&'a dyn Fn(&mut Vec<u8>)),
+    Error(&'a RpcError),
+}
+
+impl State {
+    fn forget(&mut self, id: &Id) -> Option<Running> {
+        let running = self.running.remove(id)?;
+        self.bytes_in_flight -= running.bytes;
+        Some(running)
+    }
+
+    fn reply(&mut self, to: &ReplyTo, reply: &Reply<'_>) {
+        self.send(to.batch, |out| {
+            out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+            to.id.write(out);
+            match reply {
+                Reply::Result(write) => {
+                    out.extend_from_slice(b",\"result\":");
+                    write(out);
+                }
+                Reply::Error(error) => {
+                    out.extend_from_slice(b",\"error\":");
+                    write_json(out, error);
+                }
+            }
+            out.push(b'}');
+        });
+    }
+
+    /// Puts one message into the outbox, or into its batch.
+    fn send(&mut self, batch: Option<BatchKey>, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(key) = batch {
+            let mut part = Vec::new();
+            write(&mut part);
+            self.collect(key, Some(part));
+        } else {
+            self.out.push(write);
+        }
+    }
+
+    /// One member of a batch is done; the last one sends them all.
+    fn collect(&mut self, key: BatchKey, part: Option<Vec<u8>>) {
+        let Some(batch) = self.batches.get_mut(&key) else { return };
+        batch.parts.extend(part);
+        batch.waiting -= 1;
+        if batch.waiting > 0 {
+            return;
+        }
+        let parts = self.batches.remove(&key).map(|batch| batch.parts).unwrap_or_default();
+        if !parts.is_empty() {
+            self.out.push(|out| {
+                out.push(b'[');
+                out.extend_from_slice(&parts.join(&b","[..]));
+                out.push(b']');
+            });
+        }
+    }
+
+    /// Changes are told once per write, however many there were.
+    fn tell_changes(&mut self) {
+        if !std::mem::take(&mut self.tools_changed) {
+            return;
+        }
+        if self.initialized {
+            self.out.push(|out| write_notification(out, method::TOOLS_CHANGED, None::<&()>));
+        }
+        for listener in self.listeners.iter().filter(|listener| listener.tools) {
+            let params = serde_json::json!({"_meta": {SUBSCRIPTION_ID: &listener.id}});
+            self.out.push(|out| write_notification(out, method::TOOLS_CHANGED, Some(&params)));
+        }
+    }
+}
+
+impl Outbox {
+    fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        self.framing.seal(&mut self.bytes, start);
+        self.ends.push(self.bytes.len());
+    }
+}
+
+fn write_notification<P: Serialize>(out: &mut Vec<u8>, method: &str, params: Option<&P>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"");
+    out.extend_from_slice(method.as_bytes());
+    out.push(b'"');
+    if let Some(params) = params {
+        out.extend_from_slice(b",\"params\":");
+        write_json(out, params);
+    }
+    out.push(b'}');
+}
+
+fn write_anonymous_error(out: &mut Vec<u8>, omit_id: bool, error: &RpcError) {
+    out.extend_from_slice(if omit_id {
+        b"{\"jsonrpc\":\"2.0\",\"error\":"
+    } else {
+        &b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":"[..]
+    });
+    write_json(out, error);
+    out.push(b'}');
+}
+
+/// Appends JSON made of our own types, which have string keys only and so cannot fail to be written.
+fn write_json<T: Serialize>(out: &mut Vec<u8>, value: &T) {
+    let start = out.len();
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.truncate(start);
+        out.extend_from_slice(b"null");
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Link")
+            .field("legacy", &state.legacy)
+            .field("running", &state.running.len())
+            .field("pending", &state.out.bytes.len())
+            .finish_non_exhaustive()
+    }
+}

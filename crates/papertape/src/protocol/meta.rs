@@ -1,0 +1,69 @@
+//! `_meta`: what a request says about itself.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::wire::Id;
+use crate::wire::error::RpcError;
+
+/// The revision a modern request is written in.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// What a modern client can do, on every request.
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Who answers, on every modern result.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The `subscriptions/listen` request a notification belongs to.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The `_meta` of a request, each value still raw. `None` is absent; a `null` is there.
+#[derive(Debug, Default, Deserialize)]
+pub struct RequestMeta<'a> {
+    #[serde(borrow, default, deserialize_with = "present", rename = "io.modelcontextprotocol/protocolVersion")]
+    protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present", rename = "io.modelcontextprotocol/clientCapabilities")]
+    client_capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present", rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+}
+
+/// Tells a `null` from an absent member.
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl RequestMeta<'_> {
+    /// The revision the request says it is written in, whatever it is.
+    ///
+    /// # Errors
+    /// If it is not a string.
+    pub fn protocol_version(&self) -> Result<Option<String>, RpcError> {
+        let Some(raw) = self.protocol_version else { return Ok(None) };
+        serde_json::from_str(raw.get())
+            .map(Some)
+            .map_err(|_| RpcError::invalid_params(format!("`_meta[\"{PROTOCOL_VERSION}\"]` must be a string")))
+    }
+
+    /// What the client says it can do.
+    ///
+    /// # Errors
+    /// If it says nothing, or something that is not an object.
+    pub fn client_capabilities(&self) -> Result<&RawValue, RpcError> {
+        match self.client_capabilities {
+            Some(raw) if raw.get().starts_with('{') => Ok(raw),
+            _ => Err(RpcError::invalid_params(format!(
+                "`_meta[\"{CLIENT_CAPABILITIES}\"]` must be an object on every request (`{{}}` if the client can do nothing special)"
+            ))),
+        }
+    }
+
+    /// The token under which the client wants to hear of progress.
+    ///
+    /// # Errors
+    /// If it is neither a string nor an integer.
+    pub fn progress_token(&self) -> Result<Option<Id>, RpcError> {
+        let Some(raw) = self.progress_token else { return Ok(None) };
+        Id::parse(raw.get())
+            .map(Some)
+            .map_err(|_| RpcError::invalid_params("`_meta.progressToken` must be a string or an integer"))
+    }
+}

@@ -1,0 +1,16 @@
+//! What MCP says, as plain data: the types of the newest revision only.
+//!
+//! [`revision`] answers every question about a revision; [`project`] turns the newest shape into an older one.
+//! Nothing here does I/O, is async or reads a clock.
+
+pub mod capabilities;
+pub mod content;
+pub mod meta;
+pub mod method;
+pub mod project;
+pub mod revision;
+pub mod tools;
+
+pub use content::{Annotations, Content, Icon, ResourceContents, ResourceLink, Role};
+pub use revision::Revision;
+pub use tools::{CallToolResult, ToolAnnotations, ToolDefinition};

@@ -1,0 +1,346 @@
+//! The newest shape to an older revision's shape: no field of a newer revision reaches an older peer.
+//!
+//! Everything is made in the newest shape and passes here on its way out.
+//! What an older revision has no place for is put where its peers can still read it, or left out if it is only a hint.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::capabilities::Implementation;
+use super::content::{Annotations, Content, EmbeddedResource, ResourceContents, ResourceLink};
+use super::meta::SERVER_INFO;
+use super::revision::Revision;
+use super::tools::{CallToolResult, ToolDefinition};
+
+/// How long a result may be kept, and by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CacheHint {
+    /// For how many milliseconds; 0 is not at all.
+    pub ttl_ms: u64,
+    /// By whom.
+    pub cache_scope: CacheScope,
+}
+
+/// Who may share a kept result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheScope {
+    /// Anybody.
+    Public,
+    /// Only who asked.
+    Private,
+}
+
+/// Appends a result's JSON: `body` as it is, and for revisions whose results describe themselves also what kind of
+/// result it is, its cache hint and who gave it.
+///
+/// `body` must be an object in the shape of `revision` and must not have any of those members; `identity` is who gave it,
+/// as JSON. A result with a `_meta` of its own gets the identity through [`call_result`].
+///
+/// # Errors
+/// If `body` cannot be written as JSON.
+pub fn write_result<T: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    revision: Revision,
+    body: &T,
+    hint: Option<CacheHint>,
+    identity: Option<&RawValue>,
+) -> serde_json::Result<()> {
+    serde_json::to_writer(&mut *out, body)?;
+    if !revision.results_describe_themselves() {
+        return Ok(());
+    }
+    out.pop();
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"resultType\":\"complete\"");
+    if let Some(hint) = hint {
+        out.extend_from_slice(b",\"ttlMs\":");
+        serde_json::to_writer(&mut *out, &hint.ttl_ms)?;
+        out.extend_from_slice(b",\"cacheScope\":");
+        serde_json::to_writer(&mut *out, &hint.cache_scope)?;
+    }
+    if let Some(identity) = identity {
+        out.extend_from_slice(b",\"_meta\":{\"");
+        out.extend_from_slice(SERVER_INFO.as_bytes());
+        out.extend_from_slice(b"\":");
+        out.extend_from_slice(identity.get().as_bytes());
+        out.push(b'}');
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+/// Who a server or client is.
+#[must_use]
+pub fn implementation(mut info: Implementation, revision: Revision) -> Implementation {
+    if !revision.has_structured_output() {
+        info.title = None;
+    }
+    if !revision.has_icons() {
+        info.description = None;
+        info.website_url = None;
+        info.icons.clear();
+    }
+    info
+}
+
+/// A tool in a list.
+#[must_use]
+pub fn tool(mut tool: ToolDefinition, revision: Revision) -> ToolDefinition {
+    if !revision.has_icons() {
+        tool.icons.clear();
+    }
+    if !revision.structured_output_is_any_json() {
+        tool.output_schema = tool.output_schema.filter(|schema| schema.get("type") == Some(&Value::from("object")));
+    }
+    if !revision.has_structured_output() {
+        tool.output_schema = None;
+        tool.meta = None;
+        // The title's older home.
+        if let Some(title) = tool.title.take() {
+            tool.annotations.get_or_insert_default().title.get_or_insert(title);
+        }
+    }
+    if !revision.has_annotations_and_audio() {
+        tool.annotations = None;
+    }
+    tool
+}
+
+/// What a call gives back; `identity` goes into the `_meta` of revisions that want it there.
+#[must_use]
+pub fn call_result(mut result: CallToolResult, revision: Revision, identity: &Implementation) -> CallToolResult {
+    if revision.results_describe_themselves() {
+        if let Some(meta) = &mut result.meta {
+            let identity = serde_json::to_value(identity).unwrap_or_default();
+            meta.entry(SERVER_INFO).or_insert(identity);
+        }
+        return result;
+    }
+    result.meta = result.meta.and_then(legacy_meta);
+    result.structured_content =
+        result.structured_content.filter(|value| revision.has_structured_output() && value.is_object());
+    if !revision.has_structured_output() {
+        let mut count = 0;
+        for block in &mut result.content {
+            count += 1;
+            older_content(block, revision, count);
+        }
+    }
+    if !revision.has_icons() {
+        for block in &mut result.content {
+            if let Content::ResourceLink(link) = block {
+                link.icons.clear();
+            }
+        }
+    }
+    result
+}
+
+/// The message of a progress notification.
+#[must_use]
+pub fn progress_message(message: Option<String>, revision: Revision) -> Option<String> {
+    message.filter(|_| revision.has_annotations_and_audio())
+}
+
+/// `_meta` without the keys that only newer revisions know.
+fn legacy_meta(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
+    meta.retain(|key, _| !key.starts_with("io.modelcontextprotocol/"));
+    (!meta.is_empty()).then_some(meta)
+}
+
+/// A block for a revision before structured output; `number` names what needs a name.
+fn older_content(block: &mut Content, revision: Revision, number: usize) {
+    match block {
+        Content::Text(text) => {
+            text.meta = None;
+            older_annotations(&mut text.annotations);
+        }
+        Content::Image(media) => {
+            media.meta = None;
+            older_annotations(&mut media.annotations);
+        }
+        Content::Audio(media) => {
+            media.meta = None;
+            older_annotations(&mut media.annotations);
+            if !revision.has_annotations_and_audio() {
+                *block = Content::Resource(EmbeddedResource {
+                    resource: ResourceContents {
+                        uri: format!("attachment:audio-{number}"),
+                        mime_type: Some(std::mem::take(&mut media.mime_type)),
+                        blob: Some(std::mem::take(&mut media.data)),
+                        ..ResourceContents::default()
+                    },
+                    annotations: media.annotations.take(),
+                    meta: None,
+                });
+            }
+        }
+        Content::ResourceLink(link) => {
+            let mut text = Content::text(link_as_text(link));
+            older_annotations(&mut link.annotations);
+            if let Some(hints) = link.annotations.take() {
+                text = text.annotated(hints);
+            }
+            *block = text;
+        }
+        Content::Resource(embedded) => {
+            embedded.meta = None;
+            embedded.resource.meta = None;
+            older_annotations(&mut embedded.annotations);
+        }
+    }
+}
+
+fn older_annotations(annotations: &mut Option<Annotations>) {
+    if let Some(hints) = annotations {
+        hints.last_modified = None;
+    }
+}
+
+fn link_as_text(link: &ResourceLink) -> String {
+    let name = link.title.as_ref().unwrap_or(&link.name);
+    match &link.description {
+        Some(description) => format!("{name}: {} ({description})", link.uri),
+        None => format!("{name}: {}", link.uri),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{CacheHint, CacheScope, call_result, implementation, tool, write_result};
+    use crate::protocol::capabilities::Implementation;
+    use crate::protocol::content::{Annotations, Content, Icon, ResourceLink};
+    use crate::protocol::revision::Revision;
+    use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
+
+    fn identity() -> Implementation {
+        let icons = vec![Icon { src: "data:,".into(), ..Icon::default() }];
+        Implementation {
+            name: "n".into(),
+            version: "1".into(),
+            title: Some("N".into()),
+            description: Some("d".into()),
+            website_url: Some("https://example.com".into()),
+            icons,
+        }
+    }
+
+    fn rich_tool() -> ToolDefinition {
+        ToolDefinition {
+            name: "t".into(),
+            title: Some("T".into()),
+            description: Some("d".into()),
+            input_schema: json!({"type": "object"}),
+            output_schema: Some(json!({"type": "object"})),
+            annotations: Some(ToolAnnotations { read_only_hint: Some(true), ..ToolAnnotations::default() }),
+            icons: vec![Icon { src: "data:,".into(), ..Icon::default() }],
+            meta: json!({"a": 1}).as_object().cloned(),
+        }
+    }
+
+    fn rich_result() -> CallToolResult {
+        let dated = Annotations { priority: Some(1.0), last_modified: Some("2025-01-01".into()), audience: vec![] };
+        CallToolResult {
+            content: vec![
+                Content::text("x").annotated(dated),
+                Content::audio(b"abc", "audio/wav"),
+                Content::ResourceLink(ResourceLink {
+                    uri: "file:///a".into(),
+                    name: "a".into(),
+                    icons: vec![Icon::default()],
+                    ..ResourceLink::default()
+                }),
+            ],
+            structured_content: Some(json!({"k": 1})),
+            is_error: false,
+            meta: json!({"mine": 1, "io.modelcontextprotocol/x": 2}).as_object().cloned(),
+        }
+    }
+
+    fn keys(value: &Value) -> Vec<&str> {
+        value.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn tools_by_revision() {
+        let shaped = |revision| serde_json::to_value(tool(rich_tool(), revision)).unwrap();
+        assert_eq!(keys(&shaped(Revision::V2024_11_05)), ["description", "inputSchema", "name"]);
+        let march = shaped(Revision::V2025_03_26);
+        assert_eq!(keys(&march), ["annotations", "description", "inputSchema", "name"]);
+        assert_eq!(march["annotations"], json!({"readOnlyHint": true, "title": "T"}));
+        let june = ["_meta", "annotations", "description", "inputSchema", "name", "outputSchema", "title"];
+        assert_eq!(keys(&shaped(Revision::V2025_06_18)), june);
+        for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+            assert_eq!(shaped(revision), serde_json::to_value(rich_tool()).unwrap());
+        }
+    }
+
+    #[test]
+    fn an_output_that_is_no_object_is_for_modern_peers_only() {
+        let mut any = rich_tool();
+        any.output_schema = Some(json!({"type": "array"}));
+        assert_eq!(tool(any.clone(), Revision::V2025_11_25).output_schema, None);
+        assert_eq!(tool(any.clone(), Revision::V2026_07_28), any);
+        let result = CallToolResult { structured_content: Some(Value::Null), ..CallToolResult::text("null") };
+        assert_eq!(call_result(result.clone(), Revision::V2025_11_25, &identity()).structured_content, None);
+        assert_eq!(call_result(result.clone(), Revision::V2026_07_28, &identity()), result);
+    }
+
+    #[test]
+    fn results_by_revision() {
+        let shaped = |revision| serde_json::to_value(call_result(rich_result(), revision, &identity())).unwrap();
+        assert_eq!(
+            shaped(Revision::V2024_11_05),
+            json!({
+                "content": [
+                    {"type": "text", "text": "x", "annotations": {"priority": 1.0}},
+                    {"type": "resource", "resource": {"uri": "attachment:audio-2", "mimeType": "audio/wav", "blob": "YWJj"}},
+                    {"type": "text", "text": "a: file:///a"},
+                ],
+                "isError": false,
+                "_meta": {"mine": 1},
+            })
+        );
+        assert_eq!(shaped(Revision::V2025_03_26)["content"][1]["type"], "audio");
+        let june = shaped(Revision::V2025_06_18);
+        assert_eq!(june["content"][2], json!({"type": "resource_link", "uri": "file:///a", "name": "a"}));
+        assert_eq!(june["structuredContent"], json!({"k": 1}));
+        let modern = shaped(Revision::V2026_07_28);
+        assert_eq!(modern["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "n");
+        assert_eq!(modern["_meta"]["mine"], 1);
+    }
+
+    #[test]
+    fn shaping_twice_changes_nothing_more() {
+        for revision in Revision::ALL {
+            let once = tool(rich_tool(), revision);
+            assert_eq!(tool(once.clone(), revision), once);
+            let once = call_result(rich_result(), revision, &identity());
+            assert_eq!(call_result(once.clone(), revision, &identity()), once);
+            let once = implementation(identity(), revision);
+            assert_eq!(implementation(once.clone(), revision), once);
+        }
+    }
+
+    #[test]
+    fn only_modern_results_describe_themselves() {
+        let hint = Some(CacheHint { ttl_ms: 5, cache_scope: CacheScope::Private });
+        let write = |revision, body: Value| {
+            let mut out = Vec::new();
+            let identity = serde_json::value::to_raw_value(&implementation(identity(), revision)).unwrap();
+            write_result(&mut out, revision, &body, hint, Some(&identity)).unwrap();
+            serde_json::from_slice::<Value>(&out).unwrap()
+        };
+        assert_eq!(write(Revision::V2025_11_25, json!({})), json!({}));
+        let modern = write(Revision::V2026_07_28, json!({}));
+        assert_eq!(keys(&modern), ["_meta", "cacheScope", "resultType", "ttlMs"]);
+        assert_eq!(keys(&write(Revision::V2026_07_28, json!({"a": 1})))[1], "a");
+    }
+}

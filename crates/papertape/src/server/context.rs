@@ -1,0 +1,123 @@
+//! `Cx`: what a handler can do besides returning.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::link::Link;
+use crate::protocol::{Revision, method, project};
+use crate::wire::Id;
+
+/// The call a handler is answering.
+///
+/// A call that is cancelled is simply not polled again; blocking work that runs elsewhere asks [`Cx::cancelled`].
+#[derive(Clone)]
+pub struct Cx {
+    call: Arc<Call>,
+}
+
+/// What is known of a call while it runs. Its flags change under the link's lock only.
+pub(crate) struct Call {
+    link: Arc<Link>,
+    revision: Revision,
+    pub(crate) progress_token: Option<Id>,
+    cancelled: AtomicBool,
+    answered: AtomicBool,
+    progress: Mutex<LastProgress>,
+}
+
+struct LastProgress {
+    value: f64,
+    sent: Option<Instant>,
+}
+
+/// Progress is told at most this often, except the first and the last.
+const BETWEEN_PROGRESS: Duration = Duration::from_millis(20);
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ProgressParams<'a> {
+    progress_token: &'a Id,
+    progress: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+impl Cx {
+    pub(crate) fn new(link: Arc<Link>, revision: Revision, progress_token: Option<Id>) -> Self {
+        let progress = Mutex::new(LastProgress { value: f64::NEG_INFINITY, sent: None });
+        let (cancelled, answered) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { call: Arc::new(Call { link, revision, progress_token, cancelled, answered, progress }) }
+    }
+
+    pub(crate) fn call(&self) -> &Arc<Call> {
+        &self.call
+    }
+
+    /// Tells the client how far the call has got: `done` of `total`, and a word about it.
+    ///
+    /// Nothing is sent if the client did not ask, if `done` has not grown, after the answer, or sooner than a client
+    /// could make use of; call it as often as is convenient.
+    ///
+    /// ```
+    /// # fn f(cx: papertape::Cx) {
+    /// cx.progress(3.0, 10.0, "reading");
+    /// cx.progress(4.0, None, None);
+    /// # }
+    /// ```
+    pub fn progress<'m>(&self, done: f64, total: impl Into<Option<f64>>, message: impl Into<Option<&'m str>>) {
+        let Some(token) = &self.call.progress_token else { return };
+        let total = total.into().filter(|total| total.is_finite());
+        if !self.call.is_worth_telling(done, total) {
+            return;
+        }
+        let message = project::progress_message(message.into().map(str::to_owned), self.call.revision);
+        let params = ProgressParams { progress_token: token, progress: done, total, message };
+        self.call.link.notify_unless(&self.call.answered, method::PROGRESS, &params);
+    }
+
+    /// Whether the client has taken the call back, or the connection has ended. For blocking work that should stop.
+    #[must_use]
+    pub fn cancelled(&self) -> bool {
+        self.call.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl Call {
+    fn is_worth_telling(&self, done: f64, total: Option<f64>) -> bool {
+        let mut last = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if !done.is_finite() || done <= last.value {
+            return false;
+        }
+        let now = Instant::now();
+        let too_soon = last.sent.is_some_and(|sent| now.duration_since(sent) < BETWEEN_PROGRESS);
+        if too_soon && total.is_none_or(|total| done < total) {
+            return false;
+        }
+        *last = LastProgress { value: done, sent: Some(now) };
+        true
+    }
+
+    /// From here on nothing more is sent for this call.
+    pub(crate) fn set_answered(&self) {
+        self.answered.store(true, Ordering::Relaxed);
+    }
+
+    /// Nobody waits for this call any more.
+    pub(crate) fn set_cancelled(&self) {
+        self.set_answered();
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Cx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cx").field("cancelled", &self.cancelled()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,48 @@
+//! How much one peer may ask for.
+
+use std::time::Duration;
+
+use crate::wire::message::Bounds;
+
+/// Bounds on what a peer can make a server hold or do.
+/// Over a limit, the peer gets an error at once and the connection lives on.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Bytes of one frame.
+    pub frame: usize,
+    /// Arrays and objects inside each other.
+    pub depth: usize,
+    /// Messages in one batch.
+    pub batch: usize,
+    /// Requests running at once on one connection.
+    pub in_flight: usize,
+    /// Bytes of the requests running at once.
+    pub bytes_in_flight: usize,
+    /// Open `subscriptions/listen` requests on one connection.
+    pub subscriptions: usize,
+    /// Tools on one page of `tools/list`.
+    pub page: usize,
+    /// Time that running requests get to finish once the input has ended.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            frame: 16 * 1024 * 1024,
+            depth: 127,
+            batch: 100,
+            in_flight: 1_000,
+            bytes_in_flight: 256 * 1024 * 1024,
+            subscriptions: 100,
+            page: 1_000,
+            grace: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds { depth: self.depth, batch: self.batch }
+    }
+}

@@ -1,0 +1,232 @@
+//! JSON Schemas to validators, and what they find wrong to sentences.
+
+use jsonschema::error::{ValidationError, ValidationErrorKind};
+use jsonschema::{Draft, PatternOptions, Validator};
+use schemars::JsonSchema;
+use serde_json::Value;
+
+use crate::wire::error::excerpt;
+
+/// The most violations one message lists.
+const MOST_LISTED: usize = 5;
+
+/// Steps a pattern with look-around may take on one value; without, patterns take linear time.
+const MOST_BACKTRACKS: usize = 100_000;
+
+/// The schema of a type.
+pub(crate) fn of<T: JsonSchema>() -> Value {
+    let mut schema = schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+    // 2020-12 is what MCP assumes, and the type's name says nothing to a model.
+    schema.remove("$schema");
+    schema.remove("title");
+    schema.to_value()
+}
+
+/// A validator, if the schema is one; otherwise what is wrong with it. Nothing is ever fetched.
+pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
+    if !schema.is_object() {
+        return Err("a schema must be a JSON object".to_owned());
+    }
+    let draft = match schema.get("$schema").map(|dialect| dialect.as_str().unwrap_or_default().trim_end_matches('#')) {
+        None | Some("https://json-schema.org/draft/2020-12/schema") => Draft::Draft202012,
+        Some("http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema") => Draft::Draft7,
+        Some(other) => {
+            return Err(format!("the dialect {} is not supported: use 2020-12 or draft-07", excerpt(other)));
+        }
+    };
+    jsonschema::options()
+        .with_draft(draft)
+        .offline()
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MOST_BACKTRACKS))
+        .build(schema)
+        .map_err(|error| match error.schema_path().as_str() {
+            "" => error.to_string(),
+            _ => format!("{error} (at {})", place(error.instance_path().as_str())),
+        })
+}
+
+fn place(pointer: &str) -> &str {
+    if pointer.is_empty() { "the root" } else { pointer }
+}
+
+/// An argument that the input schema does not allow.
+#[derive(Debug)]
+pub struct Violation<'a> {
+    argument: String,
+    value: &'a Value,
+    keyword: &'a str,
+    sentence: String,
+}
+
+impl Violation<'_> {
+    /// The name of the argument: a member of the call's `arguments`.
+    #[must_use]
+    pub fn argument(&self) -> &str {
+        &self.argument
+    }
+
+    /// The value that is not allowed (of a missing argument, all arguments).
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        self.value
+    }
+
+    /// The schema keyword that forbids it, such as `enum`, `type` or `required`.
+    #[must_use]
+    pub fn keyword(&self) -> &str {
+        self.keyword
+    }
+}
+
+/// A tool's own words for a violation.
+pub(crate) type Explain = dyn Fn(&Violation<'_>) -> Option<String> + Send + Sync;
+
+/// What is wrong with the arguments of a call, in one message, or `None` if nothing is.
+pub(crate) fn violations(
+    validator: &Validator,
+    tool: &str,
+    arguments: &Value,
+    explain: Option<&Explain>,
+) -> Option<String> {
+    if validator.is_valid(arguments) {
+        return None;
+    }
+    let mut errors = validator.iter_errors(arguments);
+    let sentences: Vec<String> = errors
+        .by_ref()
+        .take(MOST_LISTED)
+        .map(|error| {
+            let violation = describe(&error, arguments);
+            explain.and_then(|explain| explain(&violation)).unwrap_or(violation.sentence)
+        })
+        .collect();
+    let more = if errors.next().is_some() { "; and more" } else { "" };
+    Some(format!("invalid arguments for tool \"{tool}\": {}{more}", sentences.join("; ")))
+}
+
+fn describe<'a>(error: &'a ValidationError<'_>, arguments: &'a Value) -> Violation<'a> {
+    let pointer = error.instance_path().as_str();
+    let value = arguments.pointer(pointer).unwrap_or(arguments);
+    let first = pointer.split('/').nth(1).unwrap_or_default().replace("~1", "/").replace("~0", "~");
+    // A member in depth is named by its whole path.
+    let shown = if pointer.matches('/').count() > 1 { excerpt(pointer) } else { excerpt(&first) };
+    let (argument, sentence) = match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let missing = property.as_str().unwrap_or_default();
+            let within = if pointer.is_empty() { String::new() } else { format!(" in {shown}") };
+            let argument = if pointer.is_empty() { missing.to_owned() } else { first };
+            (argument, format!("{}{within} is missing", excerpt(missing)))
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            let names: Vec<String> = unexpected.iter().take(MOST_LISTED).map(|name| excerpt(name)).collect();
+            let argument = if pointer.is_empty() { unexpected.first().cloned().unwrap_or_default() } else { first };
+            (argument, format!("{} is not known to it", names.join(", ")))
+        }
+        kind => {
+            let is = if pointer.is_empty() { "the arguments".to_owned() } else { format!("{shown} is {}", show(value)) };
+            let sentence = match allowed(kind) {
+                Some(options) => format!("{is}, allowed are {}", options.join(", ")),
+                None => format!("{is}: {}", error.masked()),
+            };
+            (first, sentence)
+        }
+    };
+    Violation { argument, value, keyword: error.kind().keyword(), sentence }
+}
+
+/// The values a schema names one by one, also through `oneOf` and `anyOf`.
+fn allowed(kind: &ValidationErrorKind) -> Option<Vec<String>> {
+    match kind {
+        ValidationErrorKind::Enum { options } => Some(options.as_array()?.iter().map(show).collect()),
+        ValidationErrorKind::Constant { expected_value } => Some(vec![show(expected_value)]),
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            let options: Vec<String> =
+                context.iter().flatten().filter_map(|error| allowed(error.kind())).flatten().collect();
+            (!options.is_empty()).then_some(options)
+        }
+        _ => None,
+    }
+}
+
+/// A value as a person reads it; long ones in part, nested ones not at all.
+fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => excerpt(text),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{compile, violations};
+
+    fn check(schema: Value, arguments: Value, expected: &str) {
+        let validator = compile(&schema).unwrap();
+        let message = violations(&validator, "t", &arguments, None).unwrap();
+        assert_eq!(message, format!("invalid arguments for tool \"t\": {expected}"));
+    }
+
+    #[test]
+    fn violations_name_argument_value_and_what_is_allowed() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "verb": {"enum": ["eat", "go"]},
+                "count": {"type": "integer", "minimum": 1},
+                "mode": {"oneOf": [{"const": "a"}, {"const": "b"}]},
+                "nested": {"type": "array", "items": {"type": "object", "required": ["x"]}},
+            },
+            "required": ["verb"],
+            "additionalProperties": false,
+        });
+        check(schema.clone(), json!({"verb": "run"}), r#""verb" is "run", allowed are "eat", "go""#);
+        check(schema.clone(), json!({}), r#""verb" is missing"#);
+        check(schema.clone(), json!({"verb": "eat", "ver": 1}), r#""ver" is not known to it"#);
+        check(schema.clone(), json!({"verb": "eat", "mode": 5}), r#""mode" is 5, allowed are "a", "b""#);
+        check(schema.clone(), json!({"verb": "eat", "count": "5"}), r#""count" is "5": value is not of type "integer""#);
+        check(schema.clone(), json!({"verb": "eat", "nested": [{}]}), r#""x" in "/nested/0" is missing"#);
+        check(
+            schema,
+            json!({"verb": "eat", "count": 0}),
+            r#""count" is 0: value is less than the minimum of 1"#,
+        );
+    }
+
+    #[test]
+    fn a_violation_never_quotes_a_megabyte() {
+        let validator = compile(&json!({"type": "object", "properties": {"a": {"type": "integer"}}})).unwrap();
+        let message = violations(&validator, "t", &json!({"a": "x".repeat(1 << 20)}), None).unwrap();
+        assert!(message.len() < 300, "{}", message.len());
+    }
+
+    #[test]
+    fn bad_schemas_are_refused_with_a_reason() {
+        for (schema, reason) in [
+            (json!({"type": "objekt"}), "objekt"),
+            (json!({"$ref": "http://127.0.0.1:1/schema"}), "127.0.0.1"),
+            (json!({"$schema": "http://json-schema.org/draft-03/schema#"}), "use 2020-12 or draft-07"),
+            (json!({"properties": {"a": {"pattern": "("}}}), "("),
+            (json!(true), "must be a JSON object"),
+        ] {
+            let problem = compile(&schema).unwrap_err();
+            assert!(problem.contains(reason), "{schema}: {problem}");
+        }
+    }
+
+    #[test]
+    fn the_dialect_decides() {
+        // In draft-07 `items` may be an array; in 2020-12 that is `prefixItems`.
+        let tuple = json!({"properties": {"a": {"items": [{"type": "integer"}]}}});
+        assert!(compile(&tuple).is_err());
+        let mut draft7 = tuple;
+        draft7["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+        let validator = compile(&draft7).unwrap();
+        assert!(violations(&validator, "t", &json!({"a": ["x"]}), None).is_some());
+        assert!(violations(&validator, "t", &json!({"a": [1]}), None).is_none());
+    }
+}

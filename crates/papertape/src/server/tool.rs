@@ -1,0 +1,262 @@
+//! A tool: its definition, its checked schemas, and the function that does the work.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::AtomicU32;
+
+use jsonschema::Validator;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::context::Cx;
+use super::error::{SetupError, ToolError};
+use super::output::ToolOutput;
+use super::schema::{self, Explain, Violation};
+use crate::protocol::content::Icon;
+use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
+
+/// What a tool is called and how it presents itself; a plain name will often do.
+///
+/// ```
+/// use papertape::Tool;
+/// let tool = Tool::new("word_count").title("Word count").read_only();
+/// ```
+pub struct Tool {
+    definition: ToolDefinition,
+    explain: Option<Box<Explain>>,
+}
+
+impl Tool {
+    /// A tool of that name.
+    pub fn new(name: impl Into<String>) -> Self {
+        let definition = ToolDefinition {
+            name: name.into(),
+            title: None,
+            description: None,
+            input_schema: Value::Null,
+            output_schema: None,
+            annotations: None,
+            icons: Vec::new(),
+            meta: None,
+        };
+        Self { definition, explain: None }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// What it does. Without this, the doc comment of the arguments' type is used.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.definition.description = Some(description.into());
+        self
+    }
+
+    /// The arguments' JSON Schema, in place of the one made from a type.
+    #[must_use]
+    pub fn input_schema(mut self, schema: Value) -> Self {
+        self.definition.input_schema = schema;
+        self
+    }
+
+    /// The structured result's JSON Schema, in place of the one made from a type.
+    #[must_use]
+    pub fn output_schema(mut self, schema: Value) -> Self {
+        self.definition.output_schema = Some(schema);
+        self
+    }
+
+    /// It changes nothing.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        self.hint(|hints| {
+            hints.read_only_hint = Some(true);
+            hints.destructive_hint = Some(false);
+        })
+    }
+
+    /// It adds, but destroys nothing.
+    #[must_use]
+    pub fn additive(self) -> Self {
+        self.hint(|hints| hints.destructive_hint = Some(false))
+    }
+
+    /// Twice is as good as once.
+    #[must_use]
+    pub fn idempotent(self) -> Self {
+        self.hint(|hints| hints.idempotent_hint = Some(true))
+    }
+
+    /// It does not reach into the world outside.
+    #[must_use]
+    pub fn closed_world(self) -> Self {
+        self.hint(|hints| hints.open_world_hint = Some(false))
+    }
+
+    /// A picture of it.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.push(icon);
+        self
+    }
+
+    /// A `_meta` entry, passed on untouched.
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: Value) -> Self {
+        self.definition.meta.get_or_insert_default().insert(key.into(), value);
+        self
+    }
+
+    /// The tool's own words for arguments its schema does not allow; `None` leaves it to the general ones.
+    #[must_use]
+    pub fn explain(mut self, words: impl Fn(&Violation<'_>) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.explain = Some(Box::new(words));
+        self
+    }
+
+    fn hint(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
+        change(self.definition.annotations.get_or_insert_default());
+        self
+    }
+}
+
+impl From<&str> for Tool {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl From<String> for Tool {
+    fn from(name: String) -> Self {
+        Self::new(name)
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+/// A call under way.
+pub(crate) type Run = Pin<Box<dyn Future<Output = Result<CallToolResult, ToolError>> + Send>>;
+
+/// Starts a call with arguments that the schema allows; the error says why the tool cannot read them all the same.
+type Start = dyn Fn(Value, Cx) -> Result<Run, String> + Send + Sync;
+
+/// A tool ready to be called.
+pub(crate) struct Registered {
+    pub(crate) definition: ToolDefinition,
+    input: Validator,
+    output: Option<Validator>,
+    explain: Option<Box<Explain>>,
+    start: Box<Start>,
+    /// So many of its next calls begin elsewhere, because it held the connection's thread up.
+    pub(crate) calls_off_the_wire: AtomicU32,
+}
+
+impl Registered {
+    /// A tool whose schemas come from the types of its function.
+    pub(crate) fn typed<A, F, Fut, O>(mut tool: Tool, handler: F) -> Result<Self, SetupError>
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ToolOutput,
+    {
+        if tool.definition.input_schema.is_null() {
+            let mut schema = schema::of::<A>();
+            // The doc comment of the arguments' type describes the tool.
+            if let Some(Value::String(text)) = schema.as_object_mut().and_then(|root| root.remove("description")) {
+                tool.definition.description.get_or_insert(text);
+            }
+            // `()` and the like: a tool that takes nothing.
+            if schema.get("type") == Some(&Value::from("null")) {
+                schema = json!({"type": "object", "additionalProperties": false});
+            }
+            tool.definition.input_schema = schema;
+        }
+        Self::new::<O>(
+            tool,
+            Box::new(move |arguments, cx| {
+                let run = handler(read_arguments(arguments)?, cx);
+                Ok(Box::pin(async move { run.await?.into_result() }))
+            }),
+        )
+    }
+
+    /// A tool with a schema given as JSON, and arguments handed on as they are.
+    pub(crate) fn raw<F, Fut, O>(tool: Tool, handler: F) -> Result<Self, SetupError>
+    where
+        F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ToolOutput,
+    {
+        Self::new::<O>(
+            tool,
+            Box::new(move |arguments, cx| {
+                let run = handler(arguments, cx);
+                Ok(Box::pin(async move { run.await?.into_result() }))
+            }),
+        )
+    }
+
+    fn new<O: ToolOutput>(tool: Tool, start: Box<Start>) -> Result<Self, SetupError> {
+        let Tool { mut definition, explain } = tool;
+        if definition.name.is_empty() {
+            return Err(SetupError::EmptyName);
+        }
+        let bad = |which, problem| SetupError::Schema { tool: definition.name.clone(), which, problem };
+        let input = schema::compile(&definition.input_schema).map_err(|problem| bad("input", problem))?;
+        if definition.input_schema.get("type") != Some(&Value::from("object")) {
+            return Err(bad("input", "its root must have \"type\": \"object\"".to_owned()));
+        }
+        let output_schema = definition.output_schema.take().or_else(O::output_schema);
+        let output = output_schema.as_ref().map(schema::compile).transpose().map_err(|problem| bad("output", problem))?;
+        definition.output_schema = output_schema;
+        Ok(Self { definition, input, output, explain, start, calls_off_the_wire: AtomicU32::new(0) })
+    }
+
+    /// Checks the arguments and starts the call; the error is what to tell whoever called.
+    pub(crate) fn start(&self, arguments: Value, cx: Cx) -> Result<Run, String> {
+        let name = &self.definition.name;
+        if let Some(problem) = schema::violations(&self.input, name, &arguments, self.explain.as_deref()) {
+            return Err(problem);
+        }
+        (self.start)(arguments, cx).map_err(|problem| format!("invalid arguments for tool \"{name}\": {problem}"))
+    }
+
+    /// What is wrong with a result, if anything is.
+    pub(crate) fn check_output(&self, result: &CallToolResult) -> Option<String> {
+        let validator = self.output.as_ref()?;
+        // What a failure must look like, no schema says.
+        if result.is_error {
+            return None;
+        }
+        let Some(value) = &result.structured_content else {
+            return Some("it has an output schema but returned no structured content".to_owned());
+        };
+        let error = validator.validate(value).err()?;
+        Some(format!("its structured content breaks its output schema at {}: {error}", error.instance_path()))
+    }
+}
+
+impl fmt::Debug for Registered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+fn read_arguments<A: DeserializeOwned>(arguments: Value) -> Result<A, String> {
+    // A unit type takes no arguments and reads as null.
+    if arguments.as_object().is_some_and(serde_json::Map::is_empty) {
+        return serde_json::from_value(arguments).or_else(|e| serde_json::from_value(Value::Null).map_err(|_| e.to_string()));
+    }
+    serde_json::from_value(arguments).map_err(|e| e.to_string())
+}

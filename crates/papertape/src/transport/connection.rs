@@ -1,0 +1,241 @@
+//! The loop of one connection: bytes in, frames through the tap, answers out.
+//!
+//! One task reads, dispatches and writes. Handlers that are ready at their first poll are answered into the output
+//! buffer, which is written once per batch of input; while the peer does not read, nothing more is read from it.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::tap::Tap;
+use crate::link::{Link, OUTBOX, Outgoing};
+use crate::server::{Server, Service};
+use crate::wire::RpcError;
+use crate::wire::frame::{Decoder, Fault, Framing, Kind};
+use crate::wire::tape::Direction;
+
+/// Serves one client over any pair of streams: a socket, a pair of pipes, a test.
+///
+/// Returns when the client has gone and everything that could be answered has been.
+///
+/// # Errors
+/// If a tool has a bad schema.
+pub async fn serve<R, W>(server: Server, reader: R, writer: W) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let connection = Connection::new(server.build()?, Tap::default(), Handle::current());
+    connection.run(reader, writer, std::future::pending()).await;
+    Ok(())
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    service: Arc<Service>,
+    link: Arc<Link>,
+    tap: Tap,
+    /// The runtime on which handlers run that are not ready at once.
+    handlers: Handle,
+    decoder: Decoder,
+    framing: Option<Framing>,
+    /// The last frame was not JSON, so that the place in the stream may be lost.
+    doubtful: bool,
+    input: Input,
+}
+
+/// How much of the input there still is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    /// More may come.
+    Open,
+    /// No more is read; what has been read is still served.
+    Ended,
+    /// All that was read has been served.
+    Served,
+}
+
+impl Connection {
+    pub(crate) fn new(service: Arc<Service>, tap: Tap, handlers: Handle) -> Self {
+        let link = service.open();
+        let decoder = Decoder::new(service.limits().frame);
+        Self { service, link, tap, handlers, decoder, framing: None, doubtful: false, input: Input::Open }
+    }
+
+    /// Serves until the input ends or `stop` comes, then lets running requests finish within the grace period.
+    pub(crate) async fn run<R, W>(mut self, mut reader: R, mut writer: W, stop: impl Future<Output = ()>)
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        tokio::pin!(stop);
+        let grace = self.service.limits().grace;
+        let mut out = Writing::default();
+        // When running requests are given up, and when everything is.
+        let mut deadlines: Option<(Instant, Instant)> = None;
+        loop {
+            self.serve_what_was_read();
+            if out.is_done() {
+                out.begin(&self.link);
+            }
+            self.tap.flush();
+            if self.input != Input::Open && deadlines.is_none() {
+                let now = Instant::now();
+                deadlines = Some((now + grace.mul_f32(0.9), now + grace));
+            }
+            if self.input == Input::Served && out.is_done() && self.link.is_idle() && self.link.pending() == 0 {
+                break;
+            }
+            let read_more = self.input == Input::Open && self.link.pending() < OUTBOX;
+            tokio::select! {
+                biased;
+                written = writer.write(out.rest()), if !out.is_done() => match written {
+                    Ok(count) if count > 0 => out.advance(count, &mut self.tap),
+                    _ => {
+                        tracing::info!("the client no longer reads");
+                        break;
+                    }
+                },
+                read = reader.read_buf(self.decoder.space()), if read_more => match read {
+                    Ok(count) if count > 0 => {}
+                    Ok(_) => self.input = Input::Ended,
+                    Err(error) => {
+                        tracing::warn!(%error, "the input cannot be read any further");
+                        self.input = Input::Ended;
+                    }
+                },
+                () = &mut stop, if self.input == Input::Open => self.input = Input::Ended,
+                () = self.link.wake.notified() => {}
+                () = until(deadlines.map(|(soft, _)| soft)), if !self.link.is_idle() => {
+                    self.link.abort_all(&RpcError::internal("the server is shutting down and the request took too long"));
+                }
+                () = until(deadlines.map(|(_, hard)| hard)) => {
+                    tracing::warn!("gave up on answers that the client does not read");
+                    break;
+                }
+            }
+        }
+        out.give_up(&mut self.tap);
+        self.link.abort_all(&RpcError::internal("the connection has ended"));
+        self.tap.flush();
+        let patience = deadlines.map_or_else(|| Instant::now() + Duration::from_millis(100), |(_, hard)| hard);
+        if !matches!(timeout_at(patience, writer.flush()).await, Ok(Ok(()))) {
+            tracing::debug!("the last answers may not have arrived");
+        }
+    }
+
+    /// Serves the frames that have arrived, as long as there is room for answers.
+    fn serve_what_was_read(&mut self) {
+        // Handlers may start timers, sockets and tasks: those belong to their own runtime.
+        let _handlers = self.handlers.enter();
+        while self.link.pending() < OUTBOX {
+            let Some(piece) = self.decoder.next_piece() else {
+                if self.input == Input::Ended {
+                    self.serve_the_end();
+                }
+                return;
+            };
+            self.tap.frame(Direction::ToServer, piece.raw);
+            match piece.kind {
+                Kind::Frame(body) => self.doubtful = !self.service.receive(body, &self.link),
+                Kind::Blank | Kind::Skipped | Kind::Unfinished(_) => {}
+                Kind::Broken(fault) => {
+                    if fault.is_fatal() {
+                        self.input = Input::Ended;
+                    }
+                    refuse(&fault, self.doubtful, &self.link);
+                }
+            }
+            if self.framing.is_none() {
+                self.framing = self.decoder.framing();
+                self.link.set_framing(self.framing.unwrap_or_default());
+            }
+        }
+    }
+
+    fn serve_the_end(&mut self) {
+        self.input = Input::Served;
+        if let Some(piece) = self.decoder.finish() {
+            self.tap.frame(Direction::ToServer, piece.raw);
+            match piece.kind {
+                Kind::Unfinished(body) => self.service.receive_unfinished(body, &self.link),
+                Kind::Broken(fault) => refuse(&fault, self.doubtful, &self.link),
+                Kind::Frame(_) | Kind::Blank | Kind::Skipped => {}
+            }
+        }
+        self.service.end_subscriptions(&self.link);
+    }
+}
+
+/// Answers bytes that are no frame. Headers that make no sense after a body that made none are one fault, not two.
+fn refuse(fault: &Fault, doubtful: bool, link: &Link) {
+    let error = match fault {
+        Fault::TooLong { .. } => RpcError::invalid_request(fault.to_string()),
+        Fault::Header(_) | Fault::Truncated if doubtful => return,
+        Fault::Header(_) | Fault::Truncated => RpcError::parse(fault.to_string()),
+    };
+    tracing::info!(code = error.code, "refused a frame: {}", error.message);
+    link.reject(None, None, &error);
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Frames being written.
+#[derive(Default)]
+struct Writing {
+    frames: Outgoing,
+    written: usize,
+    /// How many frames have been written in full, and how many bytes those are.
+    taped: (usize, usize),
+}
+
+impl Writing {
+    fn is_done(&self) -> bool {
+        self.written == self.frames.bytes.len()
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.frames.bytes.get(self.written..).unwrap_or_default()
+    }
+
+    /// Takes the next frames.
+    fn begin(&mut self, link: &Link) {
+        self.frames.bytes.clear();
+        self.frames.ends.clear();
+        // The room a large answer took is given back.
+        if self.frames.bytes.capacity() > 4 * OUTBOX {
+            self.frames = Outgoing::default();
+        }
+        self.written = 0;
+        self.taped = (0, 0);
+        link.take(&mut self.frames);
+    }
+
+    /// Notes that bytes have crossed; a frame is on the tape once it has crossed whole.
+    fn advance(&mut self, count: usize, tap: &mut Tap) {
+        self.written += count;
+        let (mut index, mut start) = self.taped;
+        while let Some(&end) = self.frames.ends.get(index).filter(|&&end| end <= self.written) {
+            tap.frame(Direction::ToClient, self.frames.bytes.get(start..end).unwrap_or_default());
+            (index, start) = (index + 1, end);
+        }
+        self.taped = (index, start);
+    }
+
+    /// Puts the beginning of a frame that never crossed whole on the tape.
+    fn give_up(&self, tap: &mut Tap) {
+        let (_, start) = self.taped;
+        if start < self.written {
+            tap.frame(Direction::ToClient, self.frames.bytes.get(start..self.written).unwrap_or_default());
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Where the bytes come from and go to.
+
+mod connection;
+#[cfg(unix)]
+pub mod stdio;
+mod tap;
+
+pub use connection::serve;

@@ -1,0 +1,202 @@
+//! stdio: the process's own standard input and output as one connection.
+//!
+//! The wire gets a thread of its own, which reads, serves what is ready at once, and writes; everything slower runs on
+//! the caller's runtime.
+//! While serving, file descriptors 0 and 1 are moved out of the reach of tools: a stray print or a child process that
+//! inherits them can neither corrupt what goes out nor steal what comes in.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::fs::FileType;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{UnixStream, unix::pipe};
+use tokio::runtime::Handle;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+
+use super::connection::Connection;
+use super::tap::Tap;
+use crate::server::Server;
+
+/// How to serve on stdio.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Where to record every frame.
+    pub tape: Option<PathBuf>,
+    /// Serve on when the process that started this one has died, as long as the input is open.
+    pub outlive_parent: bool,
+}
+
+impl Options {
+    /// Records every frame into a file.
+    #[must_use]
+    pub fn tape(mut self, path: impl Into<PathBuf>) -> Self {
+        self.tape = Some(path.into());
+        self
+    }
+
+    /// Serve on when the process that started this one has died, as long as the input is open.
+    #[must_use]
+    pub fn outlive_parent(mut self) -> Self {
+        self.outlive_parent = true;
+        self
+    }
+}
+
+/// How often to look whether the parent process lives.
+const PARENT_WATCH: Duration = Duration::from_secs(5);
+
+/// Serves on this process's stdin and stdout until the input ends, or SIGTERM or SIGINT comes.
+///
+/// Whatever the program prints to stdout from here on goes to stderr, also after this returns.
+///
+/// # Errors
+/// If a tool has a bad schema, or the standard streams cannot be used.
+pub async fn serve(server: Server) -> io::Result<()> {
+    serve_with(server, Options::default()).await
+}
+
+/// The same, with options.
+///
+/// # Errors
+/// If a tool has a bad schema, or the standard streams or the tape cannot be used.
+pub async fn serve_with(server: Server, options: Options) -> io::Result<()> {
+    let service = server.build()?;
+    let tap = match &options.tape {
+        Some(path) => Tap::recording(path).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot write the tape {}: {error}", path.display()))
+        })?,
+        None => Tap::default(),
+    };
+    let connection = Connection::new(service, tap, Handle::current());
+    let (input, output) = claim_standard_streams()?;
+    let (mut done, wait) = oneshot::channel();
+    std::thread::Builder::new().name("wire".to_owned()).spawn(move || {
+        let result = run_wire(connection, input, output, &options, &mut done);
+        // Nobody may be waiting any more.
+        drop(done.send(result));
+    })?;
+    wait.await.unwrap_or_else(|_| Err(io::Error::other("the wire's thread has died: this is a bug in papertape")))
+}
+
+/// The wire's thread.
+fn run_wire(
+    connection: Connection,
+    input: OwnedFd,
+    output: OwnedFd,
+    options: &Options,
+    done: &mut oneshot::Sender<io::Result<()>>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(async {
+        let (stop, mut stopped) = mpsc::channel(1);
+        let (reader, writer) = (open_input(input)?, open_output(output)?);
+        tokio::spawn(watch_signals(stop.clone())?);
+        if !options.outlive_parent {
+            tokio::spawn(watch_parent(stop.clone()));
+        }
+        tokio::select! {
+            () = connection.run(reader, writer, async { stopped.recv().await.unwrap_or_default() }) => {}
+            () = done.closed() => tracing::info!("the server was dropped"),
+        }
+        Ok(())
+    });
+    // A blocking read of a terminal or a file may still be under way; it must not keep the process.
+    runtime.shutdown_background();
+    served
+}
+
+/// The first SIGTERM or SIGINT ends the input; the second ends the process, as it would have without us.
+fn watch_signals(stop: mpsc::Sender<()>) -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        for first in [true, false] {
+            let number = tokio::select! {
+                _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
+                _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
+            };
+            if first {
+                tracing::info!(signal = number, "stopping: running requests may finish");
+                let _ = stop.try_send(());
+            } else {
+                std::process::exit(128 + number);
+            }
+        }
+    })
+}
+
+/// Ends the input when the parent process has died.
+///
+/// Its end of the pipe is usually closed with it, but not if another of its children has inherited it.
+async fn watch_parent(stop: mpsc::Sender<()>) {
+    let parent = rustix::process::getppid();
+    if parent.is_none_or(rustix::process::Pid::is_init) {
+        return;
+    }
+    let mut clock = tokio::time::interval(PARENT_WATCH);
+    while rustix::process::getppid() == parent {
+        clock.tick().await;
+    }
+    tracing::info!("stopping: the parent process has died");
+    let _ = stop.try_send(());
+}
+
+/// Takes stdin and stdout for the wire, and puts `/dev/null` and stderr in their places.
+fn claim_standard_streams() -> io::Result<(OwnedFd, OwnedFd)> {
+    let input = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+    // What was printed without a line end before now must not come out on the wire later.
+    drop(io::stdout().flush());
+    Ok((input, output))
+}
+
+/// A readable stream for any kind of file descriptor, without changing anything that other processes share.
+///
+/// Pipes are opened anew, which gives them flags of their own; sockets to a parent are ours alone.
+/// Anything else (a terminal, a file) is read by blocking on a thread.
+fn open_input(fd: OwnedFd) -> io::Result<Box<dyn AsyncRead + Unpin>> {
+    if is_pipe(&fd) && let Ok(pipe) = pipe::OpenOptions::new().open_receiver(own_path(&fd)) {
+        return Ok(Box::new(pipe));
+    }
+    if is_unix_socket(&fd) {
+        return Ok(Box::new(open_socket(fd)?));
+    }
+    Ok(Box::new(tokio::fs::File::from_std(File::from(fd))))
+}
+
+/// A writable stream, likewise.
+fn open_output(fd: OwnedFd) -> io::Result<Box<dyn AsyncWrite + Unpin>> {
+    if is_pipe(&fd) && let Ok(pipe) = pipe::OpenOptions::new().open_sender(own_path(&fd)) {
+        return Ok(Box::new(pipe));
+    }
+    if is_unix_socket(&fd) {
+        return Ok(Box::new(open_socket(fd)?));
+    }
+    Ok(Box::new(tokio::fs::File::from_std(File::from(fd))))
+}
+
+fn own_path(fd: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+fn open_socket(fd: OwnedFd) -> io::Result<UnixStream> {
+    let socket = std::os::unix::net::UnixStream::from(fd);
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}
+
+fn is_pipe(fd: impl AsFd) -> bool {
+    rustix::fs::fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
+}
+
+fn is_unix_socket(fd: impl AsFd) -> bool {
+    rustix::net::getsockname(fd).is_ok_and(|name| name.address_family() == rustix::net::AddressFamily::UNIX)
+}

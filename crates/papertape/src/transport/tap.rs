@@ -1,0 +1,73 @@
+//! The tap: every frame, both ways, passes here and gets its number.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::wire::tape::{self, Direction};
+
+/// Counts frames and, if asked to, writes them down.
+#[derive(Debug, Default)]
+pub(crate) struct Tap {
+    number: u64,
+    recorder: Option<Recorder>,
+}
+
+#[derive(Debug)]
+struct Recorder {
+    path: PathBuf,
+    file: BufWriter<File>,
+    started: Instant,
+    line: String,
+}
+
+impl Tap {
+    /// A tap that writes a tape. A tape that is there already is kept beside it, as `NAME.old`.
+    pub(crate) fn recording(path: &Path) -> io::Result<Self> {
+        if path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
+            let mut old = path.as_os_str().to_owned();
+            old.push(".old");
+            std::fs::rename(path, old)?;
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        // Tools see secrets, and so do tapes.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = BufWriter::new(options.open(path)?);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        writeln!(file, "{}\n# papertape {}, unix time {now}", tape::HEADER, env!("CARGO_PKG_VERSION"))?;
+        file.flush()?;
+        let recorder = Recorder { path: path.to_owned(), file, started: Instant::now(), line: String::new() };
+        Ok(Self { number: 0, recorder: Some(recorder) })
+    }
+
+    /// A frame, or a part of one that is too long to be held, exactly as it crossed.
+    pub(crate) fn frame(&mut self, direction: Direction, bytes: &[u8]) {
+        self.number += 1;
+        let Some(recorder) = &mut self.recorder else { return };
+        recorder.line.clear();
+        tape::write(&mut recorder.line, self.number, direction, Some(recorder.started.elapsed()), bytes);
+        let result = recorder.file.write_all(recorder.line.as_bytes());
+        self.or_stop(result);
+    }
+
+    /// Puts everything on the disk's side, so that a crash costs nothing.
+    pub(crate) fn flush(&mut self) {
+        let Some(recorder) = &mut self.recorder else { return };
+        let result = recorder.file.flush();
+        self.or_stop(result);
+    }
+
+    /// A full disk stops the recording, not the traffic.
+    fn or_stop(&mut self, result: io::Result<()>) {
+        let Err(error) = result else { return };
+        if let Some(recorder) = self.recorder.take() {
+            let path = recorder.path.display();
+            tracing::error!(%error, "cannot write the tape {path}: it is incomplete from frame {} on", self.number);
+            // What is left in the buffer cannot be written either, and must not be tried again when it is dropped.
+            drop(recorder.file.into_parts());
+        }
+    }
+}
