@@ -1,2 +1,18 @@
-//! CLI.
-fn main() {}
+//! `papertape`: runs, calls, records, checks and bridges MCP servers.
+
+mod args;
+mod command;
+mod exit;
+mod log;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    log::start(&args.log);
+    match args.command {
+        args::Command::Serve(serve) => exit::code(command::serve::run(serve)),
+    }
+}

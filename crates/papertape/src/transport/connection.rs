@@ -42,7 +42,8 @@ pub(crate) struct Connection {
     /// The runtime on which handlers run that are not ready at once.
     handlers: Handle,
     decoder: Decoder,
-    framing: Option<Framing>,
+    /// How answers are framed: as the peer frames what it sends.
+    framing: Framing,
     /// The last frame was not JSON, so that the place in the stream may be lost.
     doubtful: bool,
     input: Input,
@@ -63,7 +64,7 @@ impl Connection {
     pub(crate) fn new(service: Arc<Service>, tap: Tap, handlers: Handle) -> Self {
         let link = service.open();
         let decoder = Decoder::new(service.limits().frame);
-        Self { service, link, tap, handlers, decoder, framing: None, doubtful: false, input: Input::Open }
+        Self { service, link, tap, handlers, decoder, framing: Framing::default(), doubtful: false, input: Input::Open }
     }
 
     /// Serves until the input ends or `stop` comes, then lets running requests finish within the grace period.
@@ -140,6 +141,10 @@ impl Connection {
                 return;
             };
             self.tap.frame(Direction::ToServer, piece.raw);
+            if piece.framing != self.framing {
+                self.framing = piece.framing;
+                self.link.set_framing(piece.framing);
+            }
             match piece.kind {
                 Kind::Frame(body) => self.doubtful = !self.service.receive(body, &self.link),
                 Kind::Blank | Kind::Skipped | Kind::Unfinished(_) => {}
@@ -149,10 +154,6 @@ impl Connection {
                     }
                     refuse(&fault, self.doubtful, &self.link);
                 }
-            }
-            if self.framing.is_none() {
-                self.framing = self.decoder.framing();
-                self.link.set_framing(self.framing.unwrap_or_default());
             }
         }
     }

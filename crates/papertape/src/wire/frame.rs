@@ -46,6 +46,8 @@ const READ_SIZE: usize = 64 * 1024;
 pub struct Piece<'a> {
     /// The bytes exactly as they crossed.
     pub raw: &'a [u8],
+    /// How the peer frames its messages, as far as it is known.
+    pub framing: Framing,
     /// What they are.
     pub kind: Kind<'a>,
 }
@@ -145,12 +147,6 @@ impl Decoder {
         Self { buffer: Vec::new(), start: 0, scanned: 0, framing: None, state: State::Ready, limit }
     }
 
-    /// The peer's framing, once it is known.
-    #[must_use]
-    pub fn framing(&self) -> Option<Framing> {
-        self.framing
-    }
-
     /// Where to append the next bytes; there is always room.
     pub fn space(&mut self) -> &mut Vec<u8> {
         if self.start == self.buffer.len() {
@@ -208,7 +204,7 @@ impl Decoder {
             CutKind::Skipped => Kind::Skipped,
             CutKind::Broken(fault) => Kind::Broken(fault),
         };
-        Some(Piece { raw, kind })
+        Some(Piece { raw, framing: self.framing.unwrap_or_default(), kind })
     }
 
     fn cut(&mut self) -> Option<Cut> {
