@@ -79,7 +79,7 @@ pub(crate) enum Format {
 
 /// A wrong name is answered with the right ones.
 fn server_names() -> impl TypedValueParser<Value = String> {
-    let names = papertape_servers::all().map(|(name, about, _)| PossibleValue::new(name).help(about));
+    let names = papertape_servers::ALL.map(|server| PossibleValue::new(server.name).help(server.about));
     PossibleValuesParser::new(names)
 }
 

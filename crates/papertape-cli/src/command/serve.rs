@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use papertape::{Limits, stdio};
+use papertape_servers::Bundled;
 
 use crate::args::Serve;
 
 pub(crate) fn run(args: Serve) -> anyhow::Result<()> {
-    let found = papertape_servers::all().into_iter().find(|(name, ..)| *name == args.server);
-    let (name, _, make) = found.with_context(|| format!("there is no server \"{}\"", args.server))?;
+    let found = papertape_servers::ALL.into_iter().find(|server| server.name == args.server);
+    let Bundled { name, make, .. } = found.with_context(|| format!("there is no server \"{}\"", args.server))?;
     let limits = Limits { grace: Duration::from_secs_f64(args.grace), ..Limits::default() };
     let mut options = stdio::Options::default();
     options.tape = args.tape;

@@ -305,7 +305,7 @@ impl Service {
         }
         let cx = Cx::new(Arc::clone(link), revision, token);
         let call = Arc::clone(cx.call());
-        let mut run = match catch_unwind(AssertUnwindSafe(|| tool.start(arguments, cx))) {
+        let mut run = match catch_unwind(AssertUnwindSafe(|| tool.start(arguments, bytes, cx))) {
             Ok(Ok(run)) => run,
             Ok(Err(problem)) if revision.invalid_arguments_are_results() => {
                 self.write_call_result(CallToolResult::failed(problem), revision, |reply| link.reply(to, reply));

@@ -19,7 +19,29 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
     // 2020-12 is what MCP assumes, and the type's name says nothing to a model.
     schema.remove("$schema");
     schema.remove("title");
-    schema.to_value()
+    let mut schema = schema.to_value();
+    unwrap_descriptions(&mut schema);
+    schema
+}
+
+/// Doc comments are wrapped for the source's sake; a description is not. Empty lines between paragraphs stay.
+fn unwrap_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value {
+                    Value::String(text) if name == "description" => {
+                        let paragraphs: Vec<String> =
+                            text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect();
+                        *text = paragraphs.join("\n\n");
+                    }
+                    _ => unwrap_descriptions(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(unwrap_descriptions),
+        _ => {}
+    }
 }
 
 /// A validator, if the schema is one; otherwise what is wrong with it. Nothing is ever fetched.
@@ -81,26 +103,44 @@ impl Violation<'_> {
 /// A tool's own words for a violation.
 pub(crate) type Explain = dyn Fn(&Violation<'_>) -> Option<String> + Send + Sync;
 
-/// What is wrong with the arguments of a call, in one message, or `None` if nothing is.
+/// Arguments of more bytes than this are refused without a list of what is wrong with them: a validator collects all
+/// errors before it tells one, and each is many times the size of what it is about.
+const MOST_EXPLAINED: usize = 64 * 1024;
+
+/// What is wrong with the arguments of a call, in one message, or `None` if nothing is. `size` is their JSON's.
 pub(crate) fn violations(
     validator: &Validator,
     tool: &str,
     arguments: &Value,
+    size: usize,
     explain: Option<&Explain>,
 ) -> Option<String> {
     if validator.is_valid(arguments) {
         return None;
     }
-    let mut errors = validator.iter_errors(arguments);
-    let sentences: Vec<String> = errors
-        .by_ref()
+    if size > MOST_EXPLAINED {
+        return Some(format!(
+            "invalid arguments for tool \"{tool}\": they break its input schema ({size} bytes are too many to say where)"
+        ));
+    }
+    let errors: Vec<_> = validator.iter_errors(arguments).collect();
+    // A value of the wrong type often breaks a more telling rule too.
+    let telling = |error: &ValidationError<'_>| {
+        let at = error.instance_path();
+        let other = |other: &ValidationError<'_>| other.instance_path() == at && other.kind().keyword() == "enum";
+        error.kind().keyword() != "type" || !errors.iter().any(other)
+    };
+    let mut sentences: Vec<String> = errors
+        .iter()
+        .filter(|error| telling(error))
         .take(MOST_LISTED)
         .map(|error| {
-            let violation = describe(&error, arguments);
+            let violation = describe(error, arguments);
             explain.and_then(|explain| explain(&violation)).unwrap_or(violation.sentence)
         })
         .collect();
-    let more = if errors.next().is_some() { "; and more" } else { "" };
+    sentences.dedup();
+    let more = if errors.len() > MOST_LISTED { "; and more" } else { "" };
     Some(format!("invalid arguments for tool \"{tool}\": {}{more}", sentences.join("; ")))
 }
 
@@ -167,7 +207,7 @@ mod tests {
 
     fn check(schema: Value, arguments: Value, expected: &str) {
         let validator = compile(&schema).unwrap();
-        let message = violations(&validator, "t", &arguments, None).unwrap();
+        let message = violations(&validator, "t", &arguments, 0, None).unwrap();
         assert_eq!(message, format!("invalid arguments for tool \"t\": {expected}"));
     }
 
@@ -186,6 +226,8 @@ mod tests {
         });
         check(schema.clone(), json!({"verb": "run"}), r#""verb" is "run", allowed are "eat", "go""#);
         check(schema.clone(), json!({}), r#""verb" is missing"#);
+        let typed = json!({"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}});
+        check(typed, json!({"a": 5}), r#""a" is 5, allowed are "x""#);
         check(schema.clone(), json!({"verb": "eat", "ver": 1}), r#""ver" is not known to it"#);
         check(schema.clone(), json!({"verb": "eat", "mode": 5}), r#""mode" is 5, allowed are "a", "b""#);
         check(schema.clone(), json!({"verb": "eat", "count": "5"}), r#""count" is "5": value is not of type "integer""#);
@@ -200,8 +242,11 @@ mod tests {
     #[test]
     fn a_violation_never_quotes_a_megabyte() {
         let validator = compile(&json!({"type": "object", "properties": {"a": {"type": "integer"}}})).unwrap();
-        let message = violations(&validator, "t", &json!({"a": "x".repeat(1 << 20)}), None).unwrap();
-        assert!(message.len() < 300, "{}", message.len());
+        let arguments = json!({"a": "x".repeat(1 << 20)});
+        for size in [0, 1 << 20] {
+            let message = violations(&validator, "t", &arguments, size, None).unwrap();
+            assert!(message.len() < 300, "{}", message.len());
+        }
     }
 
     #[test]
@@ -219,6 +264,24 @@ mod tests {
     }
 
     #[test]
+    fn a_wrapped_doc_comment_is_one_line_a_paragraph() {
+        /// One
+        /// sentence.
+        ///
+        /// Another.
+        #[derive(schemars::JsonSchema)]
+        #[expect(dead_code, reason = "only its schema matters")]
+        struct Arguments {
+            /// A
+            /// field.
+            description: String,
+        }
+        let schema = super::of::<Arguments>();
+        assert_eq!(schema["description"], "One sentence.\n\nAnother.");
+        assert_eq!(schema["properties"]["description"]["description"], "A field.");
+    }
+
+    #[test]
     fn the_dialect_decides() {
         // In draft-07 `items` may be an array; in 2020-12 that is `prefixItems`.
         let tuple = json!({"properties": {"a": {"items": [{"type": "integer"}]}}});
@@ -226,7 +289,7 @@ mod tests {
         let mut draft7 = tuple;
         draft7["$schema"] = json!("http://json-schema.org/draft-07/schema#");
         let validator = compile(&draft7).unwrap();
-        assert!(violations(&validator, "t", &json!({"a": ["x"]}), None).is_some());
-        assert!(violations(&validator, "t", &json!({"a": [1]}), None).is_none());
+        assert!(violations(&validator, "t", &json!({"a": ["x"]}), 0, None).is_some());
+        assert!(violations(&validator, "t", &json!({"a": [1]}), 0, None).is_none());
     }
 }

@@ -223,10 +223,10 @@ impl Registered {
         Ok(Self { definition, input, output, explain, start, calls_off_the_wire: AtomicU32::new(0) })
     }
 
-    /// Checks the arguments and starts the call; the error is what to tell whoever called.
-    pub(crate) fn start(&self, arguments: Value, cx: Cx) -> Result<Run, String> {
+    /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is what to tell whoever called.
+    pub(crate) fn start(&self, arguments: Value, size: usize, cx: Cx) -> Result<Run, String> {
         let name = &self.definition.name;
-        if let Some(problem) = schema::violations(&self.input, name, &arguments, self.explain.as_deref()) {
+        if let Some(problem) = schema::violations(&self.input, name, &arguments, size, self.explain.as_deref()) {
             return Err(problem);
         }
         (self.start)(arguments, cx).map_err(|problem| format!("invalid arguments for tool \"{name}\": {problem}"))

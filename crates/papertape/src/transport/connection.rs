@@ -212,8 +212,8 @@ impl Writing {
     fn begin(&mut self, link: &Link) {
         self.frames.bytes.clear();
         self.frames.ends.clear();
-        // The room a large answer took is given back.
-        if self.frames.bytes.capacity() > 4 * OUTBOX {
+        // The room a very large answer took is given back.
+        if self.frames.bytes.capacity() > 16 * OUTBOX {
             self.frames = Outgoing::default();
         }
         self.written = 0;

@@ -38,6 +38,9 @@ const MOST_HEADER_BYTES: usize = 8 * 1024;
 /// announces more is not waited for.
 const MOST_SKIPPED_LIMITS: u64 = 16;
 
+/// Room that a large frame took is kept for the next, up to this.
+const MOST_ROOM_KEPT: usize = 4 * 1024 * 1024;
+
 /// Room made for each read.
 const READ_SIZE: usize = 64 * 1024;
 
@@ -153,8 +156,8 @@ impl Decoder {
             self.buffer.clear();
             self.scanned = 0;
             self.start = 0;
-            // The room a large frame took is given back.
-            if self.buffer.capacity() > 16 * READ_SIZE {
+            // The room a very large frame took is given back.
+            if self.buffer.capacity() > MOST_ROOM_KEPT {
                 self.buffer = Vec::new();
             }
         } else if self.start > READ_SIZE {
@@ -314,7 +317,7 @@ impl Decoder {
             Headers::Complete { size, length } => {
                 let body = self.start + size;
                 let end = body + usize::try_from(length).ok()?;
-                (end <= self.buffer.len()).then(|| Cut { raw: self.start..end, kind: CutKind::Frame(body..end) })
+                (end <= self.buffer.len()).then_some(Cut { raw: self.start..end, kind: CutKind::Frame(body..end) })
             }
         }
     }

@@ -180,7 +180,7 @@ impl<'a> Envelope<'a> {
             return Ok(Message::Notification(Notification { method, params: object(self.params).unwrap_or(None) }));
         };
         let id = Id::parse(raw_id.get()).map_err(|why| Rejected::anonymous(RpcError::invalid_request(why)))?;
-        if !self.jsonrpc.is_some_and(|raw| string(raw).as_deref() == Some("2.0")) {
+        if self.jsonrpc.is_none_or(|raw| string(raw).as_deref() != Some("2.0")) {
             let got = self.jsonrpc.map_or("nothing".to_owned(), |raw| super::error::excerpt(raw.get()));
             let error = RpcError::invalid_request(format!("`jsonrpc` must be the string \"2.0\", got {got}"));
             return Err(Rejected { id: Some(id), error });
