@@ -46,7 +46,11 @@ pub use transport::serve;
 #[cfg(unix)]
 pub use transport::stdio;
 
-/// The Rust in README.md is compiled.
+/// The Rust in the Markdown files is compiled.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod markdown {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/tools.md")]
+    struct Tools;
+}

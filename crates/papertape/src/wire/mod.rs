@@ -1,6 +1,6 @@
 //! Bytes to messages and back.
 //!
-//! A byte becomes a [frame](frame), a frame becomes a [message](message); the [tape](tape) is the text in which both
+//! A byte becomes a [frame], a frame becomes a [message]; the [tape] is the text in which both
 //! directions are kept.
 //! Nothing here does I/O, is async, reads a clock, or knows MCP.
 
