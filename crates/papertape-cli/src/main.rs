@@ -12,7 +12,9 @@ use clap::Parser;
 fn main() -> ExitCode {
     let args = args::Args::parse();
     log::start(&args.log);
-    match args.command {
-        args::Command::Serve(serve) => exit::code(command::serve::run(serve)),
-    }
+    let result = match args.command {
+        args::Command::Serve(serve) => command::serve::run(serve),
+    };
+    log::flush();
+    exit::code(result)
 }

@@ -51,6 +51,8 @@ struct State {
     legacy: Option<Revision>,
     /// The client has said `notifications/initialized`.
     initialized: bool,
+    /// It has not, and that has been logged.
+    noted_haste: bool,
     /// A revision is in use whose errors go without an id if there is none.
     omits_unreadable_id: bool,
     /// The list of tools has changed since the client was last told.
@@ -111,6 +113,16 @@ impl Link {
         self.state().legacy
     }
 
+    /// The revision of a legacy request. One that comes too early is served, but noted.
+    pub(crate) fn legacy_request(&self) -> Option<Revision> {
+        let mut state = self.state();
+        let revision = state.legacy?;
+        if !state.initialized && !std::mem::replace(&mut state.noted_haste, true) {
+            tracing::info!("the client has not said `notifications/initialized`; it is served all the same");
+        }
+        Some(revision)
+    }
+
     pub(crate) fn set_legacy(&self, revision: Revision) {
         let mut state = self.state();
         state.legacy = Some(revision);
@@ -138,14 +150,20 @@ impl Link {
             return Ok(());
         }
         if state.running.contains_key(id) || state.listeners.iter().any(|listener| listener.id == *id) {
-            return Err(RpcError::invalid_request(format!("the id {id} is in use by a request that is still running")));
+            return Err(RpcError::invalid_request(format!(
+                "the id {id} is in use by a request that is still running"
+            )));
         }
         if state.running.len() >= limits.in_flight {
-            let message = format!("too many requests at once: {} are running, the limit; wait for one", limits.in_flight);
+            let message = format!(
+                "too many requests at once: {} are running, the limit; wait for one",
+                limits.in_flight
+            );
             return Err(RpcError::invalid_request(message));
         }
         if state.bytes_in_flight > limits.bytes_in_flight {
-            let message = format!("the running requests hold over {} bytes; wait for one", limits.bytes_in_flight);
+            let message =
+                format!("the running requests hold over {} bytes; wait for one", limits.bytes_in_flight);
             return Err(RpcError::invalid_request(message));
         }
         Ok(())

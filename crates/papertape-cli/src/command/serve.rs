@@ -11,7 +11,8 @@ use crate::args::Serve;
 
 pub(crate) fn run(args: Serve) -> anyhow::Result<()> {
     let found = papertape_servers::ALL.into_iter().find(|server| server.name == args.server);
-    let Bundled { name, make, .. } = found.with_context(|| format!("there is no server \"{}\"", args.server))?;
+    let Bundled { name, make, .. } =
+        found.with_context(|| format!("there is no server \"{}\"", args.server))?;
     let limits = Limits { grace: Duration::from_secs_f64(args.grace), ..Limits::default() };
     let mut options = stdio::Options::default();
     options.tape = args.tape;

@@ -176,7 +176,11 @@ impl Content {
     }
 
     /// A resource that is text.
-    pub fn text_resource(uri: impl Into<String>, mime_type: impl Into<String>, text: impl Into<String>) -> Self {
+    pub fn text_resource(
+        uri: impl Into<String>,
+        mime_type: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
         Content::Resource(EmbeddedResource {
             resource: ResourceContents {
                 uri: uri.into(),

@@ -18,9 +18,19 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The `_meta` of a request, each value still raw. `None` is absent; a `null` is there.
 #[derive(Debug, Default, Deserialize)]
 pub struct RequestMeta<'a> {
-    #[serde(borrow, default, deserialize_with = "present", rename = "io.modelcontextprotocol/protocolVersion")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "present",
+        rename = "io.modelcontextprotocol/protocolVersion"
+    )]
     protocol_version: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present", rename = "io.modelcontextprotocol/clientCapabilities")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "present",
+        rename = "io.modelcontextprotocol/clientCapabilities"
+    )]
     client_capabilities: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present", rename = "progressToken")]
     progress_token: Option<&'a RawValue>,
@@ -38,9 +48,9 @@ impl RequestMeta<'_> {
     /// If it is not a string.
     pub fn protocol_version(&self) -> Result<Option<String>, RpcError> {
         let Some(raw) = self.protocol_version else { return Ok(None) };
-        serde_json::from_str(raw.get())
-            .map(Some)
-            .map_err(|_| RpcError::invalid_params(format!("`_meta[\"{PROTOCOL_VERSION}\"]` must be a string")))
+        serde_json::from_str(raw.get()).map(Some).map_err(|_| {
+            RpcError::invalid_params(format!("`_meta[\"{PROTOCOL_VERSION}\"]` must be a string"))
+        })
     }
 
     /// What the client says it can do.

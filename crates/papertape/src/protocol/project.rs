@@ -95,7 +95,8 @@ pub fn tool(mut tool: ToolDefinition, revision: Revision) -> ToolDefinition {
         tool.icons.clear();
     }
     if !revision.structured_output_is_any_json() {
-        tool.output_schema = tool.output_schema.filter(|schema| schema.get("type") == Some(&Value::from("object")));
+        tool.output_schema =
+            tool.output_schema.filter(|schema| schema.get("type") == Some(&Value::from("object")));
     }
     if !revision.has_structured_output() {
         tool.output_schema = None;
@@ -113,7 +114,11 @@ pub fn tool(mut tool: ToolDefinition, revision: Revision) -> ToolDefinition {
 
 /// What a call gives back; `identity` goes into the `_meta` of revisions that want it there.
 #[must_use]
-pub fn call_result(mut result: CallToolResult, revision: Revision, identity: &Implementation) -> CallToolResult {
+pub fn call_result(
+    mut result: CallToolResult,
+    revision: Revision,
+    identity: &Implementation,
+) -> CallToolResult {
     if revision.results_describe_themselves() {
         if let Some(meta) = &mut result.meta {
             let identity = serde_json::to_value(identity).unwrap_or_default();
@@ -246,7 +251,8 @@ mod tests {
     }
 
     fn rich_result() -> CallToolResult {
-        let dated = Annotations { priority: Some(1.0), last_modified: Some("2025-01-01".into()), audience: vec![] };
+        let dated =
+            Annotations { priority: Some(1.0), last_modified: Some("2025-01-01".into()), audience: vec![] };
         CallToolResult {
             content: vec![
                 Content::text("x").annotated(dated),
@@ -295,7 +301,8 @@ mod tests {
 
     #[test]
     fn results_by_revision() {
-        let shaped = |revision| serde_json::to_value(call_result(rich_result(), revision, &identity())).unwrap();
+        let shaped =
+            |revision| serde_json::to_value(call_result(rich_result(), revision, &identity())).unwrap();
         assert_eq!(
             shaped(Revision::V2024_11_05),
             json!({

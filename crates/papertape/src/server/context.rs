@@ -71,7 +71,12 @@ impl Cx {
     /// cx.progress(4.0, None, None);
     /// # }
     /// ```
-    pub fn progress<'m>(&self, done: f64, total: impl Into<Option<f64>>, message: impl Into<Option<&'m str>>) {
+    pub fn progress<'m>(
+        &self,
+        done: f64,
+        total: impl Into<Option<f64>>,
+        message: impl Into<Option<&'m str>>,
+    ) {
         let Some(token) = &self.call.progress_token else { return };
         let total = total.into().filter(|total| total.is_finite());
         if !self.call.is_worth_telling(done, total) {

@@ -88,7 +88,8 @@ impl Service {
     pub(super) fn new(server: Server) -> Self {
         let identity = project::implementation(server.identity.clone(), Revision::MODERN);
         Self {
-            identity_json: serde_json::value::to_raw_value(&identity).unwrap_or_else(|_| RawValue::NULL.to_owned()),
+            identity_json: serde_json::value::to_raw_value(&identity)
+                .unwrap_or_else(|_| RawValue::NULL.to_owned()),
             identity: server.identity,
             instructions: server.instructions,
             registry: server.registry,
@@ -166,15 +167,19 @@ impl Service {
             Message::Request(request) => self.request(request, link, batch),
             Message::Notification(notification) => Self::notification(&notification, link),
             // This side asks nothing, so that it awaits no answer; and an answer is never answered.
-            Message::Response(response) => tracing::info!(id = ?response.id, "ignored a response to no request"),
+            Message::Response(response) => {
+                tracing::info!(id = ?response.id, "ignored a response to no request")
+            }
         }
     }
 
     fn handle_batch(self: &Arc<Self>, members: &[&RawValue], link: &Arc<Link>) {
         if !link.legacy().is_some_and(Revision::allows_batches) {
             let known = Revision::ALL.into_iter().find(|revision| revision.allows_batches());
-            let known = known.map_or_else(String::new, |revision| format!(": only revision {revision} has batches"));
-            let error = RpcError::invalid_request(format!("a message must be one JSON object, got an array{known}"));
+            let known =
+                known.map_or_else(String::new, |revision| format!(": only revision {revision} has batches"));
+            let error =
+                RpcError::invalid_request(format!("a message must be one JSON object, got an array{known}"));
             return link.reject(None, None, &error);
         }
         let messages: Vec<_> = members.iter().map(|member| message::parse_member(member)).collect();
@@ -182,14 +187,19 @@ impl Service {
         for message in &messages {
             let Ok(Message::Request(request)) = message else { continue };
             if request.method == method::INITIALIZE {
-                return link.reject(None, None, &RpcError::invalid_request("`initialize` must not be in a batch"));
+                return link.reject(
+                    None,
+                    None,
+                    &RpcError::invalid_request("`initialize` must not be in a batch"),
+                );
             }
             if !ids.insert(&request.id) {
                 let message = format!("the id {} occurs twice in the batch", request.id);
                 return link.reject(None, None, &RpcError::invalid_request(message));
             }
         }
-        let waiting = messages.iter().filter(|message| matches!(message, Ok(Message::Request(_)) | Err(_))).count();
+        let waiting =
+            messages.iter().filter(|message| matches!(message, Ok(Message::Request(_)) | Err(_))).count();
         let batch = (waiting > 0).then(|| link.open_batch(waiting));
         for message in messages {
             match message {
@@ -215,6 +225,7 @@ impl Service {
     fn request(self: &Arc<Self>, request: Request<'_>, link: &Arc<Link>, batch: Option<BatchKey>) {
         let span = tracing::info_span!("request", method = &*request.method, id = %request.id);
         let entered = span.enter();
+        tracing::debug!("received");
         let to = ReplyTo { id: request.id, batch };
         let bytes = request.params.map_or(0, |raw| raw.get().len());
         let answer = link
@@ -243,7 +254,9 @@ impl Service {
         };
         match (name, speaking) {
             (method::TOOLS_LIST, _) if self.offers_tools() => self.list_tools(to, params, revision, link),
-            (method::TOOLS_CALL, _) if self.offers_tools() => self.call_tool(to, params, bytes, revision, link),
+            (method::TOOLS_CALL, _) if self.offers_tools() => {
+                self.call_tool(to, params, bytes, revision, link)
+            }
             (method::DISCOVER, Speaking::Modern(_)) => {
                 self.discover(to, revision, link);
                 Ok(())
@@ -272,8 +285,18 @@ impl Service {
         link.reply(to, &Reply::Result(&|out| write(out, revision, body, hint, Some(&self.identity_json))));
     }
 
-    fn list_tools(&self, to: &ReplyTo, params: &Params<'_>, revision: Revision, link: &Link) -> Result<(), RpcError> {
-        let invalid = || RpcError::invalid_params("the cursor leads nowhere (the list may have changed): list again without one");
+    fn list_tools(
+        &self,
+        to: &ReplyTo,
+        params: &Params<'_>,
+        revision: Revision,
+        link: &Link,
+    ) -> Result<(), RpcError> {
+        let invalid = || {
+            RpcError::invalid_params(
+                "the cursor leads nowhere (the list may have changed): list again without one",
+            )
+        };
         let cursor: Option<String> = match params.cursor.map(RawValue::get) {
             None | Some("null") => None,
             Some(raw) => Some(serde_json::from_str(raw).map_err(|_| invalid())?),
@@ -308,7 +331,9 @@ impl Service {
         let mut run = match catch_unwind(AssertUnwindSafe(|| tool.start(arguments, bytes, cx))) {
             Ok(Ok(run)) => run,
             Ok(Err(problem)) if revision.invalid_arguments_are_results() => {
-                self.write_call_result(CallToolResult::failed(problem), revision, |reply| link.reply(to, reply));
+                self.write_call_result(CallToolResult::failed(problem), revision, |reply| {
+                    link.reply(to, reply)
+                });
                 return Ok(());
             }
             Ok(Err(problem)) => return Err(RpcError::invalid_params(problem)),
@@ -344,7 +369,9 @@ impl Service {
                 outcome = poll_fn(|cx| guarded_poll(&mut run, cx).map(Poll::Ready)).await;
             }
             if let Poll::Ready(outcome) = outcome {
-                service.write_outcome(&tool, outcome, revision, |reply| link_there.finish(&to_there, ticket, reply));
+                service.write_outcome(&tool, outcome, revision, |reply| {
+                    link_there.finish(&to_there, ticket, reply)
+                });
             }
         };
         let task = tokio::spawn(task.instrument(tracing::Span::current()));
@@ -352,8 +379,15 @@ impl Service {
     }
 
     /// Turns what became of a call into its answer.
-    fn write_outcome(&self, tool: &Registered, outcome: Outcome, revision: Revision, send: impl FnOnce(&Reply<'_>)) {
+    fn write_outcome(
+        &self,
+        tool: &Registered,
+        outcome: Outcome,
+        revision: Revision,
+        send: impl FnOnce(&Reply<'_>),
+    ) {
         let name = &tool.definition.name;
+        tracing::debug!(tool = name, "answered");
         let error = match outcome {
             Ok(Ok(result)) => match tool.check_output(&result) {
                 None => return self.write_call_result(result, revision, send),
@@ -384,7 +418,11 @@ impl Service {
     fn unknown_tool(&self, name: &str) -> RpcError {
         let tools = self.registry.snapshot();
         let names: Vec<&str> = tools.names().take(50).collect();
-        RpcError::invalid_params(format!("unknown tool: {}; the tools are {}", excerpt(name), names.join(", ")))
+        RpcError::invalid_params(format!(
+            "unknown tool: {}; the tools are {}",
+            excerpt(name),
+            names.join(", ")
+        ))
     }
 }
 
@@ -424,9 +462,8 @@ fn read_arguments(raw: Option<&RawValue>) -> Result<Value, RpcError> {
     match raw.map(RawValue::get) {
         None | Some("null") => Ok(Value::Object(Map::new())),
         // The envelope has been read, so that what fails here is a string that no text can hold.
-        Some(text) if text.starts_with('{') => {
-            serde_json::from_str(text).map_err(|error| RpcError::parse(format!("in `params.arguments`: {error}")))
-        }
+        Some(text) if text.starts_with('{') => serde_json::from_str(text)
+            .map_err(|error| RpcError::parse(format!("in `params.arguments`: {error}"))),
         Some(_) => Err(RpcError::invalid_params("`params.arguments` must be a JSON object")),
     }
 }

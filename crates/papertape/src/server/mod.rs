@@ -58,7 +58,11 @@ impl Server {
     /// A server with a name and a version of its own, and nothing to offer yet.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
-            identity: Implementation { name: name.into(), version: version.into(), ..Implementation::default() },
+            identity: Implementation {
+                name: name.into(),
+                version: version.into(),
+                ..Implementation::default()
+            },
             instructions: None,
             registry: Arc::default(),
             dynamic: false,
@@ -146,7 +150,8 @@ impl Server {
     /// For how long clients may keep lists, and whether they may share them with others. Not at all, by default.
     #[must_use]
     pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
-        self.cache = CacheHint { ttl_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX), cache_scope: scope };
+        self.cache =
+            CacheHint { ttl_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX), cache_scope: scope };
         self
     }
 

@@ -60,7 +60,12 @@ impl Service {
         Ok(Speaking::Modern(revision))
     }
 
-    pub(super) fn initialize(&self, to: &ReplyTo, params: &Params<'_>, link: &Arc<Link>) -> Result<(), RpcError> {
+    pub(super) fn initialize(
+        &self,
+        to: &ReplyTo,
+        params: &Params<'_>,
+        link: &Arc<Link>,
+    ) -> Result<(), RpcError> {
         let asked = params.protocol_version.map(RawValue::get).unwrap_or_default();
         let Ok(asked) = serde_json::from_str::<String>(asked) else {
             let message = "`initialize` needs `params.protocolVersion`, a string such as \"2025-11-25\"";
@@ -88,7 +93,13 @@ impl Service {
     }
 
     /// What can be answered before the conversation has been opened.
-    pub(super) fn unopened(&self, to: &ReplyTo, name: &str, params: &Params<'_>, link: &Arc<Link>) -> Result<(), RpcError> {
+    pub(super) fn unopened(
+        &self,
+        to: &ReplyTo,
+        name: &str,
+        params: &Params<'_>,
+        link: &Arc<Link>,
+    ) -> Result<(), RpcError> {
         match name {
             method::INITIALIZE => self.initialize(to, params, link),
             method::PING => {
@@ -110,7 +121,7 @@ impl Service {
 }
 
 fn legacy_or_nothing(link: &Link) -> Speaking {
-    link.legacy().map_or(Speaking::Nothing, Speaking::Legacy)
+    link.legacy_request().map_or(Speaking::Nothing, Speaking::Legacy)
 }
 
 fn oldest() -> Revision {

@@ -36,7 +36,10 @@ impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for Json<T> {
 
     fn into_result(self) -> Result<CallToolResult, ToolError> {
         let value = serde_json::to_value(self.0).map_err(ToolError::internal)?;
-        Ok(CallToolResult { structured_content: Some(value.clone()), ..CallToolResult::text(value.to_string()) })
+        Ok(CallToolResult {
+            structured_content: Some(value.clone()),
+            ..CallToolResult::text(value.to_string())
+        })
     }
 }
 

@@ -15,7 +15,8 @@ const MOST_BACKTRACKS: usize = 100_000;
 
 /// The schema of a type.
 pub(crate) fn of<T: JsonSchema>() -> Value {
-    let mut schema = schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+    let mut schema =
+        schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
     // 2020-12 is what MCP assumes, and the type's name says nothing to a model.
     schema.remove("$schema");
     schema.remove("title");
@@ -49,9 +50,14 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     if !schema.is_object() {
         return Err("a schema must be a JSON object".to_owned());
     }
-    let draft = match schema.get("$schema").map(|dialect| dialect.as_str().unwrap_or_default().trim_end_matches('#')) {
+    let draft = match schema
+        .get("$schema")
+        .map(|dialect| dialect.as_str().unwrap_or_default().trim_end_matches('#'))
+    {
         None | Some("https://json-schema.org/draft/2020-12/schema") => Draft::Draft202012,
-        Some("http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema") => Draft::Draft7,
+        Some("http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema") => {
+            Draft::Draft7
+        }
         Some(other) => {
             return Err(format!("the dialect {} is not supported: use 2020-12 or draft-07", excerpt(other)));
         }
@@ -127,7 +133,8 @@ pub(crate) fn violations(
     // A value of the wrong type often breaks a more telling rule too.
     let telling = |error: &ValidationError<'_>| {
         let at = error.instance_path();
-        let other = |other: &ValidationError<'_>| other.instance_path() == at && other.kind().keyword() == "enum";
+        let other =
+            |other: &ValidationError<'_>| other.instance_path() == at && other.kind().keyword() == "enum";
         error.kind().keyword() != "type" || !errors.iter().any(other)
     };
     let mut sentences: Vec<String> = errors
@@ -160,11 +167,16 @@ fn describe<'a>(error: &'a ValidationError<'_>, arguments: &'a Value) -> Violati
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
             let names: Vec<String> = unexpected.iter().take(MOST_LISTED).map(|name| excerpt(name)).collect();
-            let argument = if pointer.is_empty() { unexpected.first().cloned().unwrap_or_default() } else { first };
+            let argument =
+                if pointer.is_empty() { unexpected.first().cloned().unwrap_or_default() } else { first };
             (argument, format!("{} is not known to it", names.join(", ")))
         }
         kind => {
-            let is = if pointer.is_empty() { "the arguments".to_owned() } else { format!("{shown} is {}", show(value)) };
+            let is = if pointer.is_empty() {
+                "the arguments".to_owned()
+            } else {
+                format!("{shown} is {}", show(value))
+            };
             let sentence = match allowed(kind) {
                 Some(options) => format!("{is}, allowed are {}", options.join(", ")),
                 None => format!("{is}: {}", error.masked()),
@@ -230,7 +242,11 @@ mod tests {
         check(typed, json!({"a": 5}), r#""a" is 5, allowed are "x""#);
         check(schema.clone(), json!({"verb": "eat", "ver": 1}), r#""ver" is not known to it"#);
         check(schema.clone(), json!({"verb": "eat", "mode": 5}), r#""mode" is 5, allowed are "a", "b""#);
-        check(schema.clone(), json!({"verb": "eat", "count": "5"}), r#""count" is "5": value is not of type "integer""#);
+        check(
+            schema.clone(),
+            json!({"verb": "eat", "count": "5"}),
+            r#""count" is "5": value is not of type "integer""#,
+        );
         check(schema.clone(), json!({"verb": "eat", "nested": [{}]}), r#""x" in "/nested/0" is missing"#);
         check(
             schema,
@@ -241,7 +257,8 @@ mod tests {
 
     #[test]
     fn a_violation_never_quotes_a_megabyte() {
-        let validator = compile(&json!({"type": "object", "properties": {"a": {"type": "integer"}}})).unwrap();
+        let validator =
+            compile(&json!({"type": "object", "properties": {"a": {"type": "integer"}}})).unwrap();
         let arguments = json!({"a": "x".repeat(1 << 20)});
         for size in [0, 1 << 20] {
             let message = violations(&validator, "t", &arguments, size, None).unwrap();

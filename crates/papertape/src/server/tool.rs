@@ -115,7 +115,10 @@ impl Tool {
 
     /// The tool's own words for arguments its schema does not allow; `None` leaves it to the general ones.
     #[must_use]
-    pub fn explain(mut self, words: impl Fn(&Violation<'_>) -> Option<String> + Send + Sync + 'static) -> Self {
+    pub fn explain(
+        mut self,
+        words: impl Fn(&Violation<'_>) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
         self.explain = Some(Box::new(words));
         self
     }
@@ -173,7 +176,9 @@ impl Registered {
         if tool.definition.input_schema.is_null() {
             let mut schema = schema::of::<A>();
             // The doc comment of the arguments' type describes the tool.
-            if let Some(Value::String(text)) = schema.as_object_mut().and_then(|root| root.remove("description")) {
+            if let Some(Value::String(text)) =
+                schema.as_object_mut().and_then(|root| root.remove("description"))
+            {
                 tool.definition.description.get_or_insert(text);
             }
             // `()` and the like: a tool that takes nothing.
@@ -218,7 +223,11 @@ impl Registered {
             return Err(bad("input", "its root must have \"type\": \"object\"".to_owned()));
         }
         let output_schema = definition.output_schema.take().or_else(O::output_schema);
-        let output = output_schema.as_ref().map(schema::compile).transpose().map_err(|problem| bad("output", problem))?;
+        let output = output_schema
+            .as_ref()
+            .map(schema::compile)
+            .transpose()
+            .map_err(|problem| bad("output", problem))?;
         definition.output_schema = output_schema;
         Ok(Self { definition, input, output, explain, start, calls_off_the_wire: AtomicU32::new(0) })
     }
@@ -226,10 +235,13 @@ impl Registered {
     /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is what to tell whoever called.
     pub(crate) fn start(&self, arguments: Value, size: usize, cx: Cx) -> Result<Run, String> {
         let name = &self.definition.name;
-        if let Some(problem) = schema::violations(&self.input, name, &arguments, size, self.explain.as_deref()) {
+        if let Some(problem) =
+            schema::violations(&self.input, name, &arguments, size, self.explain.as_deref())
+        {
             return Err(problem);
         }
-        (self.start)(arguments, cx).map_err(|problem| format!("invalid arguments for tool \"{name}\": {problem}"))
+        (self.start)(arguments, cx)
+            .map_err(|problem| format!("invalid arguments for tool \"{name}\": {problem}"))
     }
 
     /// What is wrong with a result, if anything is.
@@ -256,7 +268,8 @@ impl fmt::Debug for Registered {
 fn read_arguments<A: DeserializeOwned>(arguments: Value) -> Result<A, String> {
     // A unit type takes no arguments and reads as null.
     if arguments.as_object().is_some_and(serde_json::Map::is_empty) {
-        return serde_json::from_value(arguments).or_else(|e| serde_json::from_value(Value::Null).map_err(|_| e.to_string()));
+        return serde_json::from_value(arguments)
+            .or_else(|e| serde_json::from_value(Value::Null).map_err(|_| e.to_string()));
     }
     serde_json::from_value(arguments).map_err(|e| e.to_string())
 }

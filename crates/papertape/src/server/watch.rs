@@ -25,7 +25,9 @@ impl Service {
         let wanted = params.notifications.map(RawValue::get).unwrap_or_default();
         let filter: Filter = serde_json::from_str(wanted).map_err(|_| {
             let example = r#"{"toolsListChanged": true}"#;
-            RpcError::invalid_params(format!("`subscriptions/listen` needs `params.notifications`, such as {example}"))
+            RpcError::invalid_params(format!(
+                "`subscriptions/listen` needs `params.notifications`, such as {example}"
+            ))
         })?;
         let tools = filter.tools_list_changed && self.tools_can_change();
         link.listen(to.id.clone(), tools, self.limits().subscriptions)

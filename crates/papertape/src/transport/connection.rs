@@ -4,6 +4,7 @@
 //! buffer, which is written once per batch of input; while the peer does not read, nothing more is read from it.
 
 use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,17 +25,27 @@ use crate::wire::tape::Direction;
 ///
 /// # Errors
 /// If a tool has a bad schema.
-pub async fn serve<R, W>(server: Server, reader: R, writer: W) -> io::Result<()>
+pub async fn serve<R, W>(server: Server, mut reader: R, mut writer: W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let connection = Connection::new(server.build()?, Tap::default(), Handle::current());
-    connection.run(reader, writer, std::future::pending()).await;
+    let mut connection = Connection::new(server.build()?, Tap::default(), Handle::current());
+    let mut stop = pin!(std::future::pending());
+    loop {
+        connection.serve_what_was_read();
+        if !connection.exchange(&mut reader, &mut writer, stop.as_mut()).await {
+            break;
+        }
+    }
+    connection.close(&mut writer).await;
     Ok(())
 }
 
 /// One connection.
+///
+/// Whoever drives it calls, by turns, [`Connection::serve_what_was_read`], which runs handlers, and
+/// [`Connection::exchange`], which waits for bytes; and in the end [`Connection::close`].
 pub(crate) struct Connection {
     service: Arc<Service>,
     link: Arc<Link>,
@@ -47,6 +58,8 @@ pub(crate) struct Connection {
     /// The last frame was not JSON, so that the place in the stream may be lost.
     doubtful: bool,
     input: Input,
+    output: Writing,
+    deadlines: Option<Deadlines>,
 }
 
 /// How much of the input there still is.
@@ -60,77 +73,101 @@ enum Input {
     Served,
 }
 
+/// What the end of the input leaves time for.
+#[derive(Debug, Clone, Copy)]
+struct Deadlines {
+    /// Running requests are given up.
+    requests: Instant,
+    /// Everything is.
+    everything: Instant,
+}
+
 impl Connection {
     pub(crate) fn new(service: Arc<Service>, tap: Tap, handlers: Handle) -> Self {
-        let link = service.open();
-        let decoder = Decoder::new(service.limits().frame);
-        Self { service, link, tap, handlers, decoder, framing: Framing::default(), doubtful: false, input: Input::Open }
+        Self {
+            link: service.open(),
+            decoder: Decoder::new(service.limits().frame),
+            service,
+            tap,
+            handlers,
+            framing: Framing::default(),
+            doubtful: false,
+            input: Input::Open,
+            output: Writing::default(),
+            deadlines: None,
+        }
     }
 
-    /// Serves until the input ends or `stop` comes, then lets running requests finish within the grace period.
-    pub(crate) async fn run<R, W>(mut self, mut reader: R, mut writer: W, stop: impl Future<Output = ()>)
+    /// Waits until bytes have come or gone, a handler has answered, or time is up. False if it is all over.
+    ///
+    /// When `stop` is ready the input counts as ended.
+    pub(crate) async fn exchange<R, W>(
+        &mut self,
+        reader: &mut R,
+        writer: &mut W,
+        stop: Pin<&mut impl Future<Output = ()>>,
+    ) -> bool
     where
-        R: AsyncRead + Unpin,
-        W: AsyncWrite + Unpin,
+        R: AsyncRead + Unpin + ?Sized,
+        W: AsyncWrite + Unpin + ?Sized,
     {
-        tokio::pin!(stop);
-        let grace = self.service.limits().grace;
-        let mut out = Writing::default();
-        // When running requests are given up, and when everything is.
-        let mut deadlines: Option<(Instant, Instant)> = None;
-        loop {
-            self.serve_what_was_read();
-            if out.is_done() {
-                out.begin(&self.link);
-            }
-            self.tap.flush();
-            if self.input != Input::Open && deadlines.is_none() {
-                let now = Instant::now();
-                deadlines = Some((now + grace.mul_f32(0.9), now + grace));
-            }
-            if self.input == Input::Served && out.is_done() && self.link.is_idle() && self.link.pending() == 0 {
-                break;
-            }
-            let read_more = self.input == Input::Open && self.link.pending() < OUTBOX;
-            tokio::select! {
-                biased;
-                written = writer.write(out.rest()), if !out.is_done() => match written {
-                    Ok(count) if count > 0 => out.advance(count, &mut self.tap),
-                    _ => {
-                        tracing::info!("the client no longer reads");
-                        break;
-                    }
-                },
-                read = reader.read_buf(self.decoder.space()), if read_more => match read {
-                    Ok(count) if count > 0 => {}
-                    Ok(_) => self.input = Input::Ended,
-                    Err(error) => {
-                        tracing::warn!(%error, "the input cannot be read any further");
-                        self.input = Input::Ended;
-                    }
-                },
-                () = &mut stop, if self.input == Input::Open => self.input = Input::Ended,
-                () = self.link.wake.notified() => {}
-                () = until(deadlines.map(|(soft, _)| soft)), if !self.link.is_idle() => {
-                    self.link.abort_all(&RpcError::internal("the server is shutting down and the request took too long"));
+        if self.output.is_done() {
+            self.output.begin(&self.link);
+        }
+        self.tap.flush();
+        if self.input != Input::Open && self.deadlines.is_none() {
+            let (now, grace) = (Instant::now(), self.service.limits().grace);
+            self.deadlines = Some(Deadlines { requests: now + grace.mul_f32(0.9), everything: now + grace });
+        }
+        let idle = self.link.is_idle();
+        if self.input == Input::Served && idle && self.output.is_done() && self.link.pending() == 0 {
+            return false;
+        }
+        let read_more = self.input == Input::Open && self.link.pending() < OUTBOX;
+        tokio::select! {
+            biased;
+            written = writer.write(self.output.rest()), if !self.output.is_done() => match written {
+                Ok(count) if count > 0 => self.output.advance(count, &mut self.tap),
+                _ => {
+                    tracing::info!("the client no longer reads");
+                    return false;
                 }
-                () = until(deadlines.map(|(_, hard)| hard)) => {
-                    tracing::warn!("gave up on answers that the client does not read");
-                    break;
+            },
+            read = reader.read_buf(self.decoder.space()), if read_more => match read {
+                Ok(count) if count > 0 => {}
+                Ok(_) => self.input = Input::Ended,
+                Err(error) => {
+                    tracing::warn!(%error, "the input cannot be read any further");
+                    self.input = Input::Ended;
                 }
+            },
+            () = stop, if self.input == Input::Open => self.input = Input::Ended,
+            () = self.link.wake.notified() => {}
+            () = until(self.deadlines.map(|at| at.requests)), if !idle => {
+                self.link.abort_all(&RpcError::internal("the server is shutting down and the request took too long"));
+            }
+            () = until(self.deadlines.map(|at| at.everything)) => {
+                tracing::warn!("gave up on answers that the client does not read");
+                return false;
             }
         }
-        out.give_up(&mut self.tap);
+        true
+    }
+
+    /// Ends what is still running and lets the last bytes go.
+    pub(crate) async fn close<W: AsyncWrite + Unpin + ?Sized>(mut self, writer: &mut W) {
         self.link.abort_all(&RpcError::internal("the connection has ended"));
+        self.output.give_up(&mut self.tap);
         self.tap.flush();
-        let patience = deadlines.map_or_else(|| Instant::now() + Duration::from_millis(100), |(_, hard)| hard);
+        let patience =
+            self.deadlines.map_or_else(|| Instant::now() + Duration::from_millis(100), |at| at.everything);
         if !matches!(timeout_at(patience, writer.flush()).await, Ok(Ok(()))) {
             tracing::debug!("the last answers may not have arrived");
         }
     }
 
     /// Serves the frames that have arrived, as long as there is room for answers.
-    fn serve_what_was_read(&mut self) {
+    pub(crate) fn serve_what_was_read(&mut self) {
         // Handlers may start timers, sockets and tasks: those belong to their own runtime.
         let _handlers = self.handlers.enter();
         while self.link.pending() < OUTBOX {

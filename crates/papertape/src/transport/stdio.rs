@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -81,34 +82,46 @@ pub async fn serve_with(server: Server, options: Options) -> io::Result<()> {
         // Nobody may be waiting any more.
         drop(done.send(result));
     })?;
-    wait.await.unwrap_or_else(|_| Err(io::Error::other("the wire's thread has died: this is a bug in papertape")))
+    wait.await
+        .unwrap_or_else(|_| Err(io::Error::other("the wire's thread has died: this is a bug in papertape")))
 }
 
 /// The wire's thread.
+///
+/// Bytes are waited for within the wire's runtime, handlers are polled outside of it: only so may they do all that they
+/// may do on the caller's runtime, such as `tokio::task::block_in_place`.
 fn run_wire(
-    connection: Connection,
+    mut connection: Connection,
     input: OwnedFd,
     output: OwnedFd,
     options: &Options,
     done: &mut oneshot::Sender<io::Result<()>>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(async {
-        let (stop, mut stopped) = mpsc::channel(1);
-        let (reader, writer) = (open_input(input)?, open_output(output)?);
+    let (stop, mut stopped) = mpsc::channel(1);
+    let (mut reader, mut writer) = runtime.block_on(async {
         tokio::spawn(watch_signals(stop.clone())?);
         if !options.outlive_parent {
             tokio::spawn(watch_parent(stop.clone()));
         }
+        Ok::<_, io::Error>((open_input(input)?, open_output(output)?))
+    })?;
+    let mut stop = pin!(async {
         tokio::select! {
-            () = connection.run(reader, writer, async { stopped.recv().await.unwrap_or_default() }) => {}
-            () = done.closed() => tracing::info!("the server was dropped"),
+            _ = stopped.recv() => {}
+            () = done.closed() => tracing::info!("stopping: nobody awaits the server any more"),
         }
-        Ok(())
     });
+    loop {
+        connection.serve_what_was_read();
+        if !runtime.block_on(connection.exchange(&mut reader, &mut writer, stop.as_mut())) {
+            break;
+        }
+    }
+    runtime.block_on(connection.close(&mut writer));
     // A blocking read of a terminal or a file may still be under way; it must not keep the process.
     runtime.shutdown_background();
-    served
+    Ok(())
 }
 
 /// The first SIGTERM or SIGINT ends the input; the second ends the process, as it would have without us.
@@ -163,7 +176,9 @@ fn claim_standard_streams() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Pipes are opened anew, which gives them flags of their own; sockets to a parent are ours alone.
 /// Anything else (a terminal, a file) is read by blocking on a thread.
 fn open_input(fd: OwnedFd) -> io::Result<Box<dyn AsyncRead + Unpin>> {
-    if is_pipe(&fd) && let Ok(pipe) = pipe::OpenOptions::new().open_receiver(own_path(&fd)) {
+    if is_pipe(&fd)
+        && let Ok(pipe) = pipe::OpenOptions::new().open_receiver(own_path(&fd))
+    {
         return Ok(Box::new(pipe));
     }
     if is_unix_socket(&fd) {
@@ -174,7 +189,9 @@ fn open_input(fd: OwnedFd) -> io::Result<Box<dyn AsyncRead + Unpin>> {
 
 /// A writable stream, likewise.
 fn open_output(fd: OwnedFd) -> io::Result<Box<dyn AsyncWrite + Unpin>> {
-    if is_pipe(&fd) && let Ok(pipe) = pipe::OpenOptions::new().open_sender(own_path(&fd)) {
+    if is_pipe(&fd)
+        && let Ok(pipe) = pipe::OpenOptions::new().open_sender(own_path(&fd))
+    {
         return Ok(Box::new(pipe));
     }
     if is_unix_socket(&fd) {

@@ -255,7 +255,9 @@ impl Decoder {
         let rest = self.buffer.get(self.start..).unwrap_or_default();
         let Some(first) = rest.iter().position(|&b| !is_space(b)) else {
             // Blank lines may come first; an unfinished one is waited for, but not without end.
-            let end = memchr::memrchr(b'\n', rest).map(|at| at + 1).or((rest.len() > self.limit).then_some(rest.len()))?;
+            let end = memchr::memrchr(b'\n', rest)
+                .map(|at| at + 1)
+                .or((rest.len() > self.limit).then_some(rest.len()))?;
             return Some(Cut { raw: self.start..self.start + end, kind: CutKind::Blank });
         };
         let word = rest.iter().skip(first).take(HEADER.len());
@@ -302,7 +304,9 @@ impl Decoder {
         match read_headers(rest) {
             Headers::Incomplete if rest.len() <= MOST_HEADER_BYTES => None,
             Headers::Incomplete => {
-                Some(self.lost(Fault::Header(format!("the header block is longer than {MOST_HEADER_BYTES} bytes"))))
+                Some(self.lost(Fault::Header(format!(
+                    "the header block is longer than {MOST_HEADER_BYTES} bytes"
+                ))))
             }
             Headers::Broken(why) => Some(self.lost(Fault::Header(why))),
             Headers::Complete { size, length } if length > self.limit as u64 => {
@@ -317,7 +321,8 @@ impl Decoder {
             Headers::Complete { size, length } => {
                 let body = self.start + size;
                 let end = body + usize::try_from(length).ok()?;
-                (end <= self.buffer.len()).then_some(Cut { raw: self.start..end, kind: CutKind::Frame(body..end) })
+                (end <= self.buffer.len())
+                    .then_some(Cut { raw: self.start..end, kind: CutKind::Frame(body..end) })
             }
         }
     }
@@ -432,7 +437,10 @@ mod tests {
 
     #[test]
     fn lines() {
-        check(b"{}\n[]\r\n\n  \t\n\xEF\xBB\xBF{}\n1", &["frame {}", "frame []\\r", "frame \\xef\\xbb\\xbf{}", "unfinished 1"]);
+        check(
+            b"{}\n[]\r\n\n  \t\n\xEF\xBB\xBF{}\n1",
+            &["frame {}", "frame []\\r", "frame \\xef\\xbb\\xbf{}", "unfinished 1"],
+        );
         check(b"\n \n{}\n", &["frame {}"]);
         check(b"hello\n", &["frame hello"]);
         check(b"content\n", &["frame content"]);
@@ -462,24 +470,34 @@ mod tests {
     fn broken_headers_end_the_stream() {
         for length in ["-5", "abc", "1e3", "0x10", "+5", "", "99999999999999999999"] {
             let bytes = format!("Content-Length: {length}\r\n\r\n{{}}");
-            check(bytes.as_bytes(), &[&format!("broken: broken Content-Length framing: Content-Length is \"{length}\"")]);
+            check(
+                bytes.as_bytes(),
+                &[&format!("broken: broken Content-Length framing: Content-Length is \"{length}\"")],
+            );
         }
         check(
             b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
             &["broken: broken Content-Length framing: two Content-Length headers, 2 and 3"],
         );
-        check(b"Content-Type: x\r\n\r\n{}", &["broken: broken Content-Length framing: the headers have no Content-Length"]);
+        check(
+            b"Content-Type: x\r\n\r\n{}",
+            &["broken: broken Content-Length framing: the headers have no Content-Length"],
+        );
         check(b"Content-Length: 5\r\n\r\n{}", &["broken: the input ended inside a Content-Length frame"]);
         let endless = [&b"Content-Length: 2\r\nX: "[..], &[b'x'; 9000]].concat();
         let (words, raw) = decode(&endless, 64, &[]);
-        assert_eq!(words, ["broken: broken Content-Length framing: the header block is longer than 8192 bytes"]);
+        assert_eq!(
+            words,
+            ["broken: broken Content-Length framing: the header block is longer than 8192 bytes"]
+        );
         assert_eq!(raw, endless);
     }
 
     #[test]
     fn a_long_body_is_skipped_and_an_absurd_one_ends_the_stream() {
         let too_large = "broken: the frame is too large: the limit is 64 bytes";
-        let long = [b"Content-Length: 100\r\n\r\n", &[b'x'; 100][..], b"Content-Length: 2\r\n\r\n{}"].concat();
+        let long =
+            [b"Content-Length: 100\r\n\r\n", &[b'x'; 100][..], b"Content-Length: 2\r\n\r\n{}"].concat();
         check(&long, &[too_large, "frame {}"]);
         check(b"Content-Length: 4294967296\r\n\r\n{}", &[too_large]);
     }

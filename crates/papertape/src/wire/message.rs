@@ -105,7 +105,10 @@ pub fn parse(body: &[u8], bounds: Bounds) -> Result<Payload<'_>, Rejected> {
         .and_then(|shape| json.end().map(|()| shape))
         .map_err(|e| Rejected::anonymous(RpcError::parse(format!("the frame is not JSON: {e}"))))?;
     let too_deep = deeper_than(body, bounds.depth).then(|| {
-        RpcError::invalid_request(format!("the message is nested deeper than the limit of {} levels", bounds.depth))
+        RpcError::invalid_request(format!(
+            "the message is nested deeper than the limit of {} levels",
+            bounds.depth
+        ))
     });
     match shape {
         Shape::Object(envelope) => match too_deep {
@@ -177,9 +180,13 @@ impl<'a> Envelope<'a> {
         };
         let Some(raw_id) = self.id else {
             // Nothing without an id is ever answered, however wrong it is.
-            return Ok(Message::Notification(Notification { method, params: object(self.params).unwrap_or(None) }));
+            return Ok(Message::Notification(Notification {
+                method,
+                params: object(self.params).unwrap_or(None),
+            }));
         };
-        let id = Id::parse(raw_id.get()).map_err(|why| Rejected::anonymous(RpcError::invalid_request(why)))?;
+        let id =
+            Id::parse(raw_id.get()).map_err(|why| Rejected::anonymous(RpcError::invalid_request(why)))?;
         if self.jsonrpc.is_none_or(|raw| string(raw).as_deref() != Some("2.0")) {
             let got = self.jsonrpc.map_or("nothing".to_owned(), |raw| super::error::excerpt(raw.get()));
             let error = RpcError::invalid_request(format!("`jsonrpc` must be the string \"2.0\", got {got}"));
@@ -200,7 +207,11 @@ impl<'a> Envelope<'a> {
 fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     let text = raw.get();
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') { serde_json::from_str(text).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
+    if inner.contains('\\') {
+        serde_json::from_str(text).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
 }
 
 /// `params`, which MCP wants to be an object; `null` counts as absent.
@@ -358,8 +369,12 @@ mod tests {
     fn read(body: &[u8]) -> String {
         let raw = |raw: Option<&serde_json::value::RawValue>| raw.map_or("-", |raw| raw.get()).to_owned();
         match parse(body, BOUNDS) {
-            Ok(Payload::Single(Message::Request(r))) => format!("request {} {} {}", r.id, r.method, raw(r.params)),
-            Ok(Payload::Single(Message::Notification(n))) => format!("notification {} {}", n.method, raw(n.params)),
+            Ok(Payload::Single(Message::Request(r))) => {
+                format!("request {} {} {}", r.id, r.method, raw(r.params))
+            }
+            Ok(Payload::Single(Message::Notification(n))) => {
+                format!("notification {} {}", n.method, raw(n.params))
+            }
             Ok(Payload::Single(Message::Response(r))) => format!("response {:?}", r.id),
             Ok(Payload::Batch(members)) => format!("batch {}", members.len()),
             Err(rejected) => match rejected.id {
@@ -376,7 +391,10 @@ mod tests {
     #[test]
     fn messages_are_told_apart_by_their_members() {
         check(r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#, "request 7 m -");
-        check(r#"{"params":{"a":[1]},"method":"m","id":"7","jsonrpc":"2.0","more":{}}"#, r#"request "7" m {"a":[1]}"#);
+        check(
+            r#"{"params":{"a":[1]},"method":"m","id":"7","jsonrpc":"2.0","more":{}}"#,
+            r#"request "7" m {"a":[1]}"#,
+        );
         check(r#"{"jsonrpc":"2.0","method":"m","params":null}"#, "notification m -");
         check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, "response Some(7)");
         check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, "response None");
@@ -407,7 +425,16 @@ mod tests {
 
     #[test]
     fn what_is_no_message_has_no_id() {
-        for body in ["1", "null", "\"x\"", "{}", "[]", "true", "1.5", r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#] {
+        for body in [
+            "1",
+            "null",
+            "\"x\"",
+            "{}",
+            "[]",
+            "true",
+            "1.5",
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#,
+        ] {
             check(body, &format!("{INVALID_REQUEST} –"));
         }
         for id in ["1.5", "null", "true", "[1]", "{}", "1e400"] {
@@ -418,7 +445,19 @@ mod tests {
 
     #[test]
     fn syntax_comes_before_shape() {
-        for body in ["hello", "", "[1,", "{\"id\":7", "{} {}", "{} x", "nul", "[1,]", "{\"a\":\"\t\"}", "\"\\x\"", "01"] {
+        for body in [
+            "hello",
+            "",
+            "[1,",
+            "{\"id\":7",
+            "{} {}",
+            "{} x",
+            "nul",
+            "[1,]",
+            "{\"a\":\"\t\"}",
+            "\"\\x\"",
+            "01",
+        ] {
             check(body, &format!("{PARSE_ERROR} –"));
         }
         for body in [&b"\"\xff\xfe\""[..], b"\"\xc0\x80\"", b"\"\xed\xa0\x80\"", b"\x00{}", b"\"\x00\""] {
@@ -439,7 +478,8 @@ mod tests {
         check(&"[".repeat(100_000), &format!("{PARSE_ERROR} –"));
         check(&"{\"a\":".repeat(1_000_000), &format!("{PARSE_ERROR} –"));
         // Brackets in strings are no levels.
-        let brackets = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"a":"\"{}"}}}}"#, "[".repeat(500));
+        let brackets =
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"a":"\"{}"}}}}"#, "[".repeat(500));
         assert!(read(brackets.as_bytes()).starts_with("request 7"));
     }
 }

@@ -131,7 +131,9 @@ fn read_line(line: &str) -> Result<Record, String> {
     };
     let time = match field("time")? {
         "-" => None,
-        time => Some(read_time(time).ok_or(format!("\"{time}\" is no time: write seconds with six decimals, or -"))?),
+        time => Some(
+            read_time(time).ok_or(format!("\"{time}\" is no time: write seconds with six decimals, or -"))?,
+        ),
     };
     let form = field("form")?;
     let payload = unescape(fields.next().unwrap_or_default())?;
@@ -206,7 +208,8 @@ fn unescape(text: &str) -> Result<Vec<u8>, String> {
         bytes.extend_from_slice(before.as_bytes());
         let (hex, after) = after.split_once(CLOSE).ok_or(format!("{OPEN} has no {CLOSE}"))?;
         for byte in hex.split(' ') {
-            let wrong = || format!("\"{byte}\" between {OPEN} and {CLOSE} is no byte: write two hexadecimal digits");
+            let wrong =
+                || format!("\"{byte}\" between {OPEN} and {CLOSE} is no byte: write two hexadecimal digits");
             if byte.len() != 2 || !byte.bytes().all(|b| b.is_ascii_hexdigit()) {
                 return Err(wrong());
             }
@@ -236,7 +239,10 @@ mod tests {
     fn a_tape_is_readable() {
         assert_eq!(line(b"{\"a\":\"\\n\"}\n"), "7 > 1.000250 line {\"a\":\"\\n\"}\n");
         assert_eq!(line("Content-Length: 3\r\n\r\n\"é".as_bytes()), "7 > 1.000250 length \"é\n");
-        assert_eq!(line(b"Content-Length: 4\r\n\r\n{}"), "7 > 1.000250 raw Content-Length: 4⟦0d 0a 0d 0a⟧{}\n");
+        assert_eq!(
+            line(b"Content-Length: 4\r\n\r\n{}"),
+            "7 > 1.000250 raw Content-Length: 4⟦0d 0a 0d 0a⟧{}\n"
+        );
         assert_eq!(line(b"{}\r\n"), "7 > 1.000250 line {}⟦0d⟧\n");
         assert_eq!(line(b"\xff\xfe\x1b[1m "), "7 > 1.000250 raw ⟦ff fe 1b⟧[1m⟦20⟧\n");
         assert_eq!(line("⟦⟧\n".as_bytes()), "7 > 1.000250 line ⟦e2 9f a6⟧⟧\n");
@@ -248,12 +254,21 @@ mod tests {
         for (text, problem) in [
             ("", "line 1: a tape begins with the line \"papertape 1\""),
             ("papertape 1\nx > - line {}", "line 2: \"x\" is no frame number"),
-            ("papertape 1\n1 = - line {}", "line 2: \"=\" is no direction: > goes to the server, < to the client"),
-            ("papertape 1\n\n1 > 1.0 line {}", "line 3: \"1.0\" is no time: write seconds with six decimals, or -"),
+            (
+                "papertape 1\n1 = - line {}",
+                "line 2: \"=\" is no direction: > goes to the server, < to the client",
+            ),
+            (
+                "papertape 1\n\n1 > 1.0 line {}",
+                "line 3: \"1.0\" is no time: write seconds with six decimals, or -",
+            ),
             ("papertape 1\n1 > - page {}", "line 2: \"page\" is no form: it is line, length or raw"),
             ("papertape 1\n1 > -", "line 2: the form is missing"),
             ("papertape 1\n1 > - raw ⟦0", "line 2: ⟦ has no ⟧"),
-            ("papertape 1\n1 > - raw ⟦+1⟧", "line 2: \"+1\" between ⟦ and ⟧ is no byte: write two hexadecimal digits"),
+            (
+                "papertape 1\n1 > - raw ⟦+1⟧",
+                "line 2: \"+1\" between ⟦ and ⟧ is no byte: write two hexadecimal digits",
+            ),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), problem);
         }
@@ -266,10 +281,14 @@ mod tests {
             any::<String>().prop_map(|s| format!("Content-Length: {}\r\n\r\n{s}", s.len()).into_bytes()),
             "[⟦⟧ a-c\r\n\u{202e}]{0,8}\n?".prop_map(String::into_bytes),
         ];
-        let direction = any::<bool>().prop_map(|up| if up { Direction::ToServer } else { Direction::ToClient });
+        let direction =
+            any::<bool>().prop_map(|up| if up { Direction::ToServer } else { Direction::ToClient });
         (any::<u64>(), direction, prop::option::of(0..10u64.pow(12)), bytes).prop_map(
-            |(number, direction, micros, bytes)| {
-                Record { number, direction, time: micros.map(Duration::from_micros), bytes }
+            |(number, direction, micros, bytes)| Record {
+                number,
+                direction,
+                time: micros.map(Duration::from_micros),
+                bytes,
             },
         )
     }
