@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use crate::protocol::meta::SUBSCRIPTION_ID;
+use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::{Revision, method};
 use crate::server::{Call, Limits};
 use crate::wire::{Framing, Id, RpcError};
@@ -132,8 +132,6 @@ impl Link {
     pub(crate) fn set_initialized(&self) {
         let mut state = self.state();
         state.initialized = state.legacy.is_some();
-        // A client that has only just opened has listed nothing yet.
-        state.tools_changed = false;
     }
 
     /// A modern request has been seen.
@@ -291,6 +289,12 @@ impl Link {
         self.state().out.bytes.len()
     }
 
+    /// Bytes waiting to be written, and requests running.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.out.bytes.len(), state.running.len())
+    }
+
     /// Takes what waits to be written into `outgoing`, which must be empty and whose room is used again.
     pub(crate) fn take(&self, outgoing: &mut Outgoing) {
         let mut state = self.state();
@@ -314,10 +318,7 @@ impl Link {
             let message = format!("too many subscriptions: {limit} are open, the limit; cancel one");
             return Err(RpcError::invalid_request(message));
         }
-        let params = serde_json::json!({
-            "_meta": {SUBSCRIPTION_ID: &id},
-            "notifications": if tools { serde_json::json!({"toolsListChanged": true}) } else { serde_json::json!({}) },
-        });
+        let params = SubscriptionParams::new(&id, Some(Honoured { tools_list_changed: tools }));
         state.send(None, |out| write_notification(out, method::ACKNOWLEDGED, Some(&params)));
         state.listeners.push(Listener { id, tools });
         Ok(())
@@ -330,6 +331,29 @@ impl Link {
             let to = ReplyTo { id: listener.id.clone(), batch: None };
             state.reply(&to, &Reply::Result(&|out| write(out, &listener.id)));
         }
+    }
+}
+
+/// The parameters of a notification that belongs to a subscription.
+#[derive(Serialize)]
+struct SubscriptionParams<'a> {
+    #[serde(rename = "_meta")]
+    meta: SubscriptionMeta<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notifications: Option<Honoured>,
+}
+
+/// The kinds of notification that a subscription will bring; the others are left out.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Honoured {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tools_list_changed: bool,
+}
+
+impl<'a> SubscriptionParams<'a> {
+    fn new(subscription: &'a Id, notifications: Option<Honoured>) -> Self {
+        Self { meta: SubscriptionMeta { subscription, server: None }, notifications }
     }
 }
 
@@ -403,7 +427,7 @@ impl State {
             self.out.push(|out| write_notification(out, method::TOOLS_CHANGED, None::<&()>));
         }
         for listener in self.listeners.iter().filter(|listener| listener.tools) {
-            let params = serde_json::json!({"_meta": {SUBSCRIPTION_ID: &listener.id}});
+            let params = SubscriptionParams::new(&listener.id, None);
             self.out.push(|out| write_notification(out, method::TOOLS_CHANGED, Some(&params)));
         }
     }

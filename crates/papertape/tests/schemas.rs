@@ -47,7 +47,9 @@ fn main() -> ExitCode {
     for problem in &wrong {
         println!("{problem}");
     }
-    println!("{exempt} errors without a readable id are not checked: older schemas allow them no form at all");
+    println!(
+        "{exempt} errors without a readable id are not checked: older schemas allow them no form at all"
+    );
     println!("{} passed, {} failed", count - wrong.len(), wrong.len());
     if wrong.is_empty() && count > 200 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -81,7 +83,9 @@ fn answers(text: &str, folder: Revision) -> Vec<(u64, Answer)> {
             }
             let (method, revision) = match message["method"].as_str() {
                 Some(method) => (method.to_owned(), negotiated),
-                None => requests.get(&message["id"].to_string()).cloned().unwrap_or((String::new(), negotiated)),
+                None => {
+                    requests.get(&message["id"].to_string()).cloned().unwrap_or((String::new(), negotiated))
+                }
             };
             // `initialize` is answered in the revision it leads to.
             let opens = method == "initialize" && message.get("result").is_some();
@@ -98,7 +102,9 @@ fn messages(bytes: &[u8]) -> Vec<Value> {
     decoder.push(bytes);
     let piece = decoder.next_piece();
     let piece = if piece.is_some() { piece } else { decoder.finish() };
-    let Some(Kind::Frame(body) | Kind::Unfinished(body)) = piece.map(|piece| piece.kind) else { return Vec::new() };
+    let Some(Kind::Frame(body) | Kind::Unfinished(body)) = piece.map(|piece| piece.kind) else {
+        return Vec::new();
+    };
     match serde_json::from_slice(body) {
         Ok(Value::Array(members)) => members,
         Ok(message) => vec![message],

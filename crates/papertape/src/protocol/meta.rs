@@ -1,6 +1,11 @@
 //! `_meta`: what a request says about itself.
 
-use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::wire::Id;
@@ -12,9 +17,6 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// Who answers, on every modern result.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// The `subscriptions/listen` request a notification belongs to.
-pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-
 /// The `_meta` of a request, each value still raw. `None` is absent; a `null` is there.
 #[derive(Debug, Default, Deserialize)]
 pub struct RequestMeta<'a> {
@@ -39,6 +41,31 @@ pub struct RequestMeta<'a> {
 /// Tells a `null` from an absent member.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads a struct from an object and from nothing else (derived code would take an array too); `null` is none.
+pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct ObjectVisitor<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map)).map(Some)
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+    }
+    deserializer.deserialize_any(ObjectVisitor(PhantomData))
 }
 
 impl RequestMeta<'_> {
@@ -76,4 +103,15 @@ impl RequestMeta<'_> {
             .map(Some)
             .map_err(|_| RpcError::invalid_params("`_meta.progressToken` must be a string or an integer"))
     }
+}
+
+/// The `_meta` of everything that belongs to a subscription.
+///
+/// A type of its own and not a JSON tree, because an id may be an integer that no tree can hold.
+#[derive(Debug, Serialize)]
+pub(crate) struct SubscriptionMeta<'a> {
+    #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+    pub(crate) subscription: &'a Id,
+    #[serde(rename = "io.modelcontextprotocol/serverInfo", skip_serializing_if = "Option::is_none")]
+    pub(crate) server: Option<&'a RawValue>,
 }

@@ -102,7 +102,8 @@ impl Call {
         }
         let now = Instant::now();
         let too_soon = last.sent.is_some_and(|sent| now.duration_since(sent) < BETWEEN_PROGRESS);
-        if too_soon && total.is_none_or(|total| done < total) {
+        let arrives = total.is_some_and(|total| last.value < total && done >= total);
+        if too_soon && !arrives {
             return false;
         }
         *last = LastProgress { value: done, sent: Some(now) };

@@ -1,72 +1,57 @@
 //! A message to the function it asks for, and the answer back: the one entry for every transport.
 
-use std::any::Any;
 use std::collections::HashSet;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-use tracing::Instrument;
 
 use super::Server;
-use super::context::Cx;
-use super::error::{Failure, ToolError};
 use super::limits::Limits;
 use super::opening::Speaking;
 use super::registry::Registry;
-use super::tool::{Registered, Run};
+use super::watch::Filter;
 use crate::link::{BatchKey, Link, Reply, ReplyTo};
 use crate::protocol::capabilities::{Implementation, ListCapability, ServerCapabilities};
-use crate::protocol::meta::{RequestMeta, present};
+use crate::protocol::meta::{RequestMeta, object, present};
 use crate::protocol::project::CacheHint;
-use crate::protocol::tools::CallToolResult;
 use crate::protocol::{Revision, method, project};
-use crate::wire::error::{PARSE_ERROR, excerpt};
+use crate::wire::error::{PARSE_ERROR, excerpt, shortened};
 use crate::wire::message::{self, Message, Notification, Payload, Request};
 use crate::wire::{Id, RpcError};
-
-/// A function that keeps the connection's thread longer than this...
-const HELD_THE_WIRE: Duration = Duration::from_millis(2);
-/// ...begins so many of its next calls elsewhere.
-const CALLS_OFF_THE_WIRE: u32 = 16;
 
 /// A server that serves.
 #[derive(Debug)]
 pub(crate) struct Service {
-    identity: Implementation,
+    pub(super) identity: Implementation,
     /// The identity as it stands in every modern result.
-    identity_json: Box<RawValue>,
-    instructions: Option<String>,
-    registry: Arc<Registry>,
-    dynamic: bool,
-    cache: CacheHint,
-    limits: Limits,
+    pub(super) identity_json: Box<RawValue>,
+    pub(super) instructions: Option<String>,
+    pub(super) registry: Arc<Registry>,
+    pub(super) dynamic: bool,
+    pub(super) cache: CacheHint,
+    pub(super) limits: Limits,
 }
 
 /// The members of `params` that any method reads, raw. `None` is absent; a `null` is there.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Params<'a> {
-    #[serde(borrow, rename = "_meta")]
+    #[serde(borrow, default, deserialize_with = "object", rename = "_meta")]
     pub(super) meta: Option<RequestMeta<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
-    name: Option<&'a RawValue>,
+    pub(super) name: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    arguments: Option<&'a RawValue>,
+    pub(super) arguments: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    cursor: Option<&'a RawValue>,
+    pub(super) cursor: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) protocol_version: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "object")]
+    pub(super) notifications: Option<Filter>,
     #[serde(borrow, default, deserialize_with = "present")]
-    pub(super) notifications: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    request_id: Option<&'a RawValue>,
+    pub(super) request_id: Option<&'a RawValue>,
 }
 
 impl<'a> Params<'a> {
@@ -101,18 +86,6 @@ impl Service {
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
-    }
-
-    pub(super) fn identity(&self) -> &Implementation {
-        &self.identity
-    }
-
-    pub(super) fn instructions(&self) -> Option<&str> {
-        self.instructions.as_deref()
-    }
-
-    pub(super) fn cache_hint(&self) -> CacheHint {
-        self.cache
     }
 
     /// What is offered follows from what is registered.
@@ -223,7 +196,7 @@ impl Service {
     }
 
     fn request(self: &Arc<Self>, request: Request<'_>, link: &Arc<Link>, batch: Option<BatchKey>) {
-        let span = tracing::info_span!("request", method = &*request.method, id = %request.id);
+        let span = tracing::info_span!("request", method = shortened(&request.method), id = %request.id);
         let entered = span.enter();
         tracing::debug!("received");
         let to = ReplyTo { id: request.id, batch };
@@ -306,169 +279,9 @@ impl Service {
         self.reply(to, page, Some(self.cache), revision, link);
         Ok(())
     }
-
-    fn call_tool(
-        self: &Arc<Self>,
-        to: &ReplyTo,
-        params: &Params<'_>,
-        bytes: usize,
-        revision: Revision,
-        link: &Arc<Link>,
-    ) -> Result<(), RpcError> {
-        let name = params.name.map(|raw| serde_json::from_str::<String>(raw.get()));
-        let Some(Ok(name)) = name else {
-            return Err(RpcError::invalid_params("`tools/call` needs `params.name`, a string"));
-        };
-        let tool = self.registry.find(&name).ok_or_else(|| self.unknown_tool(&name))?;
-        let arguments = read_arguments(params.arguments)?;
-        let token = params.meta.as_ref().map_or(Ok(None), RequestMeta::progress_token)?;
-        if token.as_ref().is_some_and(|token| link.has_progress_token(token)) {
-            let message = "`_meta.progressToken` is in use by a request that is still running";
-            return Err(RpcError::invalid_params(message));
-        }
-        let cx = Cx::new(Arc::clone(link), revision, token);
-        let call = Arc::clone(cx.call());
-        let mut run = match catch_unwind(AssertUnwindSafe(|| tool.start(arguments, bytes, cx))) {
-            Ok(Ok(run)) => run,
-            Ok(Err(problem)) if revision.invalid_arguments_are_results() => {
-                self.write_call_result(CallToolResult::failed(problem), revision, |reply| {
-                    link.reply(to, reply)
-                });
-                return Ok(());
-            }
-            Ok(Err(problem)) => return Err(RpcError::invalid_params(problem)),
-            Err(panic) => return Err(panicked(&tool, &*panic)),
-        };
-        if tool.calls_off_the_wire.load(Ordering::Relaxed) == 0
-            && let Poll::Ready(outcome) = first_poll(&tool, &mut run, &mut Context::from_waker(Waker::noop()))
-        {
-            self.write_outcome(&tool, outcome, revision, |reply| link.reply_to_call(to, &call, reply));
-            return Ok(());
-        }
-        self.run_elsewhere(tool, run, to, call, bytes, revision, link);
-        Ok(())
-    }
-
-    /// Hands a call that needs time to the runtime, where it delays nobody.
-    #[expect(clippy::too_many_arguments, reason = "all that belongs to a call moves into its task")]
-    fn run_elsewhere(
-        self: &Arc<Self>,
-        tool: Arc<Registered>,
-        mut run: Run,
-        to: &ReplyTo,
-        call: Arc<super::Call>,
-        bytes: usize,
-        revision: Revision,
-        link: &Arc<Link>,
-    ) {
-        let ticket = link.track(to, call, bytes);
-        let (service, link_there, to_there) = (Arc::clone(self), Arc::clone(link), to.clone());
-        let task = async move {
-            let mut outcome = poll_fn(|cx| Poll::Ready(first_poll(&tool, &mut run, cx))).await;
-            if outcome.is_pending() {
-                outcome = poll_fn(|cx| guarded_poll(&mut run, cx).map(Poll::Ready)).await;
-            }
-            if let Poll::Ready(outcome) = outcome {
-                service.write_outcome(&tool, outcome, revision, |reply| {
-                    link_there.finish(&to_there, ticket, reply)
-                });
-            }
-        };
-        let task = tokio::spawn(task.instrument(tracing::Span::current()));
-        link.set_abort(&to.id, ticket, task.abort_handle());
-    }
-
-    /// Turns what became of a call into its answer.
-    fn write_outcome(
-        &self,
-        tool: &Registered,
-        outcome: Outcome,
-        revision: Revision,
-        send: impl FnOnce(&Reply<'_>),
-    ) {
-        let name = &tool.definition.name;
-        tracing::debug!(tool = name, "answered");
-        let error = match outcome {
-            Ok(Ok(result)) => match tool.check_output(&result) {
-                None => return self.write_call_result(result, revision, send),
-                Some(problem) => {
-                    tracing::error!(tool = name, "{problem}");
-                    RpcError::internal(format!("tool \"{name}\": {problem}"))
-                }
-            },
-            Ok(Err(ToolError(Failure::Failed(message)))) => {
-                return self.write_call_result(CallToolResult::failed(message), revision, send);
-            }
-            Ok(Err(ToolError(Failure::Refused(error)))) => error,
-            Ok(Err(ToolError(Failure::Internal(error)))) => {
-                tracing::error!(tool = name, error = &*error, "internal error");
-                RpcError::internal("internal error")
-            }
-            Err(panic) => panicked(tool, &*panic),
-        };
-        send(&Reply::Error(&error));
-    }
-
-    fn write_call_result(&self, result: CallToolResult, revision: Revision, send: impl FnOnce(&Reply<'_>)) {
-        let result = project::call_result(result, revision, &self.identity);
-        let identity = result.meta.is_none().then_some(&*self.identity_json);
-        send(&Reply::Result(&|out| write(out, revision, &result, None, identity)));
-    }
-
-    fn unknown_tool(&self, name: &str) -> RpcError {
-        let tools = self.registry.snapshot();
-        let names: Vec<&str> = tools.names().take(50).collect();
-        RpcError::invalid_params(format!(
-            "unknown tool: {}; the tools are {}",
-            excerpt(name),
-            names.join(", ")
-        ))
-    }
 }
 
-/// What became of a call: what the function returned, or how it panicked.
-type Outcome = Result<Result<CallToolResult, ToolError>, Box<dyn Any + Send>>;
-
-/// Polls a call whose panic must not be anybody else's.
-fn guarded_poll(run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
-    match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))) {
-        Ok(poll) => poll.map(Ok),
-        Err(panic) => Poll::Ready(Err(panic)),
-    }
-}
-
-/// Polls a call for the first time, and notes whether its function would have held the wire up.
-fn first_poll(tool: &Registered, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
-    let began = Instant::now();
-    let poll = guarded_poll(run, cx);
-    let calls = &tool.calls_off_the_wire;
-    if began.elapsed() > HELD_THE_WIRE {
-        calls.store(CALLS_OFF_THE_WIRE, Ordering::Relaxed);
-    } else if calls.load(Ordering::Relaxed) > 0 {
-        calls.fetch_sub(1, Ordering::Relaxed);
-    }
-    poll
-}
-
-fn panicked(tool: &Registered, panic: &(dyn Any + Send)) -> RpcError {
-    let name = &tool.definition.name;
-    let words = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(tool = name, "the tool panicked: {}", words.unwrap_or("(no message)"));
-    RpcError::internal(format!("tool \"{name}\" panicked: this is a bug in the tool; the server lives on"))
-}
-
-/// The `arguments` of a call: an object, empty if absent.
-fn read_arguments(raw: Option<&RawValue>) -> Result<Value, RpcError> {
-    match raw.map(RawValue::get) {
-        None | Some("null") => Ok(Value::Object(Map::new())),
-        // The envelope has been read, so that what fails here is a string that no text can hold.
-        Some(text) if text.starts_with('{') => serde_json::from_str(text)
-            .map_err(|error| RpcError::parse(format!("in `params.arguments`: {error}"))),
-        Some(_) => Err(RpcError::invalid_params("`params.arguments` must be a JSON object")),
-    }
-}
-
-fn write<T: Serialize + ?Sized>(
+pub(super) fn write<T: Serialize + ?Sized>(
     out: &mut Vec<u8>,
     revision: Revision,
     body: &T,

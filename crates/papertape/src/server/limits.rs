@@ -10,7 +10,7 @@ use crate::wire::message::Bounds;
 pub struct Limits {
     /// Bytes of one frame.
     pub frame: usize,
-    /// Arrays and objects inside each other.
+    /// Arrays and objects inside each other; no more than 127.
     pub depth: usize,
     /// Messages in one batch.
     pub batch: usize,
@@ -41,8 +41,11 @@ impl Default for Limits {
     }
 }
 
+/// What the JSON parser can take.
+const MOST_DEPTH: usize = 127;
+
 impl Limits {
     pub(crate) fn bounds(&self) -> Bounds {
-        Bounds { depth: self.depth, batch: self.batch }
+        Bounds { depth: self.depth.min(MOST_DEPTH), batch: self.batch }
     }
 }

@@ -1,8 +1,9 @@
 //! A server: what it is called and what it offers.
 //!
-//! [`Server`] collects; `dispatch` takes a message to the right function and the answer back; `opening` does the
+//! [`Server`] collects; `dispatch` takes a message to what it asks for; `call` runs tools; `opening` does the
 //! handshakes of both eras; `watch` the subscriptions.
 
+mod call;
 mod context;
 mod dispatch;
 mod error;

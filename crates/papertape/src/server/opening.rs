@@ -76,8 +76,8 @@ impl Service {
         let result = InitializeResult {
             protocol_version: revision.as_str(),
             capabilities: self.capabilities(),
-            server_info: project::implementation(self.identity().clone(), revision),
-            instructions: self.instructions(),
+            server_info: project::implementation(self.identity.clone(), revision),
+            instructions: self.instructions.as_deref(),
         };
         self.reply(to, &result, None, revision, link);
         Ok(())
@@ -87,9 +87,9 @@ impl Service {
         let result = DiscoverResult {
             supported_versions: Revision::ALL.iter().map(|revision| revision.as_str()).collect(),
             capabilities: self.capabilities(),
-            instructions: self.instructions(),
+            instructions: self.instructions.as_deref(),
         };
-        self.reply(to, &result, Some(self.cache_hint()), revision, link);
+        self.reply(to, &result, Some(self.cache), revision, link);
     }
 
     /// What can be answered before the conversation has been opened.

@@ -1,7 +1,9 @@
 //! JSON Schemas to validators, and what they find wrong to sentences.
 
+use std::error::Error;
+
 use jsonschema::error::{ValidationError, ValidationErrorKind};
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use schemars::JsonSchema;
 use serde_json::Value;
 
@@ -64,13 +66,22 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     };
     jsonschema::options()
         .with_draft(draft)
-        .offline()
+        .with_retriever(Offline)
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MOST_BACKTRACKS))
         .build(schema)
         .map_err(|error| match error.schema_path().as_str() {
             "" => error.to_string(),
             _ => format!("{error} (at {})", place(error.instance_path().as_str())),
         })
+}
+
+/// Answers every reference out of a schema with a refusal.
+struct Offline;
+
+impl Retrieve for Offline {
+    fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn Error + Send + Sync>> {
+        Err(format!("{uri} is not fetched: a schema may only refer to its own parts").into())
+    }
 }
 
 fn place(pointer: &str) -> &str {

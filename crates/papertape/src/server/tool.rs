@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use jsonschema::Validator;
@@ -187,11 +188,14 @@ impl Registered {
             }
             tool.definition.input_schema = schema;
         }
+        let handler = Arc::new(handler);
         Self::new::<O>(
             tool,
             Box::new(move |arguments, cx| {
-                let run = handler(read_arguments(arguments)?, cx);
-                Ok(Box::pin(async move { run.await?.into_result() }))
+                let arguments = read_arguments(arguments)?;
+                let handler = Arc::clone(&handler);
+                // All of the author's code runs within the call, where it is timed and its panics are caught.
+                Ok(Box::pin(async move { handler(arguments, cx).await?.into_result() }))
             }),
         )
     }
@@ -203,11 +207,12 @@ impl Registered {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ToolOutput,
     {
+        let handler = Arc::new(handler);
         Self::new::<O>(
             tool,
             Box::new(move |arguments, cx| {
-                let run = handler(arguments, cx);
-                Ok(Box::pin(async move { run.await?.into_result() }))
+                let handler = Arc::clone(&handler);
+                Ok(Box::pin(async move { handler(arguments, cx).await?.into_result() }))
             }),
         )
     }

@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
 
 use super::dispatch::{Params, Service};
 use crate::link::{Link, ReplyTo};
-use crate::protocol::meta::{SERVER_INFO, SUBSCRIPTION_ID};
+use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::{Revision, project};
 use crate::wire::{Id, RpcError};
 
 /// The kinds of notification a client can ask for.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Filter {
+pub(super) struct Filter {
     #[serde(default)]
     tools_list_changed: bool,
 }
@@ -22,15 +21,17 @@ struct Filter {
 impl Service {
     /// Opens a subscription. It has no answer until it ends.
     pub(super) fn listen(&self, to: &ReplyTo, params: &Params<'_>, link: &Arc<Link>) -> Result<(), RpcError> {
-        let wanted = params.notifications.map(RawValue::get).unwrap_or_default();
-        let filter: Filter = serde_json::from_str(wanted).map_err(|_| {
-            let example = r#"{"toolsListChanged": true}"#;
-            RpcError::invalid_params(format!(
-                "`subscriptions/listen` needs `params.notifications`, such as {example}"
-            ))
-        })?;
+        if to.batch.is_some() {
+            // Its answer comes when it ends, and the others' would wait for it.
+            return Err(RpcError::invalid_request("`subscriptions/listen` must not be in a batch"));
+        }
+        let Some(filter) = &params.notifications else {
+            let message =
+                "`subscriptions/listen` needs `params.notifications`, such as {\"toolsListChanged\": true}";
+            return Err(RpcError::invalid_params(message));
+        };
         let tools = filter.tools_list_changed && self.tools_can_change();
-        link.listen(to.id.clone(), tools, self.limits().subscriptions)
+        link.listen(to.id.clone(), tools, self.limits.subscriptions)
     }
 
     /// Ends every subscription, because the server does.
@@ -38,11 +39,14 @@ impl Service {
         link.end_subscriptions(|out, id| self.write_end(out, id));
     }
 
-    fn write_end(&self, out: &mut Vec<u8>, id: &Id) {
-        let revision = Revision::MODERN;
-        let identity = project::implementation(self.identity().clone(), revision);
-        let body = serde_json::json!({"_meta": {SUBSCRIPTION_ID: id, SERVER_INFO: identity}});
+    fn write_end(&self, out: &mut Vec<u8>, subscription: &Id) {
+        #[derive(Serialize)]
+        struct End<'a> {
+            #[serde(rename = "_meta")]
+            meta: SubscriptionMeta<'a>,
+        }
+        let end = End { meta: SubscriptionMeta { subscription, server: Some(&self.identity_json) } };
         // Our own types have string keys only, so that this cannot fail.
-        drop(project::write_result(out, revision, &body, None, None));
+        drop(project::write_result(out, Revision::MODERN, &end, None, None));
     }
 }

@@ -19,6 +19,9 @@ use crate::wire::RpcError;
 use crate::wire::frame::{Decoder, Fault, Framing, Kind};
 use crate::wire::tape::Direction;
 
+/// Calls begun on the runtime before the runtime gets a turn.
+const MOST_BEGUN: usize = 64;
+
 /// Serves one client over any pair of streams: a socket, a pair of pipes, a test.
 ///
 /// Returns when the client has gone and everything that could be answered has been.
@@ -58,6 +61,8 @@ pub(crate) struct Connection {
     /// The last frame was not JSON, so that the place in the stream may be lost.
     doubtful: bool,
     input: Input,
+    /// There are frames to serve, but calls must run first.
+    hurried: bool,
     output: Writing,
     deadlines: Option<Deadlines>,
 }
@@ -93,6 +98,7 @@ impl Connection {
             framing: Framing::default(),
             doubtful: false,
             input: Input::Open,
+            hurried: false,
             output: Writing::default(),
             deadlines: None,
         }
@@ -123,7 +129,7 @@ impl Connection {
         if self.input == Input::Served && idle && self.output.is_done() && self.link.pending() == 0 {
             return false;
         }
-        let read_more = self.input == Input::Open && self.link.pending() < OUTBOX;
+        let read_more = self.input == Input::Open && !self.hurried && self.link.pending() < OUTBOX;
         tokio::select! {
             biased;
             written = writer.write(self.output.rest()), if !self.output.is_done() => match written {
@@ -143,6 +149,7 @@ impl Connection {
             },
             () = stop, if self.input == Input::Open => self.input = Input::Ended,
             () = self.link.wake.notified() => {}
+            () = tokio::task::yield_now(), if self.hurried => {}
             () = until(self.deadlines.map(|at| at.requests)), if !idle => {
                 self.link.abort_all(&RpcError::internal("the server is shutting down and the request took too long"));
             }
@@ -170,7 +177,18 @@ impl Connection {
     pub(crate) fn serve_what_was_read(&mut self) {
         // Handlers may start timers, sockets and tasks: those belong to their own runtime.
         let _handlers = self.handlers.enter();
-        while self.link.pending() < OUTBOX {
+        let (_, running) = self.link.load();
+        self.hurried = false;
+        loop {
+            let (pending, now_running) = self.link.load();
+            if pending >= OUTBOX {
+                return;
+            }
+            // Calls that were begun elsewhere must get a chance to end before more are.
+            if now_running >= running + MOST_BEGUN {
+                self.hurried = true;
+                return;
+            }
             let Some(piece) = self.decoder.next_piece() else {
                 if self.input == Input::Ended {
                     self.serve_the_end();
@@ -178,12 +196,12 @@ impl Connection {
                 return;
             };
             self.tap.frame(Direction::ToServer, piece.raw);
-            if piece.framing != self.framing {
-                self.framing = piece.framing;
-                self.link.set_framing(piece.framing);
-            }
+            answer_in(piece.framing, &mut self.framing, &self.link);
             match piece.kind {
-                Kind::Frame(body) => self.doubtful = !self.service.receive(body, &self.link),
+                // An empty frame is no message, but leaves no doubt about where the next one begins.
+                Kind::Frame(body) => {
+                    self.doubtful = !self.service.receive(body, &self.link) && !body.is_empty()
+                }
                 Kind::Blank | Kind::Skipped | Kind::Unfinished(_) => {}
                 Kind::Broken(fault) => {
                     if fault.is_fatal() {
@@ -199,6 +217,7 @@ impl Connection {
         self.input = Input::Served;
         if let Some(piece) = self.decoder.finish() {
             self.tap.frame(Direction::ToServer, piece.raw);
+            answer_in(piece.framing, &mut self.framing, &self.link);
             match piece.kind {
                 Kind::Unfinished(body) => self.service.receive_unfinished(body, &self.link),
                 Kind::Broken(fault) => refuse(&fault, self.doubtful, &self.link),
@@ -206,6 +225,14 @@ impl Connection {
             }
         }
         self.service.end_subscriptions(&self.link);
+    }
+}
+
+/// Answers are framed as what they answer.
+fn answer_in(framing: Framing, current: &mut Framing, link: &Link) {
+    if framing != *current {
+        *current = framing;
+        link.set_framing(framing);
     }
 }
 

@@ -88,6 +88,12 @@ pub fn excerpt(text: &str) -> String {
     format!("\"{head}{ellipsis}\"")
 }
 
+/// The beginning of a peer's text, as it is.
+#[must_use]
+pub fn shortened(text: &str) -> &str {
+    text.char_indices().nth(EXCERPT).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::RpcError;

@@ -8,6 +8,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::error::excerpt;
+
 /// How messages are told apart on a byte stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Framing {
@@ -357,15 +359,24 @@ fn read_headers(bytes: &[u8]) -> Headers {
             };
         }
         let Some(colon) = memchr::memchr(b':', line) else {
-            return Headers::Broken(format!("\"{}\" is no header", line.escape_ascii()));
+            return Headers::Broken(format!("{} is no header", excerpt(&String::from_utf8_lossy(line))));
         };
         let (name, value) = line.split_at(colon);
+        // A JSON message in the place of a header has a colon too, but no such name before it.
+        if name.is_empty() || !name.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
+            return Headers::Broken(format!("{} is no header name", excerpt(&String::from_utf8_lossy(name))));
+        }
         if !name.eq_ignore_ascii_case(b"content-length") {
             continue;
         }
         let value = value.strip_prefix(b":").unwrap_or(value).trim_ascii();
         match (parse_length(value), length) {
-            (None, _) => return Headers::Broken(format!("Content-Length is \"{}\"", value.escape_ascii())),
+            (None, _) => {
+                return Headers::Broken(format!(
+                    "Content-Length is {}",
+                    excerpt(&String::from_utf8_lossy(value))
+                ));
+            }
             (Some(new), Some(old)) if new != old => {
                 return Headers::Broken(format!("two Content-Length headers, {old} and {new}"));
             }

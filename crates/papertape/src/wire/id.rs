@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::error::{excerpt, shortened};
+
 /// A JSON-RPC request id: a string or an integer of any size.
 ///
 /// `1.0` and `1e0` are the integer `1` (JSON Schema says so, and so do the languages at the other end), which is why
@@ -97,13 +99,13 @@ fn integer_from_float(token: &str) -> Result<String, String> {
     Ok(integer.trim_start_matches('0').to_owned())
 }
 
-/// As JSON, so that `1` and `"1"` look different in logs.
+/// As JSON, so that `1` and `"1"` look different in logs; long ones in part.
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Id::Integer(n) => write!(f, "{n}"),
-            Id::BigInteger(digits) => f.write_str(digits),
-            Id::Text(text) => write!(f, "{text:?}"),
+            Id::BigInteger(digits) => f.write_str(shortened(digits)),
+            Id::Text(text) => f.write_str(&excerpt(text)),
         }
     }
 }

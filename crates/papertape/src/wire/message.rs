@@ -153,12 +153,15 @@ struct Envelope<'a> {
     params: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
+    /// A member that was given twice.
     duplicate: Option<&'static str>,
+    /// `id` was.
+    id_is_ambiguous: bool,
 }
 
 impl<'a> Envelope<'a> {
     fn readable_id(&self) -> Option<Id> {
-        if self.duplicate == Some("id") { None } else { self.id.and_then(|raw| Id::parse(raw.get()).ok()) }
+        if self.id_is_ambiguous { None } else { self.id.and_then(|raw| Id::parse(raw.get()).ok()) }
     }
 
     fn into_message(self) -> Result<Message<'a>, Rejected> {
@@ -259,6 +262,7 @@ impl<'de> Visitor<'de> for ShapeVisitor {
             };
             if slot.replace(map.next_value()?).is_some() {
                 envelope.duplicate.get_or_insert(name);
+                envelope.id_is_ambiguous |= name == "id";
             }
         }
         Ok(Shape::Object(envelope))
@@ -332,30 +336,32 @@ fn deeper_than(json: &[u8], limit: usize) -> bool {
     if memchr::memchr2_iter(b'{', b'[', json).nth(limit).is_none() {
         return false;
     }
-    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
-    for &byte in json {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-            continue;
+    let (mut depth, mut deepest) = (0usize, 0);
+    outside_strings(json, |byte| match byte {
+        b'{' | b'[' => {
+            depth += 1;
+            deepest = deepest.max(depth);
         }
-        match byte {
-            b'"' => in_string = true,
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > limit {
-                    return true;
-                }
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
+        b'}' | b']' => depth = depth.saturating_sub(1),
+        _ => {}
+    });
+    deepest > limit
+}
+
+/// Visits the bytes of valid JSON that are not within strings.
+pub(crate) fn outside_strings(json: &[u8], mut visit: impl FnMut(u8)) {
+    let (mut in_string, mut escaped) = (false, false);
+    for &byte in json {
+        if !in_string {
+            in_string = byte == b'"';
+            visit(byte);
+        } else if escaped {
+            escaped = false;
+        } else {
+            escaped = byte == b'\\';
+            in_string = byte != b'"';
         }
     }
-    false
 }
 
 #[cfg(test)]

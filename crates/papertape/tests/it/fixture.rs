@@ -1,5 +1,7 @@
 //! A server with a tool for everything that can happen to a call.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use papertape::protocol::content::{Annotations, Role};
@@ -100,9 +102,10 @@ pub(crate) fn server() -> Server {
         .tool(Tool::new("broken").description("Fail inside."), async |_: Nothing, _: Cx| {
             Err::<(), _>(ToolError::internal("the password is swordfish"))
         })
-        .tool(Tool::new("panic").description("Panic."), async |_: Nothing, _: Cx| -> Result<String, ToolError> {
-            panic!("on purpose")
-        })
+        .tool(
+            Tool::new("panic").description("Panic."),
+            async |_: Nothing, _: Cx| -> Result<String, ToolError> { panic!("on purpose") },
+        )
         .tool(Tool::new("late_panic").description("Panic, later."), async |_: Nothing, _: Cx| {
             tokio::task::yield_now().await;
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -111,9 +114,10 @@ pub(crate) fn server() -> Server {
             }
             Ok("")
         })
-        .tool(Tool::new("list").description("Structured content that is no object."), async |_: Nothing, _: Cx| {
-            Ok(Json(vec![1, 2, 3]))
-        })
+        .tool(
+            Tool::new("list").description("Structured content that is no object."),
+            async |_: Nothing, _: Cx| Ok(Json(vec![1, 2, 3])),
+        )
         .raw_tool(
             Tool::new("liar")
                 .description("Break its own output schema.")
@@ -130,14 +134,30 @@ pub(crate) fn server() -> Server {
             async |arguments: Value, _: Cx| Ok(arguments.to_string()),
         );
     let tools = server.tools();
-    server.tool(Tool::new("grow").description("Add or remove the tool \"grown\"."), move |_: Nothing, _: Cx| {
-        let tools = tools.clone();
-        async move {
-            if tools.remove("grown") {
-                return Ok("removed");
+    server.tool(
+        Tool::new("grow").description("Add or remove the tool \"grown\"."),
+        move |_: Nothing, _: Cx| {
+            let tools = tools.clone();
+            async move {
+                if tools.remove("grown") {
+                    return Ok("removed");
+                }
+                tools.add("grown", echo)?;
+                Ok("added")
             }
-            tools.add("grown", echo)?;
-            Ok("added")
-        }
-    })
+        },
+    )
+}
+
+/// A server with one tool, `count`, that returns its `text`, and the number of times it ran.
+pub(crate) fn counting() -> (Server, Arc<AtomicUsize>) {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&runs);
+    let tool = Tool::new("count")
+        .input_schema(json!({"type": "object", "properties": {"text": {"type": "string"}}}));
+    let server = Server::new("counting", "1").raw_tool(tool, move |arguments: Value, _: Cx| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        async move { Ok(arguments["text"].as_str().unwrap_or_default().to_owned()) }
+    });
+    (server, runs)
 }

@@ -1,5 +1,22 @@
 //! The integration tests of the library, in one binary.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
+)]
+
+mod bytes;
+mod envelope;
 mod fixture;
+mod headers;
+mod lifecycle;
 mod peer;
+mod process;
+mod properties;
+mod stdio_process;
 mod tapes;
+mod tidy;
+mod tools;

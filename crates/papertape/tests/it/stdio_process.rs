@@ -1,0 +1,374 @@
+//! Servers as processes, with tools that misbehave: the examples `noisy`, `bad_schema` and `words` on real pipes.
+//!
+//! Rows S-70 to S-80 of the catalogue of bad input that need such tools; the others are with the command line's tests.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::BufRead;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use serde_json::{Value, json};
+
+use crate::process::{OPEN, Process, call, ping, run};
+
+const MIB: usize = 1024 * 1024;
+
+/// An example server. `cargo test` builds them all.
+fn example(name: &str) -> Command {
+    let test = std::env::current_exe().unwrap();
+    let path: PathBuf = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples").join(name);
+    assert!(
+        path.exists(),
+        "{} has not been built: plain `cargo test` builds the examples, `cargo test --test it` does not",
+        path.display()
+    );
+    Command::new(path)
+}
+
+/// The example `noisy`, opened.
+fn noisy(grace: &str) -> Process {
+    let mut server = Process::start(example("noisy").arg(grace));
+    server.send(OPEN);
+    assert_eq!(server.message()["id"], "open");
+    server
+}
+
+/// Says when input has ended, because then it is answered.
+const LISTEN: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":{"notifications":{},"_meta":{"#,
+    r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    "\n",
+);
+
+fn text(message: &Value) -> &Value {
+    &message["result"]["content"][0]["text"]
+}
+
+/// A figure in KiB from `/proc/PID/status`, as bytes.
+fn memory(pid: Pid, key: &str) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
+}
+
+/// Waits until no thread of a process has run for a while: it can do nothing more until somebody does something.
+fn wait_until_stuck(pid: Pid) {
+    let switches = || -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).unwrap();
+        let status =
+            tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default());
+        status
+            .map(|s| s.lines().filter(|line| line.contains("State") || line.contains("_ctxt_")).collect())
+            .collect()
+    };
+    let began = Instant::now();
+    let (mut last, mut same) = (switches(), 0);
+    while same < 20 {
+        assert!(began.elapsed() < Duration::from_secs(60), "it never comes to rest");
+        std::thread::sleep(Duration::from_millis(10));
+        let now = switches();
+        same = if now == last && !now.iter().any(|task| task.contains("R (running)")) { same + 1 } else { 0 };
+        last = now;
+    }
+}
+
+// S-73
+#[test]
+fn a_client_that_does_not_read_is_not_read_from_and_loses_nothing() {
+    // What the server must not hold is 640 MB, or 160 MB: without optimisation it writes only 30 MB/s.
+    const CALLS: usize = if cfg!(debug_assertions) { 2_500 } else { 10_000 };
+    const LETTERS: usize = 64 * 1024;
+    let mut server = noisy("10");
+    let pid = server.pid();
+    let before = memory(pid, "VmRSS");
+
+    let mut input = server.input.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        for id in 0..CALLS {
+            std::io::Write::write_all(&mut input, call(id, "blob", &json!({"letters": LETTERS})).as_bytes())
+                .unwrap();
+        }
+        input
+    });
+    wait_until_stuck(pid);
+    assert!(!writer.is_finished(), "it has read every request although nobody reads its answers");
+    let grown = memory(pid, "VmRSS").saturating_sub(before);
+    assert!(grown <= 64 * MIB, "it has grown by {grown} bytes");
+
+    let mut seen = vec![false; CALLS];
+    let letters = "x".repeat(LETTERS);
+    let mut line = Vec::new();
+    for _ in 0..CALLS {
+        line.clear();
+        server.output.as_mut().unwrap().read_until(b'\n', &mut line).unwrap();
+        // Cheaper than to parse it all, and stricter.
+        let id = line
+            .strip_prefix(br#"{"jsonrpc":"2.0","id":"#)
+            .and_then(|rest| rest.split(|&b| b == b',').next());
+        let id: usize = std::str::from_utf8(id.unwrap()).unwrap().parse().unwrap();
+        let right = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{letters}\"}}],\"isError\":false}}}}\n"
+        );
+        assert!(line == right.as_bytes(), "{}", String::from_utf8_lossy(&line[..200.min(line.len())]));
+        assert!(!std::mem::replace(&mut seen[id], true), "{id} was answered twice");
+    }
+    let peak = memory(pid, "VmHWM").saturating_sub(before);
+    assert!(peak <= 64 * MIB, "it had grown by {peak} bytes");
+    drop(writer.join().unwrap());
+    let end = server.finish();
+    assert!(end.is_clean().output.is_empty());
+}
+
+// S-75
+#[test]
+fn what_is_running_when_the_input_ends_is_answered() {
+    let calls = (0..20).map(|id| call(id, "blob", &json!({"letters": 100_000, "after": 200 + id})));
+    let end = run(&mut example("noisy"), OPEN.to_owned() + &calls.collect::<String>());
+    let answers = end.is_clean().messages();
+    assert_eq!(answers.len(), 21);
+    assert!(answers[1..].iter().all(|answer| text(answer).as_str().unwrap().len() == 100_000));
+}
+
+// S-76
+#[test]
+fn two_hundred_slow_tools_answer_in_whole_lines() {
+    let mut server = noisy("10");
+    server.send(
+        (0..200).map(|id| call(id, "blob", &json!({"letters": 65_536, "after": 50}))).collect::<String>(),
+    );
+    let mut ids = HashSet::new();
+    for _ in 0..200 {
+        let answer = server.message();
+        assert_eq!(text(&answer).as_str().unwrap().len(), 65_536);
+        assert!(ids.insert(answer["id"].as_u64().unwrap()), "{} was answered twice", answer["id"]);
+    }
+    assert!(server.finish().is_clean().output.is_empty());
+}
+
+// S-77
+#[test]
+fn stray_prints_go_to_stderr() {
+    let requests = [
+        OPEN,
+        &call(1, "print", &json!({"text": "a debugging line"})),
+        &call(2, "print", &json!({"text": "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}"})),
+        &call(3, "print", &json!({"text": "an unfinished line", "unfinished": true})),
+        &ping(4),
+    ];
+    let end = run(&mut example("noisy"), requests.concat());
+    // Not in order: a tool that was slow once begins its next calls elsewhere.
+    let ids: HashSet<String> =
+        end.is_clean().messages().iter().map(|answer| answer["id"].to_string()).collect();
+    assert_eq!((ids, end.messages().len()), (["\"open\"", "1", "2", "3", "4"].map(str::to_owned).into(), 5));
+    for words in ["printed before serving", "a debugging line\n", "\"result\":{}}\n", "an unfinished line"] {
+        assert!(end.log.contains(words), "{words:?} is not on stderr: {}", end.log);
+    }
+}
+
+// S-77
+#[test]
+fn a_child_process_can_neither_write_to_the_wire_nor_read_from_it() {
+    // `cat` would take the pings for itself, and end only with the input.
+    let script = "echo hi from the child; cat; echo bye";
+    let mut server = noisy("10");
+    let child = call(0, "child", &json!({"script": script}));
+    server.send(child + &(1..=100).map(ping).collect::<String>());
+    let mut answers: Vec<Value> = (0..=100).map(|_| server.message()).collect();
+    let end = server.finish();
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    assert!(answers.iter().enumerate().all(|(id, answer)| answer["id"] == id), "{answers:?}");
+    assert_eq!(text(&answers[0]), "exit status: 0", "{:?}", answers[0]);
+    assert!(end.is_clean().output.is_empty());
+    assert!(end.log.contains("hi from the child\nbye\n"), "{}", end.log);
+}
+
+// S-77
+#[test]
+fn a_child_process_inherits_no_other_descriptor() {
+    const LIST: &str = "ls /proc/$$/fd";
+    // Whoever runs the tests may have left some open.
+    let usual = run(Command::new("sh").args(["-c", LIST]), "").output;
+    let end = run(&mut example("noisy"), OPEN.to_owned() + &call(1, "child", &json!({"script": LIST})));
+    let log = end.is_clean().log.strip_prefix("printed before serving").unwrap();
+    assert_eq!(log, String::from_utf8(usual).unwrap());
+}
+
+// S-77
+#[test]
+fn a_tool_that_reads_stdin_finds_it_empty() {
+    let end = run(&mut example("noisy"), [OPEN, &call(1, "read_stdin", &json!({})), &ping(2)].concat());
+    let answers = end.is_clean().messages();
+    assert_eq!(text(&answers[1]), "0 bytes", "{answers:?}");
+    assert_eq!(answers[2]["id"], 2);
+}
+
+#[test]
+fn a_panic_is_answered_and_survived() {
+    let mut server = noisy("10");
+    for (id, later) in [(1, false), (2, true)] {
+        server.send(call(id, "panic", &json!({"later": later})));
+        let answer = server.message();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id.into(), &Value::from(-32603)), "{answer}");
+    }
+    server.send(ping(3));
+    assert_eq!(server.message()["id"], 3);
+    let end = server.finish();
+    assert_eq!((end.status.code(), &end.output[..]), (Some(0), &b""[..]), "{end:?}");
+}
+
+/// Reads up to an answer, and returns the messages before it.
+fn read_until(server: &mut Process, id: impl Into<Value>) -> Vec<Value> {
+    let id = id.into();
+    let mut before = Vec::new();
+    loop {
+        let message = server.message();
+        if message["id"] == id {
+            return before;
+        }
+        before.push(message);
+    }
+}
+
+// Decision 12.
+#[test]
+fn sigterm_and_sigint_let_running_tools_finish() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut server = noisy("60");
+        server.send(call(1, "blob", &json!({"letters": 5, "after": 500})) + LISTEN + &ping(2));
+        let before = read_until(&mut server, 2);
+        assert!(before.iter().all(|message| message["id"] != 1), "the slow call came first: {before:?}");
+        server.signal(signal);
+        // Its input stays open all the while.
+        let input = server.input.take();
+        let end = server.wait();
+        drop(input);
+        let answers = end.is_clean().messages();
+        assert_eq!(answers.len(), 2, "{end:?}");
+        assert_eq!((&answers[0]["id"], &answers[1]["id"]), (&"listen".into(), &Value::from(1)));
+        assert_eq!(text(&answers[1]), "xxxxx");
+    }
+}
+
+/// Ends a server on which a tool runs that never ends; the grace period is short.
+fn give_up(mut server: Process) {
+    server.signal(Signal::TERM);
+    let input = server.input.take();
+    let end = server.wait();
+    drop(input);
+    let answers = end.is_clean().messages();
+    assert_eq!(answers.len(), 1, "{end:?}");
+    assert_eq!(
+        (&answers[0]["id"], &answers[0]["error"]["code"]),
+        (&1.into(), &Value::from(-32603)),
+        "{end:?}"
+    );
+}
+
+// Decision 12.
+#[test]
+fn a_tool_that_never_ends_is_given_up_after_the_grace_period() {
+    let mut server = noisy("0.3");
+    server.send(call(1, "hang", &json!({})) + &ping(2));
+    assert_eq!(server.message()["id"], 2);
+    give_up(server);
+}
+
+// Decision 12. A runtime waits for its blocking threads when it is dropped, as `#[tokio::main]` does at the end.
+#[test]
+fn a_tool_that_blocks_a_thread_for_ever_is_given_up_after_the_grace_period() {
+    let mut server = noisy("0.3");
+    server.send(call(1, "block", &json!({})));
+    server.wait_for_log("blocking");
+    give_up(server);
+}
+
+// Decision 12. No runtime can stop a function that never awaits.
+#[test]
+fn a_tool_that_blocks_where_it_was_called_is_given_up_after_the_grace_period() {
+    let mut server = noisy("0.3");
+    server.send(call(1, "block", &json!({"here": true})));
+    server.wait_for_log("blocking");
+    give_up(server);
+}
+
+#[test]
+fn a_tool_that_blocks_where_it_was_called_delays_nobody() {
+    let mut server = noisy("0.3");
+    server.send(ping(1) + &call(2, "block", &json!({"here": true})) + &ping(3));
+    assert_eq!(server.message()["id"], 1);
+    assert_eq!(server.message()["id"], 3);
+}
+
+// Decision 12: the grace period would be an hour.
+#[test]
+fn a_second_sigterm_ends_a_hanging_server_at_once() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let mut server = noisy("3600");
+        server.send(call(1, "hang", &json!({})) + LISTEN + &ping(2));
+        drop(read_until(&mut server, 2));
+        server.signal(signal);
+        // The subscription ends, so the first signal has arrived.
+        assert_eq!(server.message()["id"], "listen");
+        server.signal(signal);
+        let input = server.input.take();
+        assert_eq!(server.wait().status.code(), Some(code));
+        drop(input);
+    }
+}
+
+// S-80
+#[test]
+fn a_stopped_server_goes_on_where_it_was() {
+    let mut server = noisy("10");
+    server.send(call(0, "blob", &json!({"letters": 10, "after": 100})));
+    server.signal(Signal::STOP);
+    let stopped = rustix::process::waitpid(Some(server.pid()), rustix::process::WaitOptions::UNTRACED)
+        .unwrap()
+        .unwrap();
+    assert!(stopped.1.stopped(), "{stopped:?}");
+    // The clock of the slow tool runs out meanwhile.
+    std::thread::sleep(Duration::from_millis(150));
+    server.send((1..=500).map(ping).collect::<String>());
+    server.signal(Signal::CONT);
+    let mut ids: Vec<u64> = (0..=500).map(|_| server.message()["id"].as_u64().unwrap()).collect();
+    ids.sort_unstable();
+    assert!(ids.into_iter().eq(0..=500));
+    assert!(server.finish().is_clean().output.is_empty());
+}
+
+#[test]
+fn a_bad_schema_is_a_start_up_error_that_names_the_tool() {
+    let end = run(&mut example("bad_schema"), OPEN);
+    assert_ne!(end.status.code(), Some(0), "{end:?}");
+    assert!(end.status.code().is_some(), "{end:?}");
+    assert!(end.output.is_empty(), "{end:?}");
+    assert!(end.log.contains("\"misspelt\"") && end.log.contains("intger"), "{}", end.log);
+    assert!(!end.log.contains("panicked") && end.log.lines().count() == 1, "{}", end.log);
+}
+
+#[test]
+fn the_example_for_users_does_what_it_says() {
+    let requests = [
+        OPEN,
+        &call(1, "count", &json!({"text": "a tale of two cities", "at_least": 3})),
+        &call(2, "longest", &json!({"text": "a tale of two cities"})),
+        &call(3, "longest", &json!({"text": " "})),
+        &call(4, "read_out", &json!({"text": "tick tock"}))
+            .replace("\"arguments\"", "\"_meta\":{\"progressToken\":\"p\"},\"arguments\""),
+    ];
+    let end = run(&mut example("words"), requests.concat());
+    let messages = end.is_clean().messages();
+    let [_, count, longest, failed, first, second, read] = &messages[..] else { panic!("{messages:?}") };
+    assert_eq!(text(count), "3");
+    assert_eq!(longest["result"]["structuredContent"], json!({"word": "cities", "letters": 6}));
+    assert_eq!(failed["result"]["isError"], true);
+    assert_eq!(
+        first["params"],
+        json!({"progressToken": "p", "progress": 1.0, "total": 2.0, "message": "tick"})
+    );
+    assert_eq!(second["params"]["message"], "tock");
+    assert_eq!(text(read), "read 2 words");
+}
