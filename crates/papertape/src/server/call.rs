@@ -42,12 +42,11 @@ impl Service {
         revision: Revision,
         link: &Arc<Link>,
     ) -> Result<(), RpcError> {
-        let name = params.name.map(|raw| serde_json::from_str::<String>(raw.get()));
-        let Some(Ok(name)) = name else {
+        let Some(name) = params.name.and_then(message::string) else {
             return Err(RpcError::invalid_params("`tools/call` needs `params.name`, a string"));
         };
         let tool = self.registry.find(&name).ok_or_else(|| self.unknown_tool(&name))?;
-        let arguments = read_arguments(params.arguments)?;
+        let arguments = read_arguments(params.arguments, self.limits.tree)?;
         let token = params.meta.as_ref().map_or(Ok(None), RequestMeta::progress_token)?;
         if token.as_ref().is_some_and(|token| link.has_progress_token(token)) {
             let message = "`_meta.progressToken` is in use by a request that is still running";
@@ -198,13 +197,16 @@ fn panicked(tool: &Registered, panic: Box<dyn Any + Send>) -> RpcError {
     RpcError::internal(format!("tool \"{name}\" panicked: this is a bug in the tool; the server lives on"))
 }
 
-/// The `arguments` of a call: an object, empty if absent.
-fn read_arguments(raw: Option<&RawValue>) -> Result<Value, RpcError> {
+/// The `arguments` of a call: an object, empty if absent, that takes at most `tree` bytes or not much more than its JSON.
+fn read_arguments(raw: Option<&RawValue>, tree: usize) -> Result<Value, RpcError> {
     match raw.map(RawValue::get) {
         None | Some("null") => Ok(Value::Object(Map::new())),
         Some(text) if text.starts_with('{') => {
-            if room_as_a_tree(text.as_bytes()) > MOST_ROOM.max(MOST_ROOM_PER_BYTE * text.len()) {
-                let message = "`params.arguments` has too many small arrays and objects for its size";
+            let enough = tree.max(ROOM_PER_BYTE * text.len());
+            if room_as_a_tree(text.as_bytes(), enough) > enough {
+                let message = format!(
+                    "`params.arguments` has so many arrays and objects that it would take over {enough} bytes"
+                );
                 return Err(RpcError::invalid_request(message));
             }
             // The envelope has been read, so that what fails here is a string that no text can hold.
@@ -215,18 +217,21 @@ fn read_arguments(raw: Option<&RawValue>) -> Result<Value, RpcError> {
     }
 }
 
-/// Arguments that take more room than this as a tree of values...
-const MOST_ROOM: usize = 64 * 1024 * 1024;
-/// ...must not take more than this for each byte of JSON.
-const MOST_ROOM_PER_BYTE: usize = 20;
+/// No arguments of so few bytes take much room.
+const SMALL: usize = 64 * 1024;
+/// Bytes that a byte of JSON may take as a tree of values, however many that is.
+const ROOM_PER_BYTE: usize = 20;
 
 /// Bytes that JSON takes as a tree of values, about: a small object takes a hundred times its text.
-fn room_as_a_tree(json: &[u8]) -> usize {
+fn room_as_a_tree(json: &[u8], enough: usize) -> usize {
     let room = |objects: usize, arrays: usize, commas: usize| 700 * objects + 180 * arrays + 32 * commas;
+    if json.len() <= SMALL {
+        return 0;
+    }
     // Brackets within strings are counted too here, which is wrong but fast, and nearly always good enough.
     let count = |byte| memchr::memchr_iter(byte, json).count();
     let at_most = room(count(b'{'), count(b'['), count(b','));
-    if at_most <= MOST_ROOM {
+    if at_most <= enough {
         return at_most;
     }
     let [mut objects, mut arrays, mut commas] = [0; 3];

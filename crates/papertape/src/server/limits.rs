@@ -18,6 +18,9 @@ pub struct Limits {
     pub in_flight: usize,
     /// Bytes of the requests running at once.
     pub bytes_in_flight: usize,
+    /// Bytes that the arguments of one call may take in memory, where that is over 20 times their JSON: a small object
+    /// takes a hundred times its text.
+    pub tree: usize,
     /// Open `subscriptions/listen` requests on one connection.
     pub subscriptions: usize,
     /// Tools on one page of `tools/list`.
@@ -34,6 +37,7 @@ impl Default for Limits {
             batch: 100,
             in_flight: 1_000,
             bytes_in_flight: 256 * 1024 * 1024,
+            tree: 64 * 1024 * 1024,
             subscriptions: 100,
             page: 1_000,
             grace: Duration::from_secs(10),

@@ -228,9 +228,9 @@ mod tests {
 
     use super::{compile, violations};
 
-    fn check(schema: Value, arguments: Value, expected: &str) {
-        let validator = compile(&schema).unwrap();
-        let message = violations(&validator, "t", &arguments, 0, None).unwrap();
+    fn check(schema: &Value, arguments: &Value, expected: &str) {
+        let validator = compile(schema).unwrap();
+        let message = violations(&validator, "t", arguments, 0, None).unwrap();
         assert_eq!(message, format!("invalid arguments for tool \"t\": {expected}"));
     }
 
@@ -247,21 +247,21 @@ mod tests {
             "required": ["verb"],
             "additionalProperties": false,
         });
-        check(schema.clone(), json!({"verb": "run"}), r#""verb" is "run", allowed are "eat", "go""#);
-        check(schema.clone(), json!({}), r#""verb" is missing"#);
+        check(&schema, &json!({"verb": "run"}), r#""verb" is "run", allowed are "eat", "go""#);
+        check(&schema, &json!({}), r#""verb" is missing"#);
         let typed = json!({"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}});
-        check(typed, json!({"a": 5}), r#""a" is 5, allowed are "x""#);
-        check(schema.clone(), json!({"verb": "eat", "ver": 1}), r#""ver" is not known to it"#);
-        check(schema.clone(), json!({"verb": "eat", "mode": 5}), r#""mode" is 5, allowed are "a", "b""#);
+        check(&typed, &json!({"a": 5}), r#""a" is 5, allowed are "x""#);
+        check(&schema, &json!({"verb": "eat", "ver": 1}), r#""ver" is not known to it"#);
+        check(&schema, &json!({"verb": "eat", "mode": 5}), r#""mode" is 5, allowed are "a", "b""#);
         check(
-            schema.clone(),
-            json!({"verb": "eat", "count": "5"}),
+            &schema,
+            &json!({"verb": "eat", "count": "5"}),
             r#""count" is "5": value is not of type "integer""#,
         );
-        check(schema.clone(), json!({"verb": "eat", "nested": [{}]}), r#""x" in "/nested/0" is missing"#);
+        check(&schema, &json!({"verb": "eat", "nested": [{}]}), r#""x" in "/nested/0" is missing"#);
         check(
-            schema,
-            json!({"verb": "eat", "count": 0}),
+            &schema,
+            &json!({"verb": "eat", "count": 0}),
             r#""count" is 0: value is less than the minimum of 1"#,
         );
     }

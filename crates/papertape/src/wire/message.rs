@@ -207,7 +207,7 @@ impl<'a> Envelope<'a> {
 }
 
 /// A JSON string, unescaped; nothing else.
-fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     let text = raw.get();
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
