@@ -24,12 +24,16 @@ pub(crate) const OUTBOX: usize = 256 * 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct ReplyTo {
     pub(crate) id: Id,
-    /// The batch it is part of.
-    pub(crate) batch: Option<BatchKey>,
+    /// Its place in the batch it is part of.
+    pub(crate) batch: Option<BatchPlace>,
 }
 
-/// Names a batch whose answers are being collected.
-pub(crate) type BatchKey = u64;
+/// A place in a batch whose answers are being collected.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchPlace {
+    pub(crate) batch: u64,
+    pub(crate) index: usize,
+}
 
 /// Names a running request beyond its id, which a client may use again.
 pub(crate) type Ticket = u64;
@@ -45,7 +49,7 @@ struct State {
     out: Outbox,
     running: HashMap<Id, Running>,
     bytes_in_flight: usize,
-    batches: HashMap<BatchKey, Batch>,
+    batches: HashMap<u64, Batch>,
     listeners: Vec<Listener>,
     /// What `initialize` led to.
     legacy: Option<Revision>,
@@ -70,15 +74,14 @@ struct Outbox {
 
 struct Running {
     ticket: Ticket,
-    batch: Option<BatchKey>,
-    bytes: usize,
     call: Arc<Call>,
     abort: Option<AbortHandle>,
 }
 
 struct Batch {
     waiting: usize,
-    parts: Vec<Vec<u8>>,
+    /// The answers in the order of what they answer; what was cancelled has none.
+    parts: Vec<Option<Vec<u8>>>,
 }
 
 struct Listener {
@@ -172,19 +175,21 @@ impl Link {
     }
 
     /// Notes a request that outlives its first poll.
-    pub(crate) fn track(&self, to: &ReplyTo, call: Arc<Call>, bytes: usize) -> Ticket {
+    pub(crate) fn track(&self, call: &Arc<Call>) -> Ticket {
         let mut state = self.state();
         state.last_key += 1;
         let ticket = state.last_key;
-        state.bytes_in_flight += bytes;
-        state.running.insert(to.id.clone(), Running { ticket, batch: to.batch, bytes, call, abort: None });
+        state.bytes_in_flight += call.bytes;
+        state.running.insert(call.to.id.clone(), Running { ticket, call: Arc::clone(call), abort: None });
         ticket
     }
 
-    /// How to stop it; it may have ended in the meantime.
+    /// How to stop it. If it has been cancelled in the meantime, it is stopped at once.
     pub(crate) fn set_abort(&self, id: &Id, ticket: Ticket, abort: AbortHandle) {
-        if let Some(running) = self.state().running.get_mut(id).filter(|running| running.ticket == ticket) {
-            running.abort = Some(abort);
+        match self.state().running.get_mut(id).filter(|running| running.ticket == ticket) {
+            Some(running) => running.abort = Some(abort),
+            // One that has ended by itself does not mind.
+            None => abort.abort(),
         }
     }
 
@@ -210,7 +215,7 @@ impl Link {
         }
         let Some(running) = state.forget(id) else { return };
         running.call.set_cancelled();
-        if let Some(batch) = running.batch {
+        if let Some(batch) = running.call.to.batch {
             state.collect(batch, None);
         }
         drop(state);
@@ -224,18 +229,19 @@ impl Link {
         self.state().running.is_empty()
     }
 
-    /// Answers what is still running with an error and stops it.
-    pub(crate) fn abort_all(&self, error: &RpcError) {
+    /// Answers what is still running with an error and stops it. False if nothing was.
+    pub(crate) fn abort_all(&self, error: &RpcError) -> bool {
         let mut state = self.state();
         let ids: Vec<Id> = state.running.keys().cloned().collect();
-        for id in ids {
-            let Some(running) = state.forget(&id) else { continue };
+        for id in &ids {
+            let Some(running) = state.forget(id) else { continue };
             running.call.set_cancelled();
-            state.reply(&ReplyTo { id, batch: running.batch }, &Reply::Error(error));
+            state.reply(&running.call.to, &Reply::Error(error));
             if let Some(abort) = running.abort {
                 abort.abort();
             }
         }
+        !ids.is_empty()
     }
 
     // What waits to be written.
@@ -253,7 +259,7 @@ impl Link {
     }
 
     /// Answers something whose id may be unreadable.
-    pub(crate) fn reject(&self, id: Option<Id>, batch: Option<BatchKey>, error: &RpcError) {
+    pub(crate) fn reject(&self, id: Option<Id>, batch: Option<BatchPlace>, error: &RpcError) {
         let mut state = self.state();
         match id {
             Some(id) => state.reply(&ReplyTo { id, batch }, &Reply::Error(error)),
@@ -276,11 +282,11 @@ impl Link {
     }
 
     /// Begins to collect the answers of a batch.
-    pub(crate) fn open_batch(&self, waiting: usize) -> BatchKey {
+    pub(crate) fn open_batch(&self, waiting: usize) -> u64 {
         let mut state = self.state();
         state.last_key += 1;
         let key = state.last_key;
-        state.batches.insert(key, Batch { waiting, parts: Vec::with_capacity(waiting) });
+        state.batches.insert(key, Batch { waiting, parts: vec![None; waiting] });
         key
     }
 
@@ -367,7 +373,7 @@ pub(crate) enum Reply<'a> {
 impl State {
     fn forget(&mut self, id: &Id) -> Option<Running> {
         let running = self.running.remove(id)?;
-        self.bytes_in_flight -= running.bytes;
+        self.bytes_in_flight -= running.call.bytes;
         Some(running)
     }
 
@@ -390,25 +396,28 @@ impl State {
     }
 
     /// Puts one message into the outbox, or into its batch.
-    fn send(&mut self, batch: Option<BatchKey>, write: impl FnOnce(&mut Vec<u8>)) {
-        if let Some(key) = batch {
-            let mut part = Vec::new();
-            write(&mut part);
-            self.collect(key, Some(part));
+    fn send(&mut self, batch: Option<BatchPlace>, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(place) = batch {
+            let mut answer = Vec::new();
+            write(&mut answer);
+            self.collect(place, Some(answer));
         } else {
             self.out.push(write);
         }
     }
 
     /// One member of a batch is done; the last one sends them all.
-    fn collect(&mut self, key: BatchKey, part: Option<Vec<u8>>) {
-        let Some(batch) = self.batches.get_mut(&key) else { return };
-        batch.parts.extend(part);
+    fn collect(&mut self, place: BatchPlace, answer: Option<Vec<u8>>) {
+        let Some(batch) = self.batches.get_mut(&place.batch) else { return };
+        if let Some(part) = batch.parts.get_mut(place.index) {
+            *part = answer;
+        }
         batch.waiting -= 1;
         if batch.waiting > 0 {
             return;
         }
-        let parts = self.batches.remove(&key).map(|batch| batch.parts).unwrap_or_default();
+        let parts = self.batches.remove(&place.batch).map(|batch| batch.parts).unwrap_or_default();
+        let parts: Vec<Vec<u8>> = parts.into_iter().flatten().collect();
         if !parts.is_empty() {
             self.out.push(|out| {
                 out.push(b'[');

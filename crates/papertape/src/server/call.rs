@@ -16,11 +16,11 @@ use serde_json::{Map, Value};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tracing::Instrument;
 
-use super::context::{Call, Cx};
+use super::context::{Call, Cx, Flags};
 use super::dispatch::{Params, Service, write};
 use super::error::{Failure, ToolError};
 use super::tool::{Registered, Run};
-use crate::link::{Link, Reply, ReplyTo};
+use crate::link::{Link, Reply, ReplyTo, Ticket};
 use crate::protocol::meta::RequestMeta;
 use crate::protocol::tools::CallToolResult;
 use crate::protocol::{Revision, project};
@@ -31,99 +31,150 @@ use crate::wire::message;
 /// A function that keeps the connection's thread longer than this...
 const HELD_THE_WIRE: Duration = Duration::from_millis(2);
 /// ...begins so many of its next calls elsewhere.
-const CALLS_OFF_THE_WIRE: u32 = 16;
+pub(crate) const CALLS_OFF_THE_WIRE: u32 = 16;
+
+/// A call whose function has not been polled yet.
+pub(crate) struct Begun {
+    pub(crate) call: Arc<Call>,
+    run: Run,
+}
+
+impl Begun {
+    /// Runs the function here as far as it gets at once; what is left runs on the runtime, which must be entered.
+    pub(crate) fn run_here(mut self) {
+        if self.belongs_elsewhere() {
+            return self.run_elsewhere();
+        }
+        let outcome = self.first_poll();
+        self.conclude(outcome);
+    }
+
+    /// Whether the function is known to keep the thread that polls it.
+    pub(crate) fn belongs_elsewhere(&self) -> bool {
+        self.call.tool.calls_off_the_wire.load(Ordering::Relaxed) > 0
+    }
+
+    /// Polls the function for the first time.
+    pub(crate) fn first_poll(&mut self) -> Poll<Outcome> {
+        let _entered = self.call.span.enter();
+        // If it is not ready the runtime polls it again, with a real waker.
+        first_poll(&self.call.tool, &mut self.run, &mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Answers, or hands the rest of the function to the runtime.
+    pub(crate) fn conclude(self, outcome: Poll<Outcome>) {
+        match outcome {
+            Poll::Ready(outcome) => {
+                let _entered = self.call.span.enter();
+                let call = &self.call;
+                call.write_outcome(outcome, |reply| call.link.reply_to_call(&call.to, call, reply));
+            }
+            Poll::Pending => self.run_elsewhere(),
+        }
+    }
+
+    /// The same for a call that others have noted as running in the meantime.
+    pub(crate) fn conclude_tracked(self, ticket: Ticket, outcome: Poll<Outcome>) {
+        match outcome {
+            Poll::Ready(outcome) => {
+                let _entered = self.call.span.enter();
+                let call = &self.call;
+                call.write_outcome(outcome, |reply| call.link.finish(&call.to, ticket, reply));
+            }
+            Poll::Pending => self.run_tracked(ticket),
+        }
+    }
+
+    /// Hands a call that needs time to the runtime, where it delays nobody.
+    pub(crate) fn run_elsewhere(self) {
+        let ticket = self.call.link.track(&self.call);
+        self.run_tracked(ticket);
+    }
+
+    fn run_tracked(self, ticket: Ticket) {
+        let Begun { call, mut run } = self;
+        let there = Arc::clone(&call);
+        let task = async move {
+            let mut outcome =
+                poll_fn(|cx| Poll::Ready(first_poll_elsewhere(&there.tool, &mut run, cx))).await;
+            if outcome.is_pending() {
+                outcome = poll_fn(|cx| guarded_poll(&mut run, cx).map(Poll::Ready)).await;
+            }
+            if let Poll::Ready(outcome) = outcome {
+                there.write_outcome(outcome, |reply| there.link.finish(&there.to, ticket, reply));
+            }
+        };
+        let task = tokio::spawn(task.instrument(call.span.clone()));
+        call.link.set_abort(&call.to.id, ticket, task.abort_handle());
+    }
+}
 
 impl Service {
-    pub(super) fn call_tool(
+    /// Checks a call and makes it ready to run.
+    pub(super) fn begin_call(
         self: &Arc<Self>,
         to: &ReplyTo,
         params: &Params<'_>,
         bytes: usize,
         revision: Revision,
         link: &Arc<Link>,
-    ) -> Result<(), RpcError> {
+    ) -> Result<Option<Begun>, RpcError> {
         let Some(name) = params.name.and_then(message::string) else {
             return Err(RpcError::invalid_params("`tools/call` needs `params.name`, a string"));
         };
         let tool = self.registry.find(&name).ok_or_else(|| self.unknown_tool(&name))?;
         let arguments = read_arguments(params.arguments, self.limits.tree)?;
-        let token = params.meta.as_ref().map_or(Ok(None), RequestMeta::progress_token)?;
-        if token.as_ref().is_some_and(|token| link.has_progress_token(token)) {
+        let progress_token = params.meta.as_ref().map_or(Ok(None), RequestMeta::progress_token)?;
+        if progress_token.as_ref().is_some_and(|token| link.has_progress_token(token)) {
             let message = "`_meta.progressToken` is in use by a request that is still running";
             return Err(RpcError::invalid_params(message));
         }
-        let cx = Cx::new(Arc::clone(link), revision, token);
-        let call = Arc::clone(cx.call());
-        let mut run = match catch_unwind(AssertUnwindSafe(|| tool.start(arguments, bytes, cx))) {
-            Ok(Ok(run)) => run,
+        let call = Arc::new(Call {
+            service: Arc::clone(self),
+            tool,
+            link: Arc::clone(link),
+            to: to.clone(),
+            bytes,
+            revision,
+            progress_token,
+            span: tracing::Span::current(),
+            flags: Flags::default(),
+        });
+        match catch_unwind(AssertUnwindSafe(|| call.tool.start(arguments, bytes, Cx::new(&call)))) {
+            Ok(Ok(run)) => Ok(Some(Begun { call, run })),
             Ok(Err(problem)) if revision.invalid_arguments_are_results() => {
-                self.write_call_result(CallToolResult::failed(problem), revision, |reply| {
-                    link.reply(to, reply)
-                });
-                return Ok(());
+                call.write_result(CallToolResult::failed(problem), |reply| link.reply(to, reply));
+                Ok(None)
             }
-            Ok(Err(problem)) => return Err(RpcError::invalid_params(problem)),
-            Err(panic) => return Err(panicked(&tool, panic)),
-        };
-        if tool.calls_off_the_wire.load(Ordering::Relaxed) == 0
-            && let Poll::Ready(outcome) = first_poll(&tool, &mut run, &mut Context::from_waker(Waker::noop()))
-        {
-            self.write_outcome(&tool, outcome, revision, |reply| link.reply_to_call(to, &call, reply));
-            return Ok(());
+            Ok(Err(problem)) => Err(RpcError::invalid_params(problem)),
+            Err(panic) => Err(panicked(&call.tool, panic)),
         }
-        self.run_elsewhere(tool, run, to, call, bytes, revision, link);
-        Ok(())
     }
 
-    /// Hands a call that needs time to the runtime, where it delays nobody.
-    #[expect(clippy::too_many_arguments, reason = "all that belongs to a call moves into its task")]
-    fn run_elsewhere(
-        self: &Arc<Self>,
-        tool: Arc<Registered>,
-        mut run: Run,
-        to: &ReplyTo,
-        call: Arc<Call>,
-        bytes: usize,
-        revision: Revision,
-        link: &Arc<Link>,
-    ) {
-        let ticket = link.track(to, call, bytes);
-        let (service, link_there, to_there) = (Arc::clone(self), Arc::clone(link), to.clone());
-        let task = async move {
-            let mut outcome = poll_fn(|cx| Poll::Ready(first_poll_elsewhere(&tool, &mut run, cx))).await;
-            if outcome.is_pending() {
-                outcome = poll_fn(|cx| guarded_poll(&mut run, cx).map(Poll::Ready)).await;
-            }
-            if let Poll::Ready(outcome) = outcome {
-                service.write_outcome(&tool, outcome, revision, |reply| {
-                    link_there.finish(&to_there, ticket, reply)
-                });
-            }
-        };
-        let task = tokio::spawn(task.instrument(tracing::Span::current()));
-        link.set_abort(&to.id, ticket, task.abort_handle());
+    fn unknown_tool(&self, name: &str) -> RpcError {
+        let tools = self.registry.snapshot();
+        let names: Vec<&str> = tools.names().take(50).collect();
+        let names = names.join(", ");
+        RpcError::invalid_params(format!("unknown tool: {}; the tools are {names}", excerpt(name)))
     }
+}
 
+impl Call {
     /// Turns what became of a call into its answer.
-    fn write_outcome(
-        &self,
-        tool: &Registered,
-        outcome: Outcome,
-        revision: Revision,
-        send: impl FnOnce(&Reply<'_>),
-    ) {
+    fn write_outcome(&self, outcome: Outcome, send: impl FnOnce(&Reply<'_>)) {
+        let tool = &self.tool;
         let name = &tool.definition.name;
         tracing::debug!(tool = name, "answered");
         let error = match outcome {
             Ok(Ok(result)) => match tool.check_output(&result) {
-                None => return self.write_call_result(result, revision, send),
+                None => return self.write_result(result, send),
                 Some(problem) => {
                     tracing::error!(tool = name, "{problem}");
                     RpcError::internal(format!("tool \"{name}\": {problem}"))
                 }
             },
             Ok(Err(ToolError(Failure::Failed(message)))) => {
-                return self.write_call_result(CallToolResult::failed(message), revision, send);
+                return self.write_result(CallToolResult::failed(message), send);
             }
             Ok(Err(ToolError(Failure::Refused(error)))) => error,
             Ok(Err(ToolError(Failure::Internal(error)))) => {
@@ -135,25 +186,16 @@ impl Service {
         send(&Reply::Error(&error));
     }
 
-    fn write_call_result(&self, result: CallToolResult, revision: Revision, send: impl FnOnce(&Reply<'_>)) {
-        let result = project::call_result(result, revision, &self.identity);
-        let identity = result.meta.is_none().then_some(&*self.identity_json);
-        send(&Reply::Result(&|out| write(out, revision, &result, None, identity)));
-    }
-
-    fn unknown_tool(&self, name: &str) -> RpcError {
-        let tools = self.registry.snapshot();
-        let names: Vec<&str> = tools.names().take(50).collect();
-        RpcError::invalid_params(format!(
-            "unknown tool: {}; the tools are {}",
-            excerpt(name),
-            names.join(", ")
-        ))
+    fn write_result(&self, result: CallToolResult, send: impl FnOnce(&Reply<'_>)) {
+        let service = &self.service;
+        let result = project::call_result(result, self.revision, &service.identity);
+        let identity = result.meta.is_none().then_some(&*service.identity_json);
+        send(&Reply::Result(&|out| write(out, self.revision, &result, None, identity)));
     }
 }
 
 /// What became of a call: what the function returned, or how it panicked.
-type Outcome = Result<Result<CallToolResult, ToolError>, Box<dyn Any + Send>>;
+pub(crate) type Outcome = Result<Result<CallToolResult, ToolError>, Box<dyn Any + Send>>;
 
 /// Polls a call whose panic must not be anybody else's.
 fn guarded_poll(run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {

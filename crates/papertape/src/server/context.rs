@@ -8,7 +8,9 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::link::Link;
+use super::dispatch::Service;
+use super::tool::Registered;
+use crate::link::{Link, ReplyTo};
 use crate::protocol::{Revision, method, project};
 use crate::wire::Id;
 
@@ -22,9 +24,22 @@ pub struct Cx {
 
 /// What is known of a call while it runs. Its flags change under the link's lock only.
 pub(crate) struct Call {
-    link: Arc<Link>,
-    revision: Revision,
+    pub(crate) service: Arc<Service>,
+    pub(crate) tool: Arc<Registered>,
+    pub(crate) link: Arc<Link>,
+    /// Where its answer goes.
+    pub(crate) to: ReplyTo,
+    /// The size of its request.
+    pub(crate) bytes: usize,
+    pub(crate) revision: Revision,
     pub(crate) progress_token: Option<Id>,
+    pub(crate) span: tracing::Span,
+    pub(super) flags: Flags,
+}
+
+/// What becomes of a call.
+#[derive(Default)]
+pub(super) struct Flags {
     cancelled: AtomicBool,
     answered: AtomicBool,
     progress: Mutex<LastProgress>,
@@ -33,6 +48,12 @@ pub(crate) struct Call {
 struct LastProgress {
     value: f64,
     sent: Option<Instant>,
+}
+
+impl Default for LastProgress {
+    fn default() -> Self {
+        Self { value: f64::NEG_INFINITY, sent: None }
+    }
 }
 
 /// Progress is told at most this often, except the first and the last.
@@ -50,14 +71,8 @@ struct ProgressParams<'a> {
 }
 
 impl Cx {
-    pub(crate) fn new(link: Arc<Link>, revision: Revision, progress_token: Option<Id>) -> Self {
-        let progress = Mutex::new(LastProgress { value: f64::NEG_INFINITY, sent: None });
-        let (cancelled, answered) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { call: Arc::new(Call { link, revision, progress_token, cancelled, answered, progress }) }
-    }
-
-    pub(crate) fn call(&self) -> &Arc<Call> {
-        &self.call
+    pub(super) fn new(call: &Arc<Call>) -> Self {
+        Self { call: Arc::clone(call) }
     }
 
     /// Tells the client how far the call has got: `done` of `total`, and a word about it.
@@ -84,19 +99,19 @@ impl Cx {
         }
         let message = project::progress_message(message.into().map(str::to_owned), self.call.revision);
         let params = ProgressParams { progress_token: token, progress: done, total, message };
-        self.call.link.notify_unless(&self.call.answered, method::PROGRESS, &params);
+        self.call.link.notify_unless(&self.call.flags.answered, method::PROGRESS, &params);
     }
 
     /// Whether the client has taken the call back, or the connection has ended. For blocking work that should stop.
     #[must_use]
     pub fn cancelled(&self) -> bool {
-        self.call.cancelled.load(Ordering::Relaxed)
+        self.call.flags.cancelled.load(Ordering::Relaxed)
     }
 }
 
 impl Call {
     fn is_worth_telling(&self, done: f64, total: Option<f64>) -> bool {
-        let mut last = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.flags.progress.lock().unwrap_or_else(PoisonError::into_inner);
         if !done.is_finite() || done <= last.value {
             return false;
         }
@@ -112,13 +127,13 @@ impl Call {
 
     /// From here on nothing more is sent for this call.
     pub(crate) fn set_answered(&self) {
-        self.answered.store(true, Ordering::Relaxed);
+        self.flags.answered.store(true, Ordering::Relaxed);
     }
 
     /// Nobody waits for this call any more.
     pub(crate) fn set_cancelled(&self) {
         self.set_answered();
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.flags.cancelled.store(true, Ordering::Relaxed);
     }
 }
 

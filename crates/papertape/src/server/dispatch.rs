@@ -1,6 +1,6 @@
 //! A message to the function it asks for, and the answer back: the one entry for every transport.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,12 @@ use serde_json::Map;
 use serde_json::value::RawValue;
 
 use super::Server;
+use super::call::Begun;
 use super::limits::Limits;
 use super::opening::Speaking;
 use super::registry::Registry;
 use super::watch::Filter;
-use crate::link::{BatchKey, Link, Reply, ReplyTo};
+use crate::link::{BatchPlace, Link, Reply, ReplyTo};
 use crate::protocol::capabilities::{Implementation, ListCapability, ServerCapabilities};
 use crate::protocol::meta::{RequestMeta, object, present};
 use crate::protocol::project::CacheHint;
@@ -20,6 +21,9 @@ use crate::protocol::{Revision, method, project};
 use crate::wire::error::{PARSE_ERROR, excerpt, shortened};
 use crate::wire::message::{self, Message, Notification, Payload, Request};
 use crate::wire::{Id, RpcError};
+
+/// Calls that are ready to run, in the order in which they came.
+pub(crate) type Calls = VecDeque<Begun>;
 
 /// A server that serves.
 #[derive(Debug)]
@@ -110,9 +114,9 @@ impl Service {
     }
 
     /// Takes one frame's body. False if it was not even JSON.
-    pub(crate) fn receive(self: &Arc<Self>, body: &[u8], link: &Arc<Link>) -> bool {
+    pub(crate) fn receive(self: &Arc<Self>, body: &[u8], link: &Arc<Link>, calls: &mut Calls) -> bool {
         match message::parse(body, self.limits.bounds()) {
-            Ok(Payload::Single(message)) => self.handle(message, link, None),
+            Ok(Payload::Single(message)) => self.handle(message, link, None, calls),
             Ok(Payload::Batch(members)) => self.handle_batch(&members, link),
             Err(rejected) => {
                 tracing::info!(code = rejected.error.code, "refused a frame: {}", rejected.error.message);
@@ -125,19 +129,25 @@ impl Service {
     }
 
     /// Takes what stood after the last line end when the input ended: a message, or half of one, which is let go.
-    pub(crate) fn receive_unfinished(self: &Arc<Self>, body: &[u8], link: &Arc<Link>) {
+    pub(crate) fn receive_unfinished(self: &Arc<Self>, body: &[u8], link: &Arc<Link>, calls: &mut Calls) {
         match message::parse(body, self.limits.bounds()) {
             Err(rejected) if rejected.error.code == PARSE_ERROR => {
                 tracing::info!(bytes = body.len(), "the input ended inside a message");
             }
-            _ => drop(self.receive(body, link)),
+            _ => _ = self.receive(body, link, calls),
         }
     }
 
     /// Takes one message: the entry for every transport.
-    fn handle(self: &Arc<Self>, message: Message<'_>, link: &Arc<Link>, batch: Option<BatchKey>) {
+    fn handle(
+        self: &Arc<Self>,
+        message: Message<'_>,
+        link: &Arc<Link>,
+        batch: Option<BatchPlace>,
+        calls: &mut Calls,
+    ) {
         match message {
-            Message::Request(request) => self.request(request, link, batch),
+            Message::Request(request) => calls.extend(self.request(request, link, batch)),
             Message::Notification(notification) => Self::notification(&notification, link),
             // This side asks nothing, so that it awaits no answer; and an answer is never answered.
             Message::Response(response) => {
@@ -171,13 +181,20 @@ impl Service {
                 return link.reject(None, None, &RpcError::invalid_request(message));
             }
         }
-        let waiting =
-            messages.iter().filter(|message| matches!(message, Ok(Message::Request(_)) | Err(_))).count();
-        let batch = (waiting > 0).then(|| link.open_batch(waiting));
+        let waits = |message: &Result<Message<'_>, _>| matches!(message, Ok(Message::Request(_)) | Err(_));
+        let waiting = messages.iter().filter(|message| waits(message)).count();
+        let batch = if waiting > 0 { link.open_batch(waiting) } else { 0 };
+        let mut places = (0..waiting).map(|index| BatchPlace { batch, index });
         for message in messages {
+            let place = if waits(&message) { places.next() } else { None };
             match message {
-                Ok(message) => self.handle(message, link, batch),
-                Err(rejected) => link.reject(rejected.id, batch, &rejected.error),
+                Ok(message) => {
+                    let mut calls = Calls::new();
+                    self.handle(message, link, place, &mut calls);
+                    // The rest of the batch may take a call back, so that it must have begun by then.
+                    calls.into_iter().for_each(Begun::run_elsewhere);
+                }
+                Err(rejected) => link.reject(rejected.id, place, &rejected.error),
             }
         }
     }
@@ -195,9 +212,15 @@ impl Service {
         }
     }
 
-    fn request(self: &Arc<Self>, request: Request<'_>, link: &Arc<Link>, batch: Option<BatchKey>) {
+    /// Answers a request at once, or gives back the call that will.
+    fn request(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        link: &Arc<Link>,
+        batch: Option<BatchPlace>,
+    ) -> Option<Begun> {
         let span = tracing::info_span!("request", method = shortened(&request.method), id = %request.id);
-        let entered = span.enter();
+        let _entered = span.enter();
         tracing::debug!("received");
         let to = ReplyTo { id: request.id, batch };
         let bytes = request.params.map_or(0, |raw| raw.get().len());
@@ -205,11 +228,11 @@ impl Service {
             .admit(&to.id, &self.limits)
             .and_then(|()| Params::read(request.params))
             .and_then(|params| self.route(&to, &request.method, &params, bytes, link));
-        if let Err(error) = answer {
+        answer.unwrap_or_else(|error| {
             tracing::info!(code = error.code, "refused: {}", error.message);
             link.reply(&to, &Reply::Error(&error));
-        }
-        drop(entered);
+            None
+        })
     }
 
     /// Who serves what, by which rules.
@@ -220,16 +243,16 @@ impl Service {
         params: &Params<'_>,
         bytes: usize,
         link: &Arc<Link>,
-    ) -> Result<(), RpcError> {
+    ) -> Result<Option<Begun>, RpcError> {
         let speaking = Self::speaking(params, link)?;
         let (Speaking::Modern(revision) | Speaking::Legacy(revision)) = speaking else {
-            return self.unopened(to, name, params, link);
+            return self.unopened(to, name, params, link).map(|()| None);
         };
         match (name, speaking) {
-            (method::TOOLS_LIST, _) if self.offers_tools() => self.list_tools(to, params, revision, link),
             (method::TOOLS_CALL, _) if self.offers_tools() => {
-                self.call_tool(to, params, bytes, revision, link)
+                return self.begin_call(to, params, bytes, revision, link);
             }
+            (method::TOOLS_LIST, _) if self.offers_tools() => self.list_tools(to, params, revision, link),
             (method::DISCOVER, Speaking::Modern(_)) => {
                 self.discover(to, revision, link);
                 Ok(())
@@ -244,6 +267,7 @@ impl Service {
             ))),
             _ => Err(RpcError::method_not_found(name)),
         }
+        .map(|()| None)
     }
 
     /// Answers with a result that is known at once.

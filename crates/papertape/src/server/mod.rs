@@ -23,9 +23,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub(crate) use call::{Begun, CALLS_OFF_THE_WIRE};
 pub(crate) use context::Call;
 pub use context::Cx;
-pub(crate) use dispatch::Service;
+pub(crate) use dispatch::{Calls, Service};
 pub use error::{SetupError, ToolError};
 pub use limits::Limits;
 pub use output::{Json, ToolOutput};

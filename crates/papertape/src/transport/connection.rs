@@ -9,12 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::tap::Tap;
 use crate::link::{Link, OUTBOX, Outgoing};
-use crate::server::{Server, Service};
+use crate::server::{Begun, Calls, Server, Service};
 use crate::wire::RpcError;
 use crate::wire::frame::{Decoder, Fault, Framing, Kind};
 use crate::wire::tape::Direction;
@@ -33,10 +32,12 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut connection = Connection::new(server.build()?, Tap::default(), Handle::current());
+    let mut connection = Connection::new(server.build()?, Tap::default());
     let mut stop = pin!(std::future::pending());
     loop {
-        connection.serve_what_was_read();
+        while let Some(call) = connection.next_call() {
+            call.run_here();
+        }
         if !connection.exchange(&mut reader, &mut writer, stop.as_mut()).await {
             break;
         }
@@ -47,24 +48,28 @@ where
 
 /// One connection.
 ///
-/// Whoever drives it calls, by turns, [`Connection::serve_what_was_read`], which runs handlers, and
-/// [`Connection::exchange`], which waits for bytes; and in the end [`Connection::close`].
+/// Whoever drives it takes, by turns, each [`Connection::next_call`] to run it, and [`Connection::exchange`]s bytes; and in
+/// the end [`Connection::close`]s it.
 pub(crate) struct Connection {
     service: Arc<Service>,
     link: Arc<Link>,
     tap: Tap,
-    /// The runtime on which handlers run that are not ready at once.
-    handlers: Handle,
     decoder: Decoder,
     /// How answers are framed: as the peer frames what it sends.
     framing: Framing,
     /// The last frame was not JSON, so that the place in the stream may be lost.
     doubtful: bool,
     input: Input,
+    /// Calls that are ready to run.
+    calls: Calls,
+    /// Requests that were running when bytes last came.
+    running_before: usize,
     /// There are frames to serve, but calls must run first.
     hurried: bool,
     output: Writing,
     deadlines: Option<Deadlines>,
+    /// A call did not end in time.
+    gave_up: bool,
 }
 
 /// How much of the input there still is.
@@ -88,19 +93,21 @@ struct Deadlines {
 }
 
 impl Connection {
-    pub(crate) fn new(service: Arc<Service>, tap: Tap, handlers: Handle) -> Self {
+    pub(crate) fn new(service: Arc<Service>, tap: Tap) -> Self {
         Self {
             link: service.open(),
             decoder: Decoder::new(service.limits().frame),
             service,
             tap,
-            handlers,
             framing: Framing::default(),
             doubtful: false,
             input: Input::Open,
+            calls: Calls::new(),
+            running_before: 0,
             hurried: false,
             output: Writing::default(),
             deadlines: None,
+            gave_up: false,
         }
     }
 
@@ -111,7 +118,7 @@ impl Connection {
         &mut self,
         reader: &mut R,
         writer: &mut W,
-        stop: Pin<&mut impl Future<Output = ()>>,
+        stop: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
     ) -> bool
     where
         R: AsyncRead + Unpin + ?Sized,
@@ -151,19 +158,22 @@ impl Connection {
             () = self.link.wake.notified() => {}
             () = tokio::task::yield_now(), if self.hurried => {}
             () = until(self.deadlines.map(|at| at.requests)), if !idle => {
-                self.link.abort_all(&RpcError::internal("the server is shutting down and the request took too long"));
+                let error = RpcError::internal("the server is shutting down and the request took too long");
+                self.gave_up |= self.link.abort_all(&error);
             }
             () = until(self.deadlines.map(|at| at.everything)) => {
                 tracing::warn!("gave up on answers that the client does not read");
                 return false;
             }
         }
+        self.hurried = false;
+        (_, self.running_before) = self.link.load();
         true
     }
 
-    /// Ends what is still running and lets the last bytes go.
-    pub(crate) async fn close<W: AsyncWrite + Unpin + ?Sized>(mut self, writer: &mut W) {
-        self.link.abort_all(&RpcError::internal("the connection has ended"));
+    /// Ends what is still running and lets the last bytes go. True if a call was given up.
+    pub(crate) async fn close<W: AsyncWrite + Unpin + ?Sized>(&mut self, writer: &mut W) -> bool {
+        self.gave_up |= self.link.abort_all(&RpcError::internal("the connection has ended"));
         self.output.give_up(&mut self.tap);
         self.tap.flush();
         let patience =
@@ -171,36 +181,38 @@ impl Connection {
         if !matches!(timeout_at(patience, writer.flush()).await, Ok(Ok(()))) {
             tracing::debug!("the last answers may not have arrived");
         }
+        self.gave_up
     }
 
-    /// Serves the frames that have arrived, as long as there is room for answers.
-    pub(crate) fn serve_what_was_read(&mut self) {
-        // Handlers may start timers, sockets and tasks: those belong to their own runtime.
-        let _handlers = self.handlers.enter();
-        let (_, running) = self.link.load();
-        self.hurried = false;
+    /// Serves the frames that have arrived, as long as there is room for answers, up to the next call of a tool.
+    pub(crate) fn next_call(&mut self) -> Option<Begun> {
         loop {
-            let (pending, now_running) = self.link.load();
+            if let Some(call) = self.calls.pop_front() {
+                return Some(call);
+            }
+            let (pending, running) = self.link.load();
             if pending >= OUTBOX {
-                return;
+                return None;
             }
             // Calls that were begun elsewhere must get a chance to end before more are.
-            if now_running >= running + MOST_BEGUN {
+            if running >= self.running_before + MOST_BEGUN {
                 self.hurried = true;
-                return;
+                return None;
             }
             let Some(piece) = self.decoder.next_piece() else {
-                if self.input == Input::Ended {
-                    self.serve_the_end();
+                if self.input != Input::Ended {
+                    return None;
                 }
-                return;
+                self.serve_the_end();
+                continue;
             };
             self.tap.frame(Direction::ToServer, piece.raw);
             answer_in(piece.framing, &mut self.framing, &self.link);
             match piece.kind {
                 // An empty frame is no message, but leaves no doubt about where the next one begins.
                 Kind::Frame(body) => {
-                    self.doubtful = !self.service.receive(body, &self.link) && !body.is_empty()
+                    self.doubtful =
+                        !self.service.receive(body, &self.link, &mut self.calls) && !body.is_empty();
                 }
                 Kind::Blank | Kind::Skipped | Kind::Unfinished(_) => {}
                 Kind::Broken(fault) => {
@@ -219,7 +231,7 @@ impl Connection {
             self.tap.frame(Direction::ToServer, piece.raw);
             answer_in(piece.framing, &mut self.framing, &self.link);
             match piece.kind {
-                Kind::Unfinished(body) => self.service.receive_unfinished(body, &self.link),
+                Kind::Unfinished(body) => self.service.receive_unfinished(body, &self.link, &mut self.calls),
                 Kind::Broken(fault) => refuse(&fault, self.doubtful, &self.link),
                 Kind::Frame(_) | Kind::Blank | Kind::Skipped => {}
             }

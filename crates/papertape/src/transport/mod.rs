@@ -4,5 +4,7 @@ mod connection;
 #[cfg(unix)]
 pub mod stdio;
 mod tap;
+#[cfg(unix)]
+mod wire;
 
 pub use connection::serve;

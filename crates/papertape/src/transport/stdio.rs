@@ -1,7 +1,7 @@
 //! stdio: the process's own standard input and output as one connection.
 //!
 //! The wire gets a thread of its own, which reads, serves what is ready at once, and writes; everything slower runs on
-//! the caller's runtime.
+//! the caller's runtime. See `wire.rs` for what becomes of functions that keep the thread.
 //! While serving, file descriptors 0 and 1 are moved out of the reach of tools: a stray print or a child process that
 //! inherits them can neither corrupt what goes out nor steal what comes in.
 
@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::pin::pin;
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -21,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::connection::Connection;
 use super::tap::Tap;
+use super::wire::Wire;
 use crate::server::Server;
 
 /// How to serve on stdio.
@@ -31,6 +31,10 @@ pub struct Options {
     pub tape: Option<PathBuf>,
     /// Serve on when the process that started this one has died, as long as the input is open.
     pub outlive_parent: bool,
+    /// Leave the process alone when a tool did not end within the grace period.
+    ///
+    /// Otherwise it gets the same time once more after serving has ended, and is then ended with exit code 0.
+    pub keep_process: bool,
 }
 
 impl Options {
@@ -38,6 +42,13 @@ impl Options {
     #[must_use]
     pub fn tape(mut self, path: impl Into<PathBuf>) -> Self {
         self.tape = Some(path.into());
+        self
+    }
+
+    /// Leaves the process alone when a tool did not end within the grace period.
+    #[must_use]
+    pub fn keep_process(mut self) -> Self {
+        self.keep_process = true;
         self
     }
 
@@ -74,53 +85,58 @@ pub async fn serve_with(server: Server, options: Options) -> io::Result<()> {
         })?,
         None => Tap::default(),
     };
-    let connection = Connection::new(service, tap, Handle::current());
+    let grace = service.limits().grace;
+    let (stop, stopped) = mpsc::channel(1);
+    // Whoever drops the future that serves ends the input too.
+    let _stop_when_dropped = StopWhenDropped(stop.clone());
+    let (done, wait) = oneshot::channel();
     let (input, output) = claim_standard_streams()?;
-    let (mut done, wait) = oneshot::channel();
-    std::thread::Builder::new().name("wire".to_owned()).spawn(move || {
-        let result = run_wire(connection, input, output, &options, &mut done);
-        // Nobody may be waiting any more.
-        drop(done.send(result));
-    })?;
-    wait.await
-        .unwrap_or_else(|_| Err(io::Error::other("the wire's thread has died: this is a bug in papertape")))
+    open_wire(Connection::new(service, tap), (input, output), (stop, stopped), done, &options)?.start()?;
+    let gave_up =
+        wait.await.map_err(|_| io::Error::other("the wire's thread has died: this is a bug in papertape"))?;
+    if gave_up && !options.keep_process {
+        end_process_after(grace)?;
+    }
+    Ok(())
 }
 
-/// The wire's thread.
-///
-/// Bytes are waited for within the wire's runtime, handlers are polled outside of it: only so may they do all that they
-/// may do on the caller's runtime, such as `tokio::task::block_in_place`.
-fn run_wire(
-    mut connection: Connection,
-    input: OwnedFd,
-    output: OwnedFd,
+/// Makes all that the wire's thread needs.
+fn open_wire(
+    connection: Connection,
+    (input, output): (OwnedFd, OwnedFd),
+    (stop, mut stopped): (mpsc::Sender<()>, mpsc::Receiver<()>),
+    done: oneshot::Sender<bool>,
     options: &Options,
-    done: &mut oneshot::Sender<io::Result<()>>,
-) -> io::Result<()> {
+) -> io::Result<Wire> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (stop, mut stopped) = mpsc::channel(1);
-    let (mut reader, mut writer) = runtime.block_on(async {
-        tokio::spawn(watch_signals(stop.clone())?);
-        if !options.outlive_parent {
-            tokio::spawn(watch_parent(stop.clone()));
-        }
-        Ok::<_, io::Error>((open_input(input)?, open_output(output)?))
-    })?;
-    let mut stop = pin!(async {
-        tokio::select! {
-            _ = stopped.recv() => {}
-            () = done.closed() => tracing::info!("stopping: nobody awaits the server any more"),
-        }
-    });
-    loop {
-        connection.serve_what_was_read();
-        if !runtime.block_on(connection.exchange(&mut reader, &mut writer, stop.as_mut())) {
-            break;
-        }
+    let entered = runtime.enter();
+    let (reader, writer) = (open_input(input)?, open_output(output)?);
+    runtime.spawn(watch_signals(stop.clone())?);
+    if !options.outlive_parent {
+        runtime.spawn(watch_parent(stop));
     }
-    runtime.block_on(connection.close(&mut writer));
-    // A blocking read of a terminal or a file may still be under way; it must not keep the process.
-    runtime.shutdown_background();
+    drop(entered);
+    let stop = Box::pin(async move { stopped.recv().await.unwrap_or_default() });
+    Ok(Wire { connection, runtime, reader, writer, stop, handlers: Handle::current(), done })
+}
+
+struct StopWhenDropped(mpsc::Sender<()>);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        let _ = self.0.try_send(());
+    }
+}
+
+/// Ends the process in a while, if it has not ended by itself.
+///
+/// A tool that would not end may keep a thread, and a runtime waits for its threads when it is dropped: the client would
+/// wait for ever for a server that has long said its last word.
+fn end_process_after(time: Duration) -> io::Result<()> {
+    std::thread::Builder::new().name("end".to_owned()).spawn(move || {
+        std::thread::sleep(time);
+        std::process::exit(0);
+    })?;
     Ok(())
 }
 
@@ -175,7 +191,7 @@ fn claim_standard_streams() -> io::Result<(OwnedFd, OwnedFd)> {
 ///
 /// Pipes are opened anew, which gives them flags of their own; sockets to a parent are ours alone.
 /// Anything else (a terminal, a file) is read by blocking on a thread.
-fn open_input(fd: OwnedFd) -> io::Result<Box<dyn AsyncRead + Unpin>> {
+fn open_input(fd: OwnedFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
     if is_pipe(&fd)
         && let Ok(pipe) = pipe::OpenOptions::new().open_receiver(own_path(&fd))
     {
@@ -188,7 +204,7 @@ fn open_input(fd: OwnedFd) -> io::Result<Box<dyn AsyncRead + Unpin>> {
 }
 
 /// A writable stream, likewise.
-fn open_output(fd: OwnedFd) -> io::Result<Box<dyn AsyncWrite + Unpin>> {
+fn open_output(fd: OwnedFd) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     if is_pipe(&fd)
         && let Ok(pipe) = pipe::OpenOptions::new().open_sender(own_path(&fd))
     {

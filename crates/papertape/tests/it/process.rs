@@ -193,6 +193,16 @@ impl End {
     }
 }
 
+/// The one answer with an id. Tools answer in any order.
+#[track_caller]
+pub(crate) fn answer(messages: &[Value], id: impl Into<Value>) -> &Value {
+    let id = id.into();
+    let mut found = messages.iter().filter(|message| message["id"] == id);
+    let answer = found.next().unwrap_or_else(|| panic!("{id} was not answered: {messages:?}"));
+    assert!(found.next().is_none(), "{id} was answered twice: {messages:?}");
+    answer
+}
+
 impl fmt::Debug for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let excerpt = String::from_utf8_lossy(self.output.get(..1000).unwrap_or(&self.output));

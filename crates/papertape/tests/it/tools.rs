@@ -705,7 +705,7 @@ fn a_panic_in_a_batch_spoils_no_other_answer() {
             request("", "3", "ping", json!({}))
         );
         assert_eq!(words(&peer.send(batch).await), "");
-        assert_eq!(words(&peer.within(Duration::from_millis(50)).await), "[E(-32603,1) R(3) E(-32603,2)]");
+        assert_eq!(words(&peer.within(Duration::from_millis(50)).await), "[E(-32603,1) E(-32603,2) R(3)]");
     });
 }
 
