@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -14,22 +15,28 @@ use crate::args::{Format, Level, Log};
 const WAITING_LINES: usize = 1024;
 
 /// How long the end of the process waits for a slow reader of stderr.
-const FLUSH_PATIENCE: Duration = Duration::from_millis(100);
+const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Starts logging. A flag goes before `RUST_LOG`; without either, only warnings are logged.
 pub(crate) fn start(log: &Log) {
     let filter = match log.log_level {
         Some(level) => EnvFilter::builder().with_default_directive(filter(level).into()).parse_lossy(""),
-        None => EnvFilter::builder().with_default_directive(LevelFilter::WARN.into()).from_env_lossy(),
+        None => environment_filter(),
     };
     let (queue, waiting) = sync_channel(WAITING_LINES);
     // A full pipe blocks this thread and nobody else; a closed one ends the logs and nothing else.
     let writer = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
         while let Ok(entry) = waiting.recv() {
-            match entry {
-                Entry::Line(line) if io::stderr().write_all(&line).is_err() => break,
-                Entry::Line(_) => {}
-                Entry::Flush(done) => drop(done.send(())),
+            let result = match entry {
+                Entry::Line(line) => io::stderr().write_all(&line),
+                Entry::Flush(done) => {
+                    let result = tell_dropped();
+                    let _ = done.send(());
+                    result
+                }
+            };
+            if result.and_then(|()| tell_dropped()).is_err() {
+                break;
             }
         }
     });
@@ -56,6 +63,19 @@ pub(crate) fn flush() {
     }
 }
 
+/// Says how many lines are missing here, if any are.
+fn tell_dropped() -> io::Result<()> {
+    match DROPPED.swap(0, Ordering::Relaxed) {
+        0 => Ok(()),
+        count => {
+            writeln!(io::stderr(), "papertape: {count} lines of log were dropped here: they came too fast")
+        }
+    }
+}
+
+/// Lines that found the queue full.
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
 /// To the thread that writes to stderr.
 static QUEUE: OnceLock<SyncSender<Entry>> = OnceLock::new();
 
@@ -63,6 +83,17 @@ enum Entry {
     Line(Vec<u8>),
     /// Answered once everything before it is written.
     Flush(SyncSender<()>),
+}
+
+/// What `RUST_LOG` asks for; one that makes no sense is told and ignored.
+fn environment_filter() -> EnvFilter {
+    let builder = EnvFilter::builder().with_default_directive(LevelFilter::WARN.into());
+    let wanted = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
+    builder.parse(&wanted).unwrap_or_else(|error| {
+        // Nobody may be there to be told.
+        drop(writeln!(io::stderr(), "papertape: RUST_LOG={wanted} is ignored: {error}"));
+        EnvFilter::default().add_directive(LevelFilter::WARN.into())
+    })
 }
 
 fn filter(level: Level) -> LevelFilter {
@@ -95,7 +126,8 @@ impl Write for Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // A full queue drops the line.
-        drop(self.queue.try_send(Entry::Line(std::mem::take(&mut self.bytes))));
+        if self.queue.try_send(Entry::Line(std::mem::take(&mut self.bytes))).is_err() {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }

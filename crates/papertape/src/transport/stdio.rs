@@ -11,7 +11,6 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{UnixStream, unix::pipe};
 use tokio::runtime::Handle;
@@ -226,8 +225,10 @@ fn open_socket(fd: OwnedFd) -> io::Result<UnixStream> {
     UnixStream::from_std(socket)
 }
 
-fn is_pipe(fd: impl AsFd) -> bool {
-    rustix::fs::fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
+/// Whether a file descriptor is a pipe without a name. (A named one that is opened anew does not tell when its last
+/// writer has gone.)
+fn is_pipe(fd: &OwnedFd) -> bool {
+    std::fs::read_link(own_path(fd)).is_ok_and(|target| target.to_string_lossy().starts_with("pipe:"))
 }
 
 fn is_unix_socket(fd: impl AsFd) -> bool {

@@ -35,7 +35,13 @@ impl Tap {
         // Tools see secrets, and so do tapes.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = BufWriter::new(options.open(path)?);
+        let file = options.open(path)?;
+        #[cfg(unix)]
+        if file.metadata()?.is_file() {
+            // The file may have been there, empty and for everybody to read.
+            file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        }
+        let mut file = BufWriter::new(file);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         writeln!(file, "{}\n# papertape {}, unix time {now}", tape::HEADER, env!("CARGO_PKG_VERSION"))?;
         file.flush()?;

@@ -1,0 +1,88 @@
+//! What goes to stderr: nothing unless something is wrong, as much as is asked for, as text or as JSON.
+
+use serde_json::Value;
+
+use crate::papertape;
+use crate::process::{OPEN, ping, run};
+
+/// Requests that are answered, refused and not understood.
+fn requests() -> String {
+    OPEN.to_owned() + &ping(1) + "{\"jsonrpc\":\"2.0\",\"id\":\"seven\",\"method\":\"no/such\"}\nhello\n"
+}
+
+#[test]
+fn a_server_is_quiet() {
+    assert_eq!(run(&mut papertape(["serve", "text"]), requests()).is_clean().log, "");
+    assert_eq!(run(&mut papertape(["serve", "grammar"]), "Content-Length: x\r\n\r\n").is_clean().log, "");
+    assert_eq!(
+        run(papertape(["serve", "text", "--log-level", "off"]).env("RUST_LOG", "trace"), requests()).log,
+        ""
+    );
+}
+
+#[test]
+fn json_logs_are_one_object_per_line_with_method_and_id() {
+    let arguments = ["serve", "text", "--log-level", "debug", "--log-format", "json"];
+    let end = run(&mut papertape(arguments), requests());
+    let lines: Vec<Value> =
+        end.is_clean().log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["level"].is_string()), "{lines:?}");
+    let refused =
+        lines.iter().find(|line| line["fields"]["code"] == -32601).expect("a line about the request");
+    assert_eq!(refused["span"]["name"], "request");
+    assert_eq!(refused["span"]["method"], "no/such");
+    assert!(refused["span"]["id"].as_str().unwrap().contains("seven"), "{refused}");
+    // The frame that was no message has no request.
+    assert!(lines.iter().any(|line| line["fields"]["code"] == -32700 && line["span"].is_null()), "{lines:?}");
+}
+
+#[test]
+fn a_request_that_goes_well_is_logged_too_if_one_asks() {
+    let end = run(&mut papertape(["serve", "text", "--log-level", "debug"]), ping(41));
+    assert!(end.is_clean().log.contains("method=\"ping\"") && end.log.contains("id=41"), "{:?}", end.log);
+}
+
+#[test]
+fn text_logs_have_no_colours_unless_a_person_reads_them() {
+    let end = run(&mut papertape(["serve", "text", "--log-level", "info"]), requests());
+    let log = &end.is_clean().log;
+    assert_eq!(log.lines().count(), 2, "{log}");
+    assert!(log.contains(" INFO request{method=\"no/such\" id=\"seven\"}"), "{log}");
+    assert!(!log.contains('\u{1b}'), "{log:?}");
+}
+
+#[test]
+fn the_environment_can_ask_for_logs() {
+    for (filter, lines) in
+        [("info", 2), ("papertape=info", 2), ("papertape::server=info", 2), ("hyper=debug", 0), ("", 0)]
+    {
+        let end = run(papertape(["serve", "text"]).env("RUST_LOG", filter), requests());
+        assert_eq!(end.is_clean().log.lines().count(), lines, "RUST_LOG={filter}: {}", end.log);
+    }
+    let end = run(papertape(["serve", "text"]).env("RUST_LOG", "papertape=debug"), requests());
+    assert!(end.is_clean().log.contains("DEBUG"), "{}", end.log);
+}
+
+#[test]
+fn a_bad_filter_is_told_and_ignored() {
+    let end = run(papertape(["serve", "text"]).env("RUST_LOG", "a=b=c"), ping(1));
+    assert_eq!(end.is_clean().messages().len(), 1);
+    assert!(end.log.contains("a=b=c") && end.log.lines().count() == 1, "{}", end.log);
+}
+
+#[test]
+fn the_last_words_are_not_lost() {
+    // The log is written by a thread, and this is said when the process is about to end.
+    for _ in 0..30 {
+        let end = run(&mut papertape(["serve", "text", "--log-level", "info"]), "half a mess");
+        assert!(end.is_clean().log.contains("ended inside a message"), "{:?}", end.log);
+    }
+}
+
+#[test]
+fn a_log_that_is_read_is_complete_or_says_that_it_is_not() {
+    let loud = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no/such\"}\n".repeat(20_000);
+    let end = run(&mut papertape(["serve", "text", "--log-level", "info"]), loud);
+    let lines = end.is_clean().log.lines().count();
+    assert!(lines == 20_000 || end.log.contains("dropped"), "{lines} lines of 20000");
+}

@@ -1,0 +1,122 @@
+//! What a person sees who asks for help, or types something wrong.
+
+use std::process::Stdio;
+
+use crate::papertape;
+use crate::process::{End, Process, run};
+
+fn say<'a>(arguments: impl IntoIterator<Item = &'a str>) -> End {
+    run(&mut papertape(arguments), "")
+}
+
+#[track_caller]
+fn contains(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is missing:\n{text}");
+    }
+}
+
+/// The help of a command, which goes to stdout and fits on a screen.
+fn help(arguments: &[&str]) -> String {
+    let end = say(arguments.iter().copied());
+    assert_eq!(end.is_clean().log, "");
+    let text = String::from_utf8(end.output).unwrap();
+    let longest = text.lines().map(|line| line.chars().count()).max();
+    assert!(longest.is_some_and(|longest| (40..=100).contains(&longest)), "{longest:?}:\n{text}");
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    text
+}
+
+#[test]
+fn help_names_every_command() {
+    let long = help(&["--help"]);
+    contains(
+        &long,
+        &[
+            "Usage: papertape",
+            "serve",
+            "Run a bundled server on stdio",
+            "--log-level",
+            "--log-format",
+            "RUST_LOG",
+        ],
+    );
+    contains(&help(&["-h"]), &["Usage: papertape", "serve"]);
+}
+
+#[test]
+fn help_for_serve_names_every_server() {
+    let long = help(&["serve", "--help"]);
+    contains(
+        &long,
+        &[
+            "Usage: papertape serve [OPTIONS] <NAME>",
+            "grammar: a tutor for twenty English verbs",
+            "text:    echo and word count",
+            "--tape <FILE>",
+            "FILE.old",
+            "--grace <SECONDS>",
+            "[default: 10]",
+            "--outlive-parent",
+            "Examples:\n  papertape serve grammar",
+        ],
+    );
+    contains(&help(&["serve", "-h"]), &["grammar", "text", "--tape"]);
+}
+
+#[test]
+fn the_version_is_one_line() {
+    for arguments in [["--version"].as_slice(), &["serve", "--version"]] {
+        let end = say(arguments.iter().copied());
+        let text = String::from_utf8(end.is_clean().output.clone()).unwrap();
+        assert!(
+            text.ends_with(&format!(" {}\n", env!("CARGO_PKG_VERSION"))) && text.lines().count() == 1,
+            "{text}"
+        );
+    }
+}
+
+/// Wrong usage: code 2, words on stderr, nothing on stdout.
+#[track_caller]
+fn wrong(arguments: &[&str], words: &[&str]) {
+    let end = say(arguments.iter().copied());
+    assert_eq!((end.status.code(), &end.output[..]), (Some(2), &b""[..]), "{arguments:?}: {end:?}");
+    contains(&end.log, words);
+}
+
+#[test]
+fn a_wrong_server_name_is_answered_with_the_right_ones() {
+    wrong(&["serve", "grammer"], &["'grammer'", "grammar, text", "a similar value exists: 'grammar'"]);
+    wrong(&["serve", "no-such"], &["'no-such'", "grammar, text"]);
+    wrong(&["serve", ""], &["grammar, text"]);
+    wrong(&["serve"], &["<NAME>"]);
+}
+
+#[test]
+fn nothing_at_all_is_answered_with_the_usage() {
+    wrong(&[], &["Usage: papertape", "serve"]);
+}
+
+#[test]
+fn a_wrong_option_is_answered_with_what_is_wrong() {
+    wrong(&["sevre", "text"], &["'sevre'", "serve"]);
+    wrong(&["serve", "text", "--tap", "x"], &["--tap", "--tape"]);
+    wrong(&["serve", "text", "--tape"], &["--tape <FILE>"]);
+    wrong(&["serve", "text", "more"], &["'more'"]);
+    wrong(&["serve", "text", "--log-level", "loud"], &["'loud'", "debug"]);
+    wrong(&["serve", "text", "--log-format", "xml"], &["'xml'", "json"]);
+    for grace in ["-1", "soon", "nan", "1e9", "inf"] {
+        wrong(&["serve", "text", &format!("--grace={grace}")], &["--grace", "from 0 to 86400"]);
+    }
+}
+
+#[test]
+fn help_that_nobody_reads_is_no_crash() {
+    for arguments in [["--help"].as_slice(), &["serve", "--help"], &["--version"], &[], &["serve", "no-such"]]
+    {
+        let [stdout, stderr] = [(); 2].map(|()| std::io::pipe().unwrap().1);
+        let mut command = papertape(arguments.iter().copied());
+        let end = Process::start_as_it_is(command.stdin(Stdio::null()).stdout(stdout).stderr(stderr)).wait();
+        assert!(matches!(end.status.code(), Some(0 | 2)), "{arguments:?}: {end:?}");
+    }
+}
