@@ -295,12 +295,6 @@ impl Link {
         self.state().out.bytes.len()
     }
 
-    /// Bytes waiting to be written, and requests running.
-    pub(crate) fn load(&self) -> (usize, usize) {
-        let state = self.state();
-        (state.out.bytes.len(), state.running.len())
-    }
-
     /// Takes what waits to be written into `outgoing`, which must be empty and whose room is used again.
     pub(crate) fn take(&self, outgoing: &mut Outgoing) {
         let mut state = self.state();

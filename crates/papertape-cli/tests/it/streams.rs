@@ -72,6 +72,8 @@ fn sigterm_ends_a_server_that_waits_for_a_terminal() {
     let mut server = Process::start_as_it_is(&mut command);
     (&ours).write_all(ping(1).as_bytes()).unwrap();
     assert_eq!(server.message()["id"], 1);
+    // It waits for the next line, on a thread that nothing can wake.
+    server.wait_until_stuck();
     server.signal(Signal::TERM);
     server.wait().is_clean();
     drop(ours);

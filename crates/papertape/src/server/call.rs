@@ -1,7 +1,7 @@
 //! `tools/call`: arguments checked, the function run, its outcome turned into an answer.
 //!
 //! A function begins on the connection's thread. If it is ready at its first poll it is answered there and then; if not,
-//! or if it is known to keep the thread, it runs on the runtime.
+//! or if it has kept the thread before, it runs on the runtime.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -28,10 +28,8 @@ use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 use crate::wire::message;
 
-/// A function that keeps the connection's thread longer than this...
+/// A function that keeps the connection's thread longer than this is suspect.
 const HELD_THE_WIRE: Duration = Duration::from_millis(2);
-/// ...begins so many of its next calls elsewhere.
-pub(crate) const CALLS_OFF_THE_WIRE: u32 = 16;
 
 /// A call whose function has not been polled yet.
 pub(crate) struct Begun {
@@ -43,15 +41,17 @@ impl Begun {
     /// Runs the function here as far as it gets at once; what is left runs on the runtime, which must be entered.
     pub(crate) fn run_here(mut self) {
         if self.belongs_elsewhere() {
-            return self.run_elsewhere();
+            return self.run_as_suspect();
         }
         let outcome = self.first_poll();
         self.conclude(outcome);
     }
 
-    /// Whether the function is known to keep the thread that polls it.
+    /// Whether the function has kept the thread that polled it not many calls ago.
     pub(crate) fn belongs_elsewhere(&self) -> bool {
-        self.call.tool.calls_off_the_wire.load(Ordering::Relaxed) > 0
+        let calls = &self.call.tool.calls_off_the_wire;
+        calls.load(Ordering::Relaxed) > 0
+            && calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 
     /// Polls the function for the first time.
@@ -81,22 +81,28 @@ impl Begun {
                 let call = &self.call;
                 call.write_outcome(outcome, |reply| call.link.finish(&call.to, ticket, reply));
             }
-            Poll::Pending => self.run_tracked(ticket),
+            Poll::Pending => self.run_tracked(ticket, false),
         }
     }
 
     /// Hands a call that needs time to the runtime, where it delays nobody.
     pub(crate) fn run_elsewhere(self) {
         let ticket = self.call.link.track(&self.call);
-        self.run_tracked(ticket);
+        self.run_tracked(ticket, false);
     }
 
-    fn run_tracked(self, ticket: Ticket) {
+    /// The same for a function that may keep the thread that polls it.
+    pub(crate) fn run_as_suspect(self) {
+        let ticket = self.call.link.track(&self.call);
+        self.run_tracked(ticket, true);
+    }
+
+    fn run_tracked(self, ticket: Ticket, suspect: bool) {
         let Begun { call, mut run } = self;
         let there = Arc::clone(&call);
         let task = async move {
             let mut outcome =
-                poll_fn(|cx| Poll::Ready(first_poll_elsewhere(&there.tool, &mut run, cx))).await;
+                poll_fn(|cx| Poll::Ready(poll_elsewhere(&there.tool, &mut run, suspect, cx))).await;
             if outcome.is_pending() {
                 outcome = poll_fn(|cx| guarded_poll(&mut run, cx).map(Poll::Ready)).await;
             }
@@ -205,23 +211,19 @@ fn guarded_poll(run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
     }
 }
 
-/// Polls a call for the first time, and notes whether its function would have held the wire up.
+/// Polls a call for the first time, and notes whether its function has kept the thread.
 fn first_poll(tool: &Registered, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
     let began = Instant::now();
     let poll = guarded_poll(run, cx);
-    let calls = &tool.calls_off_the_wire;
     if began.elapsed() > HELD_THE_WIRE {
-        calls.store(CALLS_OFF_THE_WIRE, Ordering::Relaxed);
-    } else if calls.load(Ordering::Relaxed) > 0 {
-        calls.fetch_sub(1, Ordering::Relaxed);
+        tool.suspect();
     }
     poll
 }
 
-/// The same on the runtime, where a function that is known to block is given a thread.
-fn first_poll_elsewhere(tool: &Registered, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
-    let blocks = tool.calls_off_the_wire.load(Ordering::Relaxed) > 0;
-    if blocks && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
+/// The same on the runtime, where a function that may keep the thread is given one.
+fn poll_elsewhere(tool: &Registered, run: &mut Run, suspect: bool, cx: &mut Context<'_>) -> Poll<Outcome> {
+    if suspect && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
         tokio::task::block_in_place(|| first_poll(tool, run, cx))
     } else {
         first_poll(tool, run, cx)

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(crate) use call::{Begun, CALLS_OFF_THE_WIRE};
+pub(crate) use call::Begun;
 pub(crate) use context::Call;
 pub use context::Cx;
 pub(crate) use dispatch::{Calls, Service};

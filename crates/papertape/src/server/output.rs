@@ -35,11 +35,10 @@ impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for Json<T> {
     }
 
     fn into_result(self) -> Result<CallToolResult, ToolError> {
+        // Written from the value itself, so that the text keeps the order of its fields.
+        let text = serde_json::to_string(&self.0).map_err(ToolError::internal)?;
         let value = serde_json::to_value(self.0).map_err(ToolError::internal)?;
-        Ok(CallToolResult {
-            structured_content: Some(value.clone()),
-            ..CallToolResult::text(value.to_string())
-        })
+        Ok(CallToolResult { structured_content: Some(value), ..CallToolResult::text(text) })
     }
 }
 

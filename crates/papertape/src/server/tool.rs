@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use jsonschema::Validator;
 use schemars::JsonSchema;
@@ -148,6 +148,9 @@ impl fmt::Debug for Tool {
     }
 }
 
+/// Calls that a suspect function begins off the wire.
+const CALLS_OFF_THE_WIRE: u32 = 16;
+
 /// A call under way.
 pub(crate) type Run = Pin<Box<dyn Future<Output = Result<CallToolResult, ToolError>> + Send>>;
 
@@ -235,6 +238,12 @@ impl Registered {
             .map_err(|problem| bad("output", problem))?;
         definition.output_schema = output_schema;
         Ok(Self { definition, input, output, explain, start, calls_off_the_wire: AtomicU32::new(0) })
+    }
+
+    /// Its function has kept the thread that polled it: its next calls begin elsewhere. Not all of them, because it may
+    /// have been the machine's fault.
+    pub(crate) fn suspect(&self) {
+        self.calls_off_the_wire.store(CALLS_OFF_THE_WIRE, Ordering::Relaxed);
     }
 
     /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is what to tell whoever called.

@@ -18,9 +18,6 @@ use crate::wire::RpcError;
 use crate::wire::frame::{Decoder, Fault, Framing, Kind};
 use crate::wire::tape::Direction;
 
-/// Calls begun on the runtime before the runtime gets a turn.
-const MOST_BEGUN: usize = 64;
-
 /// Serves one client over any pair of streams: a socket, a pair of pipes, a test.
 ///
 /// Returns when the client has gone and everything that could be answered has been.
@@ -62,10 +59,6 @@ pub(crate) struct Connection {
     input: Input,
     /// Calls that are ready to run.
     calls: Calls,
-    /// Requests that were running when bytes last came.
-    running_before: usize,
-    /// There are frames to serve, but calls must run first.
-    hurried: bool,
     output: Writing,
     deadlines: Option<Deadlines>,
     /// A call did not end in time.
@@ -103,8 +96,6 @@ impl Connection {
             doubtful: false,
             input: Input::Open,
             calls: Calls::new(),
-            running_before: 0,
-            hurried: false,
             output: Writing::default(),
             deadlines: None,
             gave_up: false,
@@ -136,7 +127,7 @@ impl Connection {
         if self.input == Input::Served && idle && self.output.is_done() && self.link.pending() == 0 {
             return false;
         }
-        let read_more = self.input == Input::Open && !self.hurried && self.link.pending() < OUTBOX;
+        let read_more = self.input == Input::Open && self.link.pending() < OUTBOX;
         tokio::select! {
             biased;
             written = writer.write(self.output.rest()), if !self.output.is_done() => match written {
@@ -156,7 +147,6 @@ impl Connection {
             },
             () = stop, if self.input == Input::Open => self.input = Input::Ended,
             () = self.link.wake.notified() => {}
-            () = tokio::task::yield_now(), if self.hurried => {}
             () = until(self.deadlines.map(|at| at.requests)), if !idle => {
                 let error = RpcError::internal("the server is shutting down and the request took too long");
                 self.gave_up |= self.link.abort_all(&error);
@@ -166,8 +156,6 @@ impl Connection {
                 return false;
             }
         }
-        self.hurried = false;
-        (_, self.running_before) = self.link.load();
         true
     }
 
@@ -190,13 +178,7 @@ impl Connection {
             if let Some(call) = self.calls.pop_front() {
                 return Some(call);
             }
-            let (pending, running) = self.link.load();
-            if pending >= OUTBOX {
-                return None;
-            }
-            // Calls that were begun elsewhere must get a chance to end before more are.
-            if running >= self.running_before + MOST_BEGUN {
-                self.hurried = true;
+            if self.link.pending() >= OUTBOX {
                 return None;
             }
             let Some(piece) = self.decoder.next_piece() else {

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::connection::Connection;
 use crate::link::Ticket;
-use crate::server::{CALLS_OFF_THE_WIRE, Call};
+use crate::server::Call;
 
 /// A function that has kept the wire's thread for once to twice this time loses the wire.
 const PATIENCE: Duration = Duration::from_millis(5);
@@ -52,7 +52,7 @@ impl Wire {
         loop {
             while let Some(mut call) = self.connection.next_call() {
                 if call.belongs_elsewhere() {
-                    call.run_elsewhere();
+                    call.run_as_suspect();
                     continue;
                 }
                 lending.lend(self, &call.call);
@@ -181,7 +181,7 @@ impl Lending {
         match std::mem::replace(&mut *slot, Slot::Empty) {
             Slot::Lent(wire, call) => {
                 // From here on the call is like any that runs elsewhere, and others of its tool begin there.
-                call.tool.calls_off_the_wire.store(CALLS_OFF_THE_WIRE, Ordering::Relaxed);
+                call.tool.suspect();
                 *slot = Slot::Taken(call.link.track(&call));
                 tracing::info!(
                     tool = call.tool.definition.name,

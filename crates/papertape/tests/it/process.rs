@@ -7,11 +7,12 @@
 //! The command line's tests use this file too.
 
 use std::fmt;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -137,6 +138,27 @@ impl Process {
             if line.contains(words) {
                 return;
             }
+        }
+    }
+
+    /// Waits until none of its threads has run for a while: it can do nothing more until somebody else does something.
+    pub(crate) fn wait_until_stuck(&self) {
+        let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
+        let look = || -> Vec<String> {
+            let tasks = fs::read_dir(&tasks).unwrap();
+            let status =
+                tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default());
+            let of_interest = |line: &&str| line.starts_with("State:") || line.contains("_ctxt_switches");
+            status.map(|status| status.lines().filter(of_interest).collect()).collect()
+        };
+        let began = Instant::now();
+        let (mut last, mut same) = (look(), 0);
+        while same < 20 {
+            assert!(began.elapsed() < PATIENCE, "it never comes to rest");
+            thread::sleep(Duration::from_millis(10));
+            let now = look();
+            let rests = now == last && !now.iter().any(|task| task.contains("R (running)"));
+            (last, same) = (now, if rests { same + 1 } else { 0 });
         }
     }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
@@ -54,27 +54,6 @@ fn memory(pid: Pid, key: &str) -> usize {
     line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
 }
 
-/// Waits until no thread of a process has run for a while: it can do nothing more until somebody does something.
-fn wait_until_stuck(pid: Pid) {
-    let switches = || -> Vec<String> {
-        let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).unwrap();
-        let status =
-            tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default());
-        status
-            .map(|s| s.lines().filter(|line| line.contains("State") || line.contains("_ctxt_")).collect())
-            .collect()
-    };
-    let began = Instant::now();
-    let (mut last, mut same) = (switches(), 0);
-    while same < 20 {
-        assert!(began.elapsed() < Duration::from_secs(60), "it never comes to rest");
-        std::thread::sleep(Duration::from_millis(10));
-        let now = switches();
-        same = if now == last && !now.iter().any(|task| task.contains("R (running)")) { same + 1 } else { 0 };
-        last = now;
-    }
-}
-
 // S-73
 #[test]
 fn a_client_that_does_not_read_is_not_read_from_and_loses_nothing() {
@@ -93,7 +72,7 @@ fn a_client_that_does_not_read_is_not_read_from_and_loses_nothing() {
         }
         input
     });
-    wait_until_stuck(pid);
+    server.wait_until_stuck();
     assert!(!writer.is_finished(), "it has read every request although nobody reads its answers");
     let grown = memory(pid, "VmRSS").saturating_sub(before);
     assert!(grown <= 64 * MIB, "it has grown by {grown} bytes");
