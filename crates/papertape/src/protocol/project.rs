@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::capabilities::Implementation;
 use super::content::{Annotations, Content, EmbeddedResource, ResourceContents, ResourceLink};
@@ -98,6 +98,10 @@ pub fn tool(mut tool: ToolDefinition, revision: Revision) -> ToolDefinition {
         tool.output_schema =
             tool.output_schema.filter(|schema| schema.get("type") == Some(&Value::from("object")));
     }
+    if revision.opens_with_handshake() {
+        spell_out_booleans(&mut tool.input_schema);
+        tool.output_schema.as_mut().map(spell_out_booleans);
+    }
     if !revision.has_structured_output() {
         tool.output_schema = None;
         tool.meta = None;
@@ -110,6 +114,18 @@ pub fn tool(mut tool: ToolDefinition, revision: Revision) -> ToolDefinition {
         tool.annotations = None;
     }
     tool
+}
+
+/// Older revisions know properties whose schema is an object only, not `true` (anything) and `false` (nothing).
+fn spell_out_booleans(schema: &mut Value) {
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for property in properties.values_mut() {
+        match property {
+            Value::Bool(true) => *property = json!({}),
+            Value::Bool(false) => *property = json!({"not": {}}),
+            _ => {}
+        }
+    }
 }
 
 /// What a call gives back; `identity` goes into the `_meta` of revisions that want it there.
@@ -297,6 +313,16 @@ mod tests {
         let result = CallToolResult { structured_content: Some(Value::Null), ..CallToolResult::text("null") };
         assert_eq!(call_result(result.clone(), Revision::V2025_11_25, &identity()).structured_content, None);
         assert_eq!(call_result(result.clone(), Revision::V2026_07_28, &identity()), result);
+    }
+
+    #[test]
+    fn older_revisions_know_no_boolean_schemas() {
+        let mut any = rich_tool();
+        any.input_schema =
+            json!({"type": "object", "properties": {"a": true, "b": false, "c": {"type": "string"}}});
+        let older = tool(any.clone(), Revision::V2025_11_25).input_schema;
+        assert_eq!(older["properties"], json!({"a": {}, "b": {"not": {}}, "c": {"type": "string"}}));
+        assert_eq!(tool(any.clone(), Revision::V2026_07_28), any);
     }
 
     #[test]

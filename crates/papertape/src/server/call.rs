@@ -7,7 +7,6 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -49,40 +48,32 @@ impl Begun {
 
     /// Whether the function has kept the thread that polled it not many calls ago.
     pub(crate) fn belongs_elsewhere(&self) -> bool {
-        let calls = &self.call.tool.calls_off_the_wire;
-        calls.load(Ordering::Relaxed) > 0
-            && calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+        self.call.tool.is_suspect() && self.call.tool.count_off_the_wire()
     }
 
     /// Polls the function for the first time.
     pub(crate) fn first_poll(&mut self) -> Poll<Outcome> {
         let _entered = self.call.span.enter();
         // If it is not ready the runtime polls it again, with a real waker.
-        first_poll(&self.call.tool, &mut self.run, &mut Context::from_waker(Waker::noop()))
+        timed_poll(&self.call.tool, &mut self.run, &mut Context::from_waker(Waker::noop()))
     }
 
     /// Answers, or hands the rest of the function to the runtime.
     pub(crate) fn conclude(self, outcome: Poll<Outcome>) {
-        match outcome {
-            Poll::Ready(outcome) => {
-                let _entered = self.call.span.enter();
-                let call = &self.call;
-                call.write_outcome(outcome, |reply| call.link.reply_to_call(&call.to, call, reply));
-            }
-            Poll::Pending => self.run_elsewhere(),
-        }
+        let Poll::Ready(outcome) = outcome else { return self.run_elsewhere() };
+        let Begun { call, run } = self;
+        let _entered = call.span.enter();
+        drop_guarded(run);
+        call.write_outcome(outcome, |reply| call.link.reply_to_call(&call.to, &call, reply));
     }
 
     /// The same for a call that others have noted as running in the meantime.
     pub(crate) fn conclude_tracked(self, ticket: Ticket, outcome: Poll<Outcome>) {
-        match outcome {
-            Poll::Ready(outcome) => {
-                let _entered = self.call.span.enter();
-                let call = &self.call;
-                call.write_outcome(outcome, |reply| call.link.finish(&call.to, ticket, reply));
-            }
-            Poll::Pending => self.run_tracked(ticket, false),
-        }
+        let Poll::Ready(outcome) = outcome else { return self.run_tracked(ticket, true) };
+        let Begun { call, run } = self;
+        let _entered = call.span.enter();
+        drop_guarded(run);
+        call.write_outcome(outcome, |reply| call.link.finish(&call.to, ticket, reply));
     }
 
     /// Hands a call that needs time to the runtime, where it delays nobody.
@@ -101,14 +92,8 @@ impl Begun {
         let Begun { call, mut run } = self;
         let there = Arc::clone(&call);
         let task = async move {
-            let mut outcome =
-                poll_fn(|cx| Poll::Ready(poll_elsewhere(&there.tool, &mut run, suspect, cx))).await;
-            if outcome.is_pending() {
-                outcome = poll_fn(|cx| guarded_poll(&mut run, cx).map(Poll::Ready)).await;
-            }
-            if let Poll::Ready(outcome) = outcome {
-                there.write_outcome(outcome, |reply| there.link.finish(&there.to, ticket, reply));
-            }
+            let outcome = poll_fn(|cx| poll_elsewhere(&there.tool, &mut run, suspect, cx)).await;
+            there.write_outcome(outcome, |reply| there.link.finish(&there.to, ticket, reply));
         };
         let task = tokio::spawn(task.instrument(call.span.clone()));
         call.link.set_abort(&call.to.id, ticket, task.abort_handle());
@@ -168,28 +153,33 @@ impl Service {
 impl Call {
     /// Turns what became of a call into its answer.
     fn write_outcome(&self, outcome: Outcome, send: impl FnOnce(&Reply<'_>)) {
-        let tool = &self.tool;
-        let name = &tool.definition.name;
-        tracing::debug!(tool = name, "answered");
-        let error = match outcome {
-            Ok(Ok(result)) => match tool.check_output(&result) {
-                None => return self.write_result(result, send),
+        tracing::debug!(tool = self.tool.definition.name, "answered");
+        // An error of the author's may panic too, when it is shown or dropped.
+        match catch_unwind(AssertUnwindSafe(|| self.judge(outcome))) {
+            Ok(Ok(result)) => self.write_result(result, send),
+            Ok(Err(error)) => send(&Reply::Error(&error)),
+            Err(panic) => send(&Reply::Error(&panicked(&self.tool, panic))),
+        }
+    }
+
+    fn judge(&self, outcome: Outcome) -> Result<CallToolResult, RpcError> {
+        let name = &self.tool.definition.name;
+        match outcome {
+            Ok(Ok(result)) => match self.tool.check_output(&result) {
+                None => Ok(result),
                 Some(problem) => {
                     tracing::error!(tool = name, "{problem}");
-                    RpcError::internal(format!("tool \"{name}\": {problem}"))
+                    Err(RpcError::internal(format!("tool \"{name}\": {problem}")))
                 }
             },
-            Ok(Err(ToolError(Failure::Failed(message)))) => {
-                return self.write_result(CallToolResult::failed(message), send);
-            }
-            Ok(Err(ToolError(Failure::Refused(error)))) => error,
+            Ok(Err(ToolError(Failure::Failed(message)))) => Ok(CallToolResult::failed(message)),
+            Ok(Err(ToolError(Failure::Refused(error)))) => Err(error),
             Ok(Err(ToolError(Failure::Internal(error)))) => {
                 tracing::error!(tool = name, error = &*error, "internal error");
-                RpcError::internal("internal error")
+                Err(RpcError::internal("internal error"))
             }
-            Err(panic) => panicked(tool, panic),
-        };
-        send(&Reply::Error(&error));
+            Err(panic) => Err(panicked(&self.tool, panic)),
+        }
     }
 
     fn write_result(&self, result: CallToolResult, send: impl FnOnce(&Reply<'_>)) {
@@ -211,8 +201,8 @@ fn guarded_poll(run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
     }
 }
 
-/// Polls a call for the first time, and notes whether its function has kept the thread.
-fn first_poll(tool: &Registered, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
+/// Polls a call, and notes whether its function has kept the thread.
+fn timed_poll(tool: &Registered, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
     let began = Instant::now();
     let poll = guarded_poll(run, cx);
     if began.elapsed() > HELD_THE_WIRE {
@@ -223,10 +213,10 @@ fn first_poll(tool: &Registered, run: &mut Run, cx: &mut Context<'_>) -> Poll<Ou
 
 /// The same on the runtime, where a function that may keep the thread is given one.
 fn poll_elsewhere(tool: &Registered, run: &mut Run, suspect: bool, cx: &mut Context<'_>) -> Poll<Outcome> {
-    if suspect && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
-        tokio::task::block_in_place(|| first_poll(tool, run, cx))
+    if (suspect || tool.is_suspect()) && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
+        tokio::task::block_in_place(|| timed_poll(tool, run, cx))
     } else {
-        first_poll(tool, run, cx)
+        timed_poll(tool, run, cx)
     }
 }
 
@@ -234,11 +224,15 @@ fn panicked(tool: &Registered, panic: Box<dyn Any + Send>) -> RpcError {
     let name = &tool.definition.name;
     let words = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
     tracing::error!(tool = name, "the tool panicked: {}", words.unwrap_or("(no message)"));
-    // What a panic carries may itself panic when it is dropped; what that carries is left alone.
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+    drop_guarded(panic);
+    RpcError::internal(format!("tool \"{name}\" panicked: this is a bug in the tool; the server lives on"))
+}
+
+/// Drops something of the author's, which may panic; what that panic carries is left alone.
+fn drop_guarded<T>(value: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         std::mem::forget(panic);
     }
-    RpcError::internal(format!("tool \"{name}\" panicked: this is a bug in the tool; the server lives on"))
 }
 
 /// The `arguments` of a call: an object, empty if absent, that takes at most `tree` bytes or not much more than its JSON.

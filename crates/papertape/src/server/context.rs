@@ -48,11 +48,13 @@ pub(super) struct Flags {
 struct LastProgress {
     value: f64,
     sent: Option<Instant>,
+    /// The total has been reached, which is told at once, but once only.
+    arrived: bool,
 }
 
 impl Default for LastProgress {
     fn default() -> Self {
-        Self { value: f64::NEG_INFINITY, sent: None }
+        Self { value: f64::NEG_INFINITY, sent: None, arrived: false }
     }
 }
 
@@ -94,7 +96,9 @@ impl Cx {
     ) {
         let Some(token) = &self.call.progress_token else { return };
         let total = total.into().filter(|total| total.is_finite());
-        if !self.call.is_worth_telling(done, total) {
+        // Held until it is sent, so that what several threads tell goes out in order.
+        let mut last = self.call.flags.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if !last.is_worth_telling(done, total) {
             return;
         }
         let message = project::progress_message(message.into().map(str::to_owned), self.call.revision);
@@ -109,22 +113,24 @@ impl Cx {
     }
 }
 
-impl Call {
-    fn is_worth_telling(&self, done: f64, total: Option<f64>) -> bool {
-        let mut last = self.flags.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if !done.is_finite() || done <= last.value {
+impl LastProgress {
+    /// Whether it is worth telling, in which case it counts as told.
+    fn is_worth_telling(&mut self, done: f64, total: Option<f64>) -> bool {
+        if !done.is_finite() || done <= self.value {
             return false;
         }
         let now = Instant::now();
-        let too_soon = last.sent.is_some_and(|sent| now.duration_since(sent) < BETWEEN_PROGRESS);
-        let arrives = total.is_some_and(|total| last.value < total && done >= total);
+        let too_soon = self.sent.is_some_and(|sent| now.duration_since(sent) < BETWEEN_PROGRESS);
+        let arrives = !self.arrived && total.is_some_and(|total| done >= total);
         if too_soon && !arrives {
             return false;
         }
-        *last = LastProgress { value: done, sent: Some(now) };
+        *self = Self { value: done, sent: Some(now), arrived: self.arrived || arrives };
         true
     }
+}
 
+impl Call {
     /// From here on nothing more is sent for this call.
     pub(crate) fn set_answered(&self) {
         self.flags.answered.store(true, Ordering::Relaxed);

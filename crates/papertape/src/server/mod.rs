@@ -115,7 +115,7 @@ impl Server {
     /// The type's schema is what clients see and what every call is checked against before the function runs.
     ///
     /// The function's first steps run on the connection's own thread; when it first awaits something that is not ready,
-    /// it moves to the runtime, and so does, from its second call on, one that keeps the thread for long.
+    /// it moves to the runtime. Blocking work belongs into `tokio::task::spawn_blocking`.
     #[must_use]
     pub fn tool<A, F, Fut, O>(mut self, tool: impl Into<Tool>, handler: F) -> Self
     where

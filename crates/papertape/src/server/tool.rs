@@ -165,7 +165,7 @@ pub(crate) struct Registered {
     explain: Option<Box<Explain>>,
     start: Box<Start>,
     /// So many of its next calls begin elsewhere, because it held the connection's thread up.
-    pub(crate) calls_off_the_wire: AtomicU32,
+    calls_off_the_wire: AtomicU32,
 }
 
 impl Registered {
@@ -244,6 +244,16 @@ impl Registered {
     /// have been the machine's fault.
     pub(crate) fn suspect(&self) {
         self.calls_off_the_wire.store(CALLS_OFF_THE_WIRE, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_suspect(&self) -> bool {
+        self.calls_off_the_wire.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts a call that begins off the wire; false if it need not.
+    pub(crate) fn count_off_the_wire(&self) -> bool {
+        let count = |left: u32| left.checked_sub(1);
+        self.calls_off_the_wire.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).is_ok()
     }
 
     /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is what to tell whoever called.

@@ -57,6 +57,8 @@ pub(crate) struct Connection {
     /// The last frame was not JSON, so that the place in the stream may be lost.
     doubtful: bool,
     input: Input,
+    /// It was not the peer that ended the input.
+    interrupted: bool,
     /// Calls that are ready to run.
     calls: Calls,
     output: Writing,
@@ -95,6 +97,7 @@ impl Connection {
             framing: Framing::default(),
             doubtful: false,
             input: Input::Open,
+            interrupted: false,
             calls: Calls::new(),
             output: Writing::default(),
             deadlines: None,
@@ -145,7 +148,10 @@ impl Connection {
                     self.input = Input::Ended;
                 }
             },
-            () = stop, if self.input == Input::Open => self.input = Input::Ended,
+            () = stop, if self.input == Input::Open => {
+                self.input = Input::Ended;
+                self.interrupted = true;
+            }
             () = self.link.wake.notified() => {}
             () = until(self.deadlines.map(|at| at.requests)), if !idle => {
                 let error = RpcError::internal("the server is shutting down and the request took too long");
@@ -214,7 +220,8 @@ impl Connection {
             answer_in(piece.framing, &mut self.framing, &self.link);
             match piece.kind {
                 Kind::Unfinished(body) => self.service.receive_unfinished(body, &self.link, &mut self.calls),
-                Kind::Broken(fault) => refuse(&fault, self.doubtful, &self.link),
+                // A frame that we have stopped reading is no fault of the peer's.
+                Kind::Broken(fault) => refuse(&fault, self.doubtful || self.interrupted, &self.link),
                 Kind::Frame(_) | Kind::Blank | Kind::Skipped => {}
             }
         }

@@ -5,14 +5,16 @@
 //! While serving, file descriptors 0 and 1 are moved out of the reach of tools: a stray print or a child process that
 //! inherits them can neither corrupt what goes out nor steal what comes in.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::fs::OFlags;
+use rustix::net::AddressFamily;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{UnixStream, unix::pipe};
+use tokio::net::{TcpStream, UnixStream, unix::pipe};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -32,7 +34,7 @@ pub struct Options {
     pub outlive_parent: bool,
     /// Leave the process alone when a tool did not end within the grace period.
     ///
-    /// Otherwise it gets the same time once more after serving has ended, and is then ended with exit code 0.
+    /// Otherwise it is ended, with exit code 0, when the grace period is over.
     pub keep_process: bool,
 }
 
@@ -94,7 +96,8 @@ pub async fn serve_with(server: Server, options: Options) -> io::Result<()> {
     let gave_up =
         wait.await.map_err(|_| io::Error::other("the wire's thread has died: this is a bug in papertape"))?;
     if gave_up && !options.keep_process {
-        end_process_after(grace)?;
+        // Requests were given up when nine tenths of the grace period were over.
+        end_process_after(grace.mul_f32(0.1))?;
     }
     Ok(())
 }
@@ -110,7 +113,7 @@ fn open_wire(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let entered = runtime.enter();
     let (reader, writer) = (open_input(input)?, open_output(output)?);
-    runtime.spawn(watch_signals(stop.clone())?);
+    watch_signals(stop.clone())?;
     if !options.outlive_parent {
         runtime.spawn(watch_parent(stop));
     }
@@ -139,24 +142,32 @@ fn end_process_after(time: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// The first SIGTERM or SIGINT ends the input; the second ends the process, as it would have without us.
-fn watch_signals(stop: mpsc::Sender<()>) -> io::Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        for first in [true, false] {
+/// The first SIGTERM or SIGINT ends the input; one that comes when there is nothing to end any more, or a second one, ends
+/// the process, as it would have without us.
+///
+/// This has a thread of its own, because it must work when everything else has stopped.
+fn watch_signals(stop: mpsc::Sender<()>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let (mut terminate, mut interrupt) = {
+        let _entered = runtime.enter();
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
+    };
+    let watch = async move {
+        let mut stopping = false;
+        loop {
             let number = tokio::select! {
                 _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
                 _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
             };
-            if first {
-                tracing::info!(signal = number, "stopping: running requests may finish");
-                let _ = stop.try_send(());
-            } else {
+            if stopping || stop.is_closed() {
                 std::process::exit(128 + number);
             }
+            tracing::info!(signal = number, "stopping: running requests may finish");
+            stopping = true;
+            let _ = stop.try_send(());
         }
-    })
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watch)).map(drop)
 }
 
 /// Ends the input when the parent process has died.
@@ -188,7 +199,7 @@ fn claim_standard_streams() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// A readable stream for any kind of file descriptor, without changing anything that other processes share.
 ///
-/// Pipes are opened anew, which gives them flags of their own; sockets to a parent are ours alone.
+/// Pipes are opened anew, which gives them flags of their own; a socket is ours alone.
 /// Anything else (a terminal, a file) is read by blocking on a thread.
 fn open_input(fd: OwnedFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
     if is_pipe(&fd)
@@ -196,10 +207,11 @@ fn open_input(fd: OwnedFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
     {
         return Ok(Box::new(pipe));
     }
-    if is_unix_socket(&fd) {
-        return Ok(Box::new(open_socket(fd)?));
-    }
-    Ok(Box::new(tokio::fs::File::from_std(File::from(fd))))
+    Ok(match socket_family(&fd) {
+        Some(AddressFamily::UNIX) => Box::new(open_unix_socket(fd)?),
+        Some(AddressFamily::INET | AddressFamily::INET6) => Box::new(open_tcp_socket(fd)?),
+        _ => Box::new(open_file(fd, OpenOptions::new().read(true))),
+    })
 }
 
 /// A writable stream, likewise.
@@ -209,28 +221,42 @@ fn open_output(fd: OwnedFd) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     {
         return Ok(Box::new(pipe));
     }
-    if is_unix_socket(&fd) {
-        return Ok(Box::new(open_socket(fd)?));
-    }
-    Ok(Box::new(tokio::fs::File::from_std(File::from(fd))))
+    Ok(match socket_family(&fd) {
+        Some(AddressFamily::UNIX) => Box::new(open_unix_socket(fd)?),
+        Some(AddressFamily::INET | AddressFamily::INET6) => Box::new(open_tcp_socket(fd)?),
+        _ => Box::new(open_file(fd, OpenOptions::new().write(true))),
+    })
 }
 
 fn own_path(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-fn open_socket(fd: OwnedFd) -> io::Result<UnixStream> {
+fn open_unix_socket(fd: OwnedFd) -> io::Result<UnixStream> {
     let socket = std::os::unix::net::UnixStream::from(fd);
     socket.set_nonblocking(true)?;
     UnixStream::from_std(socket)
+}
+
+fn open_tcp_socket(fd: OwnedFd) -> io::Result<TcpStream> {
+    let socket = std::net::TcpStream::from(fd);
+    socket.set_nonblocking(true)?;
+    TcpStream::from_std(socket)
+}
+
+/// A file to block on. One that somebody has told not to block, as some do with terminals, is opened anew.
+fn open_file(fd: OwnedFd, options: &OpenOptions) -> tokio::fs::File {
+    let blocks = rustix::fs::fcntl_getfl(&fd).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
+    let anew = if blocks { None } else { options.open(own_path(&fd)).ok() };
+    tokio::fs::File::from_std(anew.unwrap_or_else(|| File::from(fd)))
+}
+
+fn socket_family(fd: &OwnedFd) -> Option<AddressFamily> {
+    rustix::net::getsockname(fd).ok().map(|name| name.address_family())
 }
 
 /// Whether a file descriptor is a pipe without a name. (A named one that is opened anew does not tell when its last
 /// writer has gone.)
 fn is_pipe(fd: &OwnedFd) -> bool {
     std::fs::read_link(own_path(fd)).is_ok_and(|target| target.to_string_lossy().starts_with("pipe:"))
-}
-
-fn is_unix_socket(fd: impl AsFd) -> bool {
-    rustix::net::getsockname(fd).is_ok_and(|name| name.address_family() == rustix::net::AddressFamily::UNIX)
 }

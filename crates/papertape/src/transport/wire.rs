@@ -9,10 +9,10 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::{Handle, Runtime, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 use super::connection::Connection;
@@ -49,9 +49,11 @@ impl Wire {
         // Functions may start timers, sockets and tasks: those belong to their own runtime.
         let _entered = handlers.enter();
         let lending = Lending::watched();
+        // The only thread of a runtime is not to be kept either: better the wire's, which can be replaced.
+        let threads_to_spare = handlers.runtime_flavor() == RuntimeFlavor::MultiThread;
         loop {
             while let Some(mut call) = self.connection.next_call() {
-                if call.belongs_elsewhere() {
+                if threads_to_spare && call.belongs_elsewhere() {
                     call.run_as_suspect();
                     continue;
                 }
@@ -153,8 +155,11 @@ impl Lending {
     fn watch(&self) {
         *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current());
         while !self.ended.load(Ordering::SeqCst) {
-            let count = self.count.load(Ordering::SeqCst);
-            thread::park_timeout(PATIENCE);
+            let (count, began) = (self.count.load(Ordering::SeqCst), Instant::now());
+            // A wake-up that comes late may end the wait at once.
+            while let Some(left) = PATIENCE.checked_sub(began.elapsed()) {
+                thread::park_timeout(left);
+            }
             if self.count.load(Ordering::SeqCst) != count {
                 continue;
             }
@@ -178,22 +183,19 @@ impl Lending {
 
     fn take_over(&self) -> Option<Box<Wire>> {
         let mut slot = self.slot();
-        match std::mem::replace(&mut *slot, Slot::Empty) {
-            Slot::Lent(wire, call) => {
-                // From here on the call is like any that runs elsewhere, and others of its tool begin there.
-                call.tool.suspect();
-                *slot = Slot::Taken(call.link.track(&call));
-                tracing::info!(
-                    tool = call.tool.definition.name,
-                    "a tool keeps the wire's thread: another goes on"
-                );
-                Some(wire)
-            }
+        let (wire, call) = match std::mem::replace(&mut *slot, Slot::Empty) {
+            Slot::Lent(wire, call) => (wire, call),
             other => {
                 *slot = other;
-                None
+                return None;
             }
-        }
+        };
+        // From here on the call is like any that runs elsewhere, and others of its tool begin there.
+        call.tool.suspect();
+        *slot = Slot::Taken(call.link.track(&call));
+        drop(slot);
+        tracing::info!(tool = call.tool.definition.name, "a tool keeps the wire's thread: another goes on");
+        Some(wire)
     }
 }
 

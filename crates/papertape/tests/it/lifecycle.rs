@@ -569,6 +569,38 @@ fn progress_beyond_its_own_total_is_bounded_too() {
 }
 
 #[test]
+fn progress_told_by_several_threads_only_grows() {
+    // M-13
+    let bytes = run_threads(async {
+        let server = Server::new("threads", "1").tool("count", async |_: Nothing, cx: Cx| {
+            let threads = (0..4).map(|thread| {
+                let cx = cx.clone();
+                tokio::task::spawn_blocking(move || {
+                    for step in 0..2_000 {
+                        let done = f64::from(step * 4 + thread);
+                        cx.progress(done, done, None);
+                    }
+                })
+            });
+            for thread in threads.collect::<Vec<_>>() {
+                thread.await?;
+            }
+            Ok("done")
+        });
+        let params = json!({"name": "count", "arguments": {}, "_meta": {"progressToken": 1}});
+        let opening = json!({"protocolVersion": "2025-11-25"});
+        let input =
+            request("", "1", "initialize", opening) + "\n" + &request("", "7", "tools/call", params) + "\n";
+        let mut output = Vec::new();
+        papertape::serve(server, input.as_bytes(), &mut output).await.unwrap();
+        output
+    });
+    let told = messages(&bytes);
+    let values: Vec<f64> = told.iter().filter_map(|message| message["params"]["progress"].as_f64()).collect();
+    assert!(!values.is_empty() && values.is_sorted_by(|a, b| a < b), "{values:?}");
+}
+
+#[test]
 fn progress_that_does_not_grow_is_dropped() {
     // M-13
     run(async {

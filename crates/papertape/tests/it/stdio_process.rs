@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::BufRead;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
@@ -146,6 +146,30 @@ fn stray_prints_go_to_stderr() {
     answer(&answers, 4);
     for words in ["printed before serving", "a debugging line\n", "\"result\":{}}\n", "an unfinished line"] {
         assert!(end.log.contains(words), "{words:?} is not on stderr: {}", end.log);
+    }
+}
+
+// S-71 and S-77
+#[test]
+fn a_tool_that_prints_more_than_anybody_reads_delays_nobody() {
+    let (unread, stderr) = std::io::pipe().unwrap();
+    let mut command = example("noisy");
+    command.arg("0.3").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+    let mut server = Process::start_as_it_is(&mut command);
+    server.send(OPEN);
+    assert_eq!(server.message()["id"], "open");
+    // More than a pipe holds: this call never ends, and neither does the panic that comes after it.
+    server.send(call(1, "print", &json!({"text": "x".repeat(100_000)})) + &ping(2));
+    assert_eq!(server.message()["id"], 2);
+    server.send(call(3, "panic", &json!({})) + &ping(4));
+    assert_eq!(server.message()["id"], 4);
+    server.signal(Signal::TERM);
+    let input = server.input.take();
+    let end = server.wait();
+    drop((input, unread));
+    let answers = end.is_clean().messages();
+    for id in [1, 3] {
+        assert_eq!(answer(&answers, id)["error"]["code"], -32603);
     }
 }
 

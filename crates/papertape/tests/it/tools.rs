@@ -547,6 +547,7 @@ fn a_tool_returns_nothing_or_a_block_or_many() {
 }
 
 /// Panics when it is dropped, unless a panic is on its way already.
+#[derive(Debug)]
 struct Bomb;
 
 impl Drop for Bomb {
@@ -665,6 +666,63 @@ fn a_panic_whose_own_payload_panics_is_survived() {
     };
     check_call(server, "later", "E(-32603,7)", "panicked", "");
     check_call(server, "at_once", "E(-32603,7)", "panicked", "");
+}
+
+/// An error that panics when it is shown, and when it is dropped.
+#[derive(Debug)]
+struct BombError {
+    in_display: bool,
+    _bomb: Option<Bomb>,
+}
+
+impl std::fmt::Display for BombError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        assert!(!self.in_display, "in display");
+        f.write_str("an error")
+    }
+}
+
+impl std::error::Error for BombError {}
+
+#[test]
+fn an_error_that_panics_is_survived() {
+    let server = || {
+        let shown = async |_: Nothing, _: Cx| {
+            Err::<String, _>(ToolError::internal(BombError { in_display: true, _bomb: None }))
+        };
+        let dropped = async |_: Nothing, _: Cx| {
+            Err::<String, _>(ToolError::internal(BombError { in_display: false, _bomb: Some(Bomb) }))
+        };
+        let dropped_later = async |_: Nothing, _: Cx| {
+            tokio::task::yield_now().await;
+            Err::<String, _>(ToolError::internal(BombError { in_display: false, _bomb: Some(Bomb) }))
+        };
+        Server::new("errors", "1")
+            .tool("shown", shown)
+            .tool("dropped", dropped)
+            .tool("dropped_later", dropped_later)
+    };
+    for tool in ["shown", "dropped", "dropped_later"] {
+        check_call(server, tool, "E(-32603,7)", "", "an error");
+    }
+}
+
+#[test]
+fn an_argument_of_any_type_is_listed_as_each_revision_can_read_it() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Anything {
+        #[expect(dead_code, reason = "only its schema matters")]
+        value: Value,
+    }
+    for revision in REVISIONS {
+        run(async {
+            let server = Server::new("any", "1").tool("take", async |_: Anything, _: Cx| Ok("taken"));
+            let mut peer = Peer::open(server, revision).await;
+            let list = peer.line(request(revision, "7", "tools/list", json!({}))).await;
+            let property = &list[0]["result"]["tools"][0]["inputSchema"]["properties"]["value"];
+            assert_eq!(property, &if revision == MODERN { json!(true) } else { json!({}) }, "{revision}");
+        });
+    }
 }
 
 #[test]
