@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 /// The Model Context Protocol toolkit whose every byte you can see.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "papertape", version, propagate_version = true, max_term_width = 100)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -51,7 +51,7 @@ Examples:
 /// What goes to stderr.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Log {
-    /// How much to log to stderr; RUST_LOG may say more, part by part.
+    /// How much to log to stderr; goes before RUST_LOG [default: warn].
     #[arg(long, global = true, value_name = "LEVEL", value_enum, help_heading = "Logging")]
     pub(crate) log_level: Option<Level>,
     /// How to write logs.

@@ -17,7 +17,7 @@ const WAITING_LINES: usize = 1024;
 /// How long the end of the process waits for a slow reader of stderr.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Starts logging. A flag goes before `RUST_LOG`; without either, only warnings are logged.
+/// Starts logging. The flag goes before `RUST_LOG`; without either, only warnings are logged.
 pub(crate) fn start(log: &Log) {
     let filter = match log.log_level {
         Some(level) => EnvFilter::builder().with_default_directive(filter(level).into()).parse_lossy(""),

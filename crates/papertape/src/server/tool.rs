@@ -187,7 +187,13 @@ impl Registered {
             }
             // `()` and the like: a tool that takes nothing.
             if schema.get("type") == Some(&Value::from("null")) {
-                schema = json!({"type": "object", "additionalProperties": false});
+                schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
+            }
+            // An enum of structs is an object whichever variant it is, which its schema says only of each.
+            if variants_are_objects(&schema)
+                && let Some(root) = schema.as_object_mut()
+            {
+                root.insert("type".to_owned(), json!("object"));
             }
             tool.definition.input_schema = schema;
         }
@@ -226,9 +232,17 @@ impl Registered {
             return Err(SetupError::EmptyName);
         }
         let bad = |which, problem| SetupError::Schema { tool: definition.name.clone(), which, problem };
+        if definition.input_schema.is_null() {
+            return Err(bad("input", "there is none: give it one with `Tool::input_schema`".to_owned()));
+        }
+        if definition.description.is_none() {
+            let way_out = "write a doc comment on the type of its arguments, or use `Tool::description`";
+            tracing::warn!(tool = definition.name, "a model cannot know what this tool does: {way_out}");
+        }
         let input = schema::compile(&definition.input_schema).map_err(|problem| bad("input", problem))?;
         if definition.input_schema.get("type") != Some(&Value::from("object")) {
-            return Err(bad("input", "its root must have \"type\": \"object\"".to_owned()));
+            let problem = "arguments are an object, so its root must have \"type\": \"object\" (make their type a struct)";
+            return Err(bad("input", problem.to_owned()));
         }
         let output_schema = definition.output_schema.take().or_else(O::output_schema);
         let output = output_schema
@@ -287,6 +301,12 @@ impl fmt::Debug for Registered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.definition.fmt(f)
     }
+}
+
+fn variants_are_objects(schema: &Value) -> bool {
+    let variants = schema.get("oneOf").or(schema.get("anyOf")).and_then(Value::as_array);
+    let is_object = |variant: &Value| variant.get("type") == Some(&Value::from("object"));
+    schema.get("type").is_none() && variants.is_some_and(|variants| variants.iter().all(is_object))
 }
 
 fn read_arguments<A: DeserializeOwned>(arguments: Value) -> Result<A, String> {

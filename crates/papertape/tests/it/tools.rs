@@ -360,7 +360,7 @@ fn a_bad_schema_is_named_at_the_start() {
         (json!({"type": "string"}), None, "\"type\": \"object\""),
         (json!({"type": ["object"]}), None, "\"type\": \"object\""),
         (json!({"properties": {}}), None, "\"type\": \"object\""),
-        (json!(null), None, "must be a JSON object"),
+        (json!(null), None, "Tool::input_schema"),
         (json!(true), None, "must be a JSON object"),
         (json!([]), None, "must be a JSON object"),
         (json!({"type": "objekt"}), None, "objekt"),
@@ -705,6 +705,36 @@ fn an_error_that_panics_is_survived() {
     for tool in ["shown", "dropped", "dropped_later"] {
         check_call(server, tool, "E(-32603,7)", "", "an error");
     }
+}
+
+#[test]
+fn an_enum_of_structs_and_nothing_can_be_arguments() {
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "kind", rename_all = "lowercase")]
+    enum Shape {
+        Circle { radius: f64 },
+        Square { side: f64 },
+    }
+    run(async {
+        let server = Server::new("shapes", "1")
+            .tool("area", async |shape: Shape, _: Cx| {
+                Ok(match shape {
+                    Shape::Circle { radius } => format!("{:.1}", radius * radius * 3.0),
+                    Shape::Square { side } => format!("{:.1}", side * side),
+                })
+            })
+            .tool("none", async |(): (), _: Cx| Ok("nothing"));
+        let mut peer = Peer::open(server, "2025-06-18").await;
+        let mut answer = async |tool: &str, arguments: Value| {
+            let answers = peer.line(call("", "7", tool, &arguments)).await;
+            let message = answers[0]["error"]["message"].as_str();
+            message.or(answers[0]["result"]["content"][0]["text"].as_str()).unwrap().to_owned()
+        };
+        assert_eq!(answer("area", json!({"kind": "circle", "radius": 2})).await, "12.0");
+        assert_eq!(answer("area", json!({"kind": "square", "side": 3})).await, "9.0");
+        assert_eq!(answer("none", json!({})).await, "nothing");
+        assert!(answer("none", json!({"x": 1})).await.contains("\"x\" is not known to it"));
+    });
 }
 
 #[test]
