@@ -26,7 +26,7 @@ pub(crate) enum Command {
 /// if that is how the host begins. It speaks every revision from 2024-11-05 to 2026-07-28; the host chooses.
 /// It ends when its input ends.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Serve {
     /// Which server.
     #[arg(value_name = "NAME", value_parser = server_names())]

@@ -135,6 +135,10 @@ impl Connection {
             biased;
             written = writer.write(self.output.rest()), if !self.output.is_done() => match written {
                 Ok(count) if count > 0 => self.output.advance(count, &mut self.tap),
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    tracing::warn!(%error, "answers cannot be written any more");
+                    return false;
+                }
                 _ => {
                     tracing::info!("the client no longer reads");
                     return false;
