@@ -109,6 +109,7 @@ impl Service {
         bytes: usize,
         revision: Revision,
         link: &Arc<Link>,
+        span: &tracing::Span,
     ) -> Result<Option<Begun>, RpcError> {
         let Some(name) = params.name.and_then(message::string) else {
             return Err(RpcError::invalid_params("`tools/call` needs `params.name`, a string"));
@@ -128,7 +129,7 @@ impl Service {
             bytes,
             revision,
             progress_token,
-            span: tracing::Span::current(),
+            span: span.clone(),
             flags: Flags::default(),
         });
         match catch_unwind(AssertUnwindSafe(|| call.tool.start(arguments, bytes, Cx::new(&call)))) {

@@ -227,7 +227,7 @@ impl Service {
         let answer = link
             .admit(&to.id, &self.limits)
             .and_then(|()| Params::read(request.params))
-            .and_then(|params| self.route(&to, &request.method, &params, bytes, link));
+            .and_then(|params| self.route(&to, &request.method, &params, bytes, link, &span));
         answer.unwrap_or_else(|error| {
             tracing::info!(code = error.code, "refused: {}", error.message);
             link.reply(&to, &Reply::Error(&error));
@@ -243,6 +243,7 @@ impl Service {
         params: &Params<'_>,
         bytes: usize,
         link: &Arc<Link>,
+        span: &tracing::Span,
     ) -> Result<Option<Begun>, RpcError> {
         let speaking = Self::speaking(params, link)?;
         let (Speaking::Modern(revision) | Speaking::Legacy(revision)) = speaking else {
@@ -250,7 +251,7 @@ impl Service {
         };
         match (name, speaking) {
             (method::TOOLS_CALL, _) if self.offers_tools() => {
-                return self.begin_call(to, params, bytes, revision, link);
+                return self.begin_call(to, params, bytes, revision, link, span);
             }
             (method::TOOLS_LIST, _) if self.offers_tools() => self.list_tools(to, params, revision, link),
             (method::DISCOVER, Speaking::Modern(_)) => {
