@@ -135,6 +135,15 @@ fn wait_for(pid: rustix::process::Pid) {
     }
 }
 
+/// Talks to a server until it is sure to have looked at who its parent is.
+fn converse(parent: &mut Process) {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(50) {
+        parent.send(ping(1));
+        assert_eq!(parent.message()["id"], 1);
+    }
+}
+
 // S-74
 #[test]
 fn a_server_ends_when_its_parent_is_killed() {
@@ -159,12 +168,7 @@ fn a_server_ends_when_its_parent_is_killed_though_others_hold_its_input_open() {
     let script = r#"exec 3<&0; "$@" <&3 & echo $!; wait"#;
     let mut parent = Process::start(&mut shell(script, &papertape(["serve", "text"])));
     let server = read_pid(&mut parent);
-    // It has looked at who its parent is before it answers, and now and then while it does.
-    let began = Instant::now();
-    while began.elapsed() < Duration::from_millis(50) {
-        parent.send(ping(1));
-        assert_eq!(parent.message()["id"], 1);
-    }
+    converse(&mut parent);
     parent.signal(Signal::KILL);
     let input = parent.input.take();
     wait_for(server);
@@ -175,13 +179,21 @@ fn a_server_ends_when_its_parent_is_killed_though_others_hold_its_input_open() {
 #[test]
 fn a_server_outlives_its_parent_if_told_to() {
     let script = r#"exec 3<&0; "$@" <&3 & echo $!; wait"#;
-    let mut parent = Process::start(&mut shell(script, &papertape(["serve", "text", "--outlive-parent"])));
-    let server = read_pid(&mut parent);
-    parent.send(ping(1));
-    assert_eq!(parent.message()["id"], 1);
+    let start = |options: &[&str]| {
+        let server = papertape(["serve", "text"].iter().chain(options).copied());
+        let mut parent = Process::start(&mut shell(script, &server));
+        let server = read_pid(&mut parent);
+        converse(&mut parent);
+        (parent, server)
+    };
+    let (mut parent, server) = start(&["--outlive-parent"]);
+    // Both would look for their parents equally often, and this one began later: when it has ended, the other has looked.
+    let (mut other_parent, other_server) = start(&[]);
     parent.signal(Signal::KILL);
-    // Without the option it looks for its parent every five seconds.
-    std::thread::sleep(Duration::from_secs(6));
+    other_parent.signal(Signal::KILL);
+    let other_input = other_parent.input.take();
+    wait_for(other_server);
+    drop(other_input);
     parent.send(ping(2));
     assert_eq!(parent.message()["id"], 2);
     drop(parent.input.take());
