@@ -44,12 +44,14 @@ fn sigterm_lets_a_running_tool_finish() {
 
 #[test]
 fn a_tool_that_outlasts_the_grace_period_is_given_up() {
-    let mut server = Process::start(&mut papertape(["serve", "text", "--grace", "0"]));
+    let mut server = Process::start(&mut papertape(["serve", "text", "--grace", "0", "--log-level", "info"]));
     server.send(OPEN);
     assert_eq!(server.message()["id"], "open");
     server.send(call(1, "word_count", &json!({"text": "我喜欢学习英语 ".repeat(200_000)})) + &ping(2));
     assert_eq!(server.message()["id"], 2);
     server.signal(Signal::TERM);
+    // The input's end would otherwise overtake the signal, which then finds nothing to end and ends the process its way.
+    server.wait_for_log("stopping");
     let end = server.finish();
     let answers = end.is_clean().messages();
     assert_eq!(answers.len(), 1, "{end:?}");
