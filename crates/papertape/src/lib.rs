@@ -34,14 +34,17 @@
 //! ```
 
 mod link;
+mod outbox;
 pub mod protocol;
+mod schema;
 mod server;
 mod transport;
 pub mod wire;
 
 pub use protocol::content::Content;
 pub use protocol::project::CacheScope;
-pub use server::{Cx, Json, Limits, Server, SetupError, Tool, ToolError, ToolOutput, Tools, Violation};
+pub use schema::Violation;
+pub use server::{Cx, Json, Limits, Server, SetupError, Tool, ToolError, ToolOutput, Tools};
 pub use transport::serve;
 #[cfg(unix)]
 pub use transport::stdio;

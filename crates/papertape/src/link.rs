@@ -12,13 +12,13 @@ use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use crate::outbox::{
+    OUTBOX, Outbox, Outgoing, Reply, write_anonymous_error, write_notification, write_reply,
+};
 use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::{Revision, method};
 use crate::server::{Call, Limits};
 use crate::wire::{Framing, Id, RpcError};
-
-/// Bytes that may wait to be written before nothing more is read.
-pub(crate) const OUTBOX: usize = 256 * 1024;
 
 /// Where an answer goes.
 #[derive(Debug, Clone)]
@@ -64,14 +64,6 @@ struct State {
     last_key: u64,
 }
 
-#[derive(Default)]
-struct Outbox {
-    framing: Framing,
-    bytes: Vec<u8>,
-    /// Where each frame ends.
-    ends: Vec<usize>,
-}
-
 struct Running {
     ticket: Ticket,
     call: Arc<Call>,
@@ -89,14 +81,6 @@ struct Listener {
     tools: bool,
 }
 
-/// Frames on their way out.
-#[derive(Debug, Default)]
-pub(crate) struct Outgoing {
-    pub(crate) bytes: Vec<u8>,
-    /// Where each frame ends.
-    pub(crate) ends: Vec<usize>,
-}
-
 impl Link {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), wake: Notify::new() })
@@ -109,7 +93,7 @@ impl Link {
     // What has been agreed.
 
     pub(crate) fn set_framing(&self, framing: Framing) {
-        self.state().out.framing = framing;
+        self.state().out.set_framing(framing);
     }
 
     pub(crate) fn legacy(&self) -> Option<Revision> {
@@ -273,7 +257,7 @@ impl Link {
     /// Sends a notification that belongs to a call, unless the call is over or the peer does not read.
     pub(crate) fn notify_unless<P: Serialize>(&self, over: &AtomicBool, method: &str, params: &P) {
         let mut state = self.state();
-        if over.load(Ordering::Relaxed) || state.out.bytes.len() > OUTBOX {
+        if over.load(Ordering::Relaxed) || state.out.pending() > OUTBOX {
             return;
         }
         state.send(None, |out| write_notification(out, method, Some(params)));
@@ -292,15 +276,14 @@ impl Link {
 
     /// Bytes waiting to be written.
     pub(crate) fn pending(&self) -> usize {
-        self.state().out.bytes.len()
+        self.state().out.pending()
     }
 
     /// Takes what waits to be written into `outgoing`, which must be empty and whose room is used again.
     pub(crate) fn take(&self, outgoing: &mut Outgoing) {
         let mut state = self.state();
         state.tell_changes();
-        std::mem::swap(&mut state.out.bytes, &mut outgoing.bytes);
-        std::mem::swap(&mut state.out.ends, &mut outgoing.ends);
+        state.out.swap(outgoing);
     }
 
     // Who wants to hear of changes.
@@ -357,13 +340,6 @@ impl<'a> SubscriptionParams<'a> {
     }
 }
 
-/// What an answer says.
-pub(crate) enum Reply<'a> {
-    /// Writes the result's JSON.
-    Result(&'a dyn Fn(&mut Vec<u8>)),
-    Error(&'a RpcError),
-}
-
 impl State {
     fn forget(&mut self, id: &Id) -> Option<Running> {
         let running = self.running.remove(id)?;
@@ -372,21 +348,7 @@ impl State {
     }
 
     fn reply(&mut self, to: &ReplyTo, reply: &Reply<'_>) {
-        self.send(to.batch, |out| {
-            out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-            to.id.write(out);
-            match reply {
-                Reply::Result(write) => {
-                    out.extend_from_slice(b",\"result\":");
-                    write(out);
-                }
-                Reply::Error(error) => {
-                    out.extend_from_slice(b",\"error\":");
-                    write_json(out, error);
-                }
-            }
-            out.push(b'}');
-        });
+        self.send(to.batch, |out| write_reply(out, &to.id, reply));
     }
 
     /// Puts one message into the outbox, or into its batch.
@@ -436,52 +398,13 @@ impl State {
     }
 }
 
-impl Outbox {
-    fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        let start = self.bytes.len();
-        write(&mut self.bytes);
-        self.framing.seal(&mut self.bytes, start);
-        self.ends.push(self.bytes.len());
-    }
-}
-
-fn write_notification<P: Serialize>(out: &mut Vec<u8>, method: &str, params: Option<&P>) {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"");
-    out.extend_from_slice(method.as_bytes());
-    out.push(b'"');
-    if let Some(params) = params {
-        out.extend_from_slice(b",\"params\":");
-        write_json(out, params);
-    }
-    out.push(b'}');
-}
-
-fn write_anonymous_error(out: &mut Vec<u8>, omit_id: bool, error: &RpcError) {
-    out.extend_from_slice(if omit_id {
-        b"{\"jsonrpc\":\"2.0\",\"error\":"
-    } else {
-        &b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":"[..]
-    });
-    write_json(out, error);
-    out.push(b'}');
-}
-
-/// Appends JSON made of our own types, which have string keys only and so cannot fail to be written.
-fn write_json<T: Serialize>(out: &mut Vec<u8>, value: &T) {
-    let start = out.len();
-    if serde_json::to_writer(&mut *out, value).is_err() {
-        out.truncate(start);
-        out.extend_from_slice(b"null");
-    }
-}
-
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
         f.debug_struct("Link")
             .field("legacy", &state.legacy)
             .field("running", &state.running.len())
-            .field("pending", &state.out.bytes.len())
+            .field("pending", &state.out.pending())
             .finish_non_exhaustive()
     }
 }

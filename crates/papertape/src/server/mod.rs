@@ -11,7 +11,6 @@ mod limits;
 mod opening;
 mod output;
 mod registry;
-mod schema;
 mod tool;
 mod watch;
 
@@ -31,7 +30,6 @@ pub use error::{SetupError, ToolError};
 pub use limits::Limits;
 pub use output::{Json, ToolOutput};
 pub use registry::Tools;
-pub use schema::Violation;
 pub use tool::Tool;
 
 use crate::protocol::capabilities::Implementation;

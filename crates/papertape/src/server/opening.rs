@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::dispatch::{Params, Service};
-use crate::link::{Link, Reply, ReplyTo};
+use crate::link::{Link, ReplyTo};
+use crate::outbox::Reply;
 use crate::protocol::capabilities::{Implementation, ServerCapabilities};
 use crate::protocol::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 use crate::protocol::{Revision, method, project};

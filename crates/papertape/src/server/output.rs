@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::ToolError;
-use super::schema;
 use crate::protocol::{CallToolResult, Content};
+use crate::schema;
 
 /// Something a tool can return.
 pub trait ToolOutput: Send + 'static {

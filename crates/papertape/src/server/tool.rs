@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use super::context::Cx;
 use super::error::{SetupError, ToolError};
 use super::output::ToolOutput;
-use super::schema::{self, Explain, Violation};
 use crate::protocol::content::Icon;
 use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
+use crate::schema::{self, Explain, Violation};
 
 /// What a tool is called and how it presents itself; a plain name will often do.
 ///

@@ -12,7 +12,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::tap::Tap;
-use crate::link::{Link, OUTBOX, Outgoing};
+use super::writing::Writing;
+use crate::link::Link;
+use crate::outbox::OUTBOX;
 use crate::server::{Begun, Calls, Server, Service};
 use crate::wire::RpcError;
 use crate::wire::frame::{Decoder, Fault, Framing, Kind};
@@ -119,7 +121,7 @@ impl Connection {
         W: AsyncWrite + Unpin + ?Sized,
     {
         if self.output.is_done() {
-            self.output.begin(&self.link);
+            self.output.begin(|frames| self.link.take(frames));
         }
         self.tap.flush();
         if self.input != Input::Open && self.deadlines.is_none() {
@@ -134,7 +136,7 @@ impl Connection {
         tokio::select! {
             biased;
             written = writer.write(self.output.rest()), if !self.output.is_done() => match written {
-                Ok(count) if count > 0 => self.output.advance(count, &mut self.tap),
+                Ok(count) if count > 0 => self.output.advance(count, Direction::ToClient, &mut self.tap),
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                     tracing::warn!(%error, "answers cannot be written any more");
                     return false;
@@ -172,7 +174,7 @@ impl Connection {
     /// Ends what is still running and lets the last bytes go. True if a call was given up.
     pub(crate) async fn close<W: AsyncWrite + Unpin + ?Sized>(&mut self, writer: &mut W) -> bool {
         self.gave_up |= self.link.abort_all(&RpcError::internal("the connection has ended"));
-        self.output.give_up(&mut self.tap);
+        self.output.give_up(Direction::ToClient, &mut self.tap);
         self.tap.flush();
         let patience =
             self.deadlines.map_or_else(|| Instant::now() + Duration::from_millis(100), |at| at.everything);
@@ -256,56 +258,5 @@ async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Frames being written.
-#[derive(Default)]
-struct Writing {
-    frames: Outgoing,
-    written: usize,
-    /// How many frames have been written in full, and how many bytes those are.
-    taped: (usize, usize),
-}
-
-impl Writing {
-    fn is_done(&self) -> bool {
-        self.written == self.frames.bytes.len()
-    }
-
-    fn rest(&self) -> &[u8] {
-        self.frames.bytes.get(self.written..).unwrap_or_default()
-    }
-
-    /// Takes the next frames.
-    fn begin(&mut self, link: &Link) {
-        self.frames.bytes.clear();
-        self.frames.ends.clear();
-        // The room a very large answer took is given back.
-        if self.frames.bytes.capacity() > 16 * OUTBOX {
-            self.frames = Outgoing::default();
-        }
-        self.written = 0;
-        self.taped = (0, 0);
-        link.take(&mut self.frames);
-    }
-
-    /// Notes that bytes have crossed; a frame is on the tape once it has crossed whole.
-    fn advance(&mut self, count: usize, tap: &mut Tap) {
-        self.written += count;
-        let (mut index, mut start) = self.taped;
-        while let Some(&end) = self.frames.ends.get(index).filter(|&&end| end <= self.written) {
-            tap.frame(Direction::ToClient, self.frames.bytes.get(start..end).unwrap_or_default());
-            (index, start) = (index + 1, end);
-        }
-        self.taped = (index, start);
-    }
-
-    /// Puts the beginning of a frame that never crossed whole on the tape.
-    fn give_up(&self, tap: &mut Tap) {
-        let (_, start) = self.taped;
-        if start < self.written {
-            tap.frame(Direction::ToClient, self.frames.bytes.get(start..self.written).unwrap_or_default());
-        }
     }
 }

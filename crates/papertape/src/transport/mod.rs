@@ -6,5 +6,6 @@ pub mod stdio;
 mod tap;
 #[cfg(unix)]
 mod wire;
+mod writing;
 
 pub use connection::serve;
