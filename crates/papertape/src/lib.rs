@@ -7,7 +7,8 @@
 //! - [`protocol`]: what MCP says, as plain data, and how five revisions of it differ
 //! - `link`: one conversation
 //! - [`server`](Server): tools and how they are called
-//! - [`stdio`] and [`serve`]: where the bytes come from and go to
+//! - [`client`](Client): any server, in whatever revision it speaks
+//! - [`stdio`], [`memory`], [`serve`] and [`connect`]: where the bytes come from and go to
 //!
 //! A server is a function and two lines:
 //!
@@ -33,6 +34,7 @@
 //! }
 //! ```
 
+mod client;
 mod link;
 mod outbox;
 pub mod protocol;
@@ -41,13 +43,17 @@ mod server;
 mod transport;
 pub mod wire;
 
+pub use client::{
+    CallOptions, Change, Client, ClientError, ClientOptions, ErrorKind, Interests, Listed, Progress,
+    Subscription,
+};
 pub use protocol::content::Content;
 pub use protocol::project::CacheScope;
 pub use schema::Violation;
 pub use server::{Cx, Json, Limits, Server, SetupError, Tool, ToolError, ToolOutput, Tools};
-pub use transport::serve;
 #[cfg(unix)]
 pub use transport::stdio;
+pub use transport::{Frame, connect, memory, serve};
 
 /// The Rust in the Markdown files is compiled.
 #[cfg(doctest)]

@@ -162,6 +162,12 @@ pub(crate) fn violations(
     Some(format!("invalid arguments for tool \"{tool}\": {}{more}", sentences.join("; ")))
 }
 
+/// The first thing that is wrong with a value, where it is and what.
+pub(crate) fn first_violation(validator: &Validator, value: &Value) -> Option<String> {
+    let error = validator.validate(value).err()?;
+    Some(format!("at {}: {}", place(error.instance_path().as_str()), error.masked()))
+}
+
 fn describe<'a>(error: &'a ValidationError<'_>, arguments: &'a Value) -> Violation<'a> {
     let pointer = error.instance_path().as_str();
     let value = arguments.pointer(pointer).unwrap_or(arguments);

@@ -1,10 +1,10 @@
 //! What tools give back to read, see and hear.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// One block of content.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Content {
     /// Text.
@@ -20,7 +20,7 @@ pub enum Content {
 }
 
 /// Text, for a person or a model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TextContent {
     /// The text.
     pub text: String,
@@ -33,7 +33,7 @@ pub struct TextContent {
 }
 
 /// A picture or a sound.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MediaContent {
     /// The bytes in base64 (standard alphabet).
@@ -49,7 +49,7 @@ pub struct MediaContent {
 }
 
 /// A resource within a result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EmbeddedResource {
     /// The resource.
     pub resource: ResourceContents,
@@ -62,7 +62,7 @@ pub struct EmbeddedResource {
 }
 
 /// What a resource holds: `text` or `blob`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceContents {
     /// Which resource it is.
@@ -82,7 +82,7 @@ pub struct ResourceContents {
 }
 
 /// Where to find a resource, and what it is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceLink {
     /// Where.
@@ -102,7 +102,7 @@ pub struct ResourceLink {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// Pictures of it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
     /// Hints about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,11 +113,11 @@ pub struct ResourceLink {
 }
 
 /// Hints about content.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {
     /// Whom it is for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audience: Vec<Role>,
     /// How much it matters, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,7 +128,7 @@ pub struct Annotations {
 }
 
 /// A side of a conversation with a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The person.
@@ -138,7 +138,7 @@ pub enum Role {
 }
 
 /// A picture of a server, a tool or a resource.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
     /// An `https:` or `data:` URI.
@@ -147,7 +147,7 @@ pub struct Icon {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Such as `48x48` or `any`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
     /// `light` or `dark`.
     #[serde(skip_serializing_if = "Option::is_none")]

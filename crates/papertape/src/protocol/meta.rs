@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::wire::Id;
@@ -17,6 +18,11 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// Who answers, on every modern result.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// Who asks, on modern requests.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// Which subscription a notification belongs to.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
 /// The `_meta` of a request, each value still raw. `None` is absent; a `null` is there.
 #[derive(Debug, Default, Deserialize)]
 pub struct RequestMeta<'a> {
@@ -41,6 +47,11 @@ pub struct RequestMeta<'a> {
 /// Tells a `null` from an absent member.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// The same for a value of any kind.
+pub(crate) fn present_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// Reads a struct from an object and from nothing else (derived code would take an array too); `null` is none.

@@ -10,6 +10,28 @@ pub const DISCOVER: &str = "server/discover";
 pub const TOOLS_LIST: &str = "tools/list";
 /// Runs a tool.
 pub const TOOLS_CALL: &str = "tools/call";
+/// The resources there are.
+pub const RESOURCES_LIST: &str = "resources/list";
+/// The templates of resources there are.
+pub const TEMPLATES_LIST: &str = "resources/templates/list";
+/// What a resource holds.
+pub const RESOURCES_READ: &str = "resources/read";
+/// Asks to hear of changes of a resource. Legacy only.
+pub const SUBSCRIBE: &str = "resources/subscribe";
+/// Takes that back. Legacy only.
+pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
+/// The prompts there are.
+pub const PROMPTS_LIST: &str = "prompts/list";
+/// Fills a prompt in.
+pub const PROMPTS_GET: &str = "prompts/get";
+/// What an argument may go on with.
+pub const COMPLETE: &str = "completion/complete";
+/// Asks the user to fill in a form or to visit a page.
+pub const ELICIT: &str = "elicitation/create";
+/// Asks the client's model.
+pub const SAMPLE: &str = "sampling/createMessage";
+/// Asks where the user's files are.
+pub const ROOTS_LIST: &str = "roots/list";
 /// Asks for change notifications. Modern only.
 pub const LISTEN: &str = "subscriptions/listen";
 
@@ -21,5 +43,13 @@ pub const CANCELLED: &str = "notifications/cancelled";
 pub const PROGRESS: &str = "notifications/progress";
 /// The list of tools is another now.
 pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+/// The list of prompts is another now.
+pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+/// The list of resources is another now.
+pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+/// A resource is another now.
+pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+/// A line of the server's log.
+pub const LOG_MESSAGE: &str = "notifications/message";
 /// Which of the wanted notifications will come.
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";

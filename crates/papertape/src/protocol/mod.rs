@@ -4,13 +4,24 @@
 //! Nothing here does I/O, is async or reads a clock.
 
 pub mod capabilities;
+pub mod completion;
 pub mod content;
+pub mod input;
 pub mod meta;
 pub mod method;
 pub mod project;
+pub mod prompts;
+pub mod resources;
 pub mod revision;
 pub mod tools;
 
+pub use completion::{Completion, Reference};
 pub use content::{Annotations, Content, Icon, ResourceContents, ResourceLink, Role};
+pub use input::{
+    ElicitAction, ElicitResult, FormRequest, Root, SamplingMessage, SamplingRequest, SamplingResult,
+    UrlRequest,
+};
+pub use prompts::{Prompt, PromptArgument, PromptMessage, PromptResult};
+pub use resources::{Resource, ResourceTemplate};
 pub use revision::Revision;
 pub use tools::{CallToolResult, ToolAnnotations, ToolDefinition};

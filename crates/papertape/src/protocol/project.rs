@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::capabilities::Implementation;
+use super::capabilities::{ClientCapabilities, ElicitationCapability, Implementation};
 use super::content::{Annotations, Content, EmbeddedResource, ResourceContents, ResourceLink};
 use super::meta::SERVER_INFO;
 use super::revision::Revision;
@@ -86,6 +86,25 @@ pub fn implementation(mut info: Implementation, revision: Revision) -> Implement
         info.icons.clear();
     }
     info
+}
+
+/// What a client can be asked.
+#[must_use]
+pub fn client_capabilities(mut offered: ClientCapabilities, revision: Revision) -> ClientCapabilities {
+    offered.elicitation = match offered.elicitation {
+        // Forms were the only way to ask, and went without saying.
+        Some(ways) if !revision.elicitation_has_modes() => {
+            (ways.form.is_some() && revision.has_elicitation()).then(ElicitationCapability::default)
+        }
+        ways => ways,
+    };
+    offered
+}
+
+/// The arguments that are known already when another one is completed.
+#[must_use]
+pub fn completion_context(context: Option<Value>, revision: Revision) -> Option<Value> {
+    context.filter(|_| revision.has_structured_output())
 }
 
 /// A tool in a list.

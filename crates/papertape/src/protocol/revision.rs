@@ -106,6 +106,18 @@ impl Revision {
         self >= Revision::V2025_11_25
     }
 
+    /// Whether a server can ask the user.
+    #[must_use]
+    pub fn has_elicitation(self) -> bool {
+        self >= Revision::V2025_06_18
+    }
+
+    /// Whether it can do so with a page to visit, and not only with a form.
+    #[must_use]
+    pub fn elicitation_has_modes(self) -> bool {
+        self >= Revision::V2025_11_25
+    }
+
     /// Whether structured output may be any JSON value, and not only an object.
     #[must_use]
     pub fn structured_output_is_any_json(self) -> bool {

@@ -1,12 +1,13 @@
 //! Tools: what they are called, what they take, what they give.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::content::{Content, Icon};
+use super::meta::present_value;
 
 /// A tool as it is listed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition {
     /// Unique within the server.
@@ -17,7 +18,8 @@ pub struct ToolDefinition {
     /// What it does: this is what a model chooses by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// A JSON Schema of the arguments.
+    /// A JSON Schema of the arguments. `null` if a server did not say.
+    #[serde(default)]
     pub input_schema: Value,
     /// A JSON Schema of the structured result.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,7 +28,7 @@ pub struct ToolDefinition {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
     /// Pictures of it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
     /// Anything else.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -34,7 +36,7 @@ pub struct ToolDefinition {
 }
 
 /// How a tool behaves. All of it is a hint, none of it a promise.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolAnnotations {
     /// For people (the tool's own title goes first).
@@ -55,15 +57,16 @@ pub struct ToolAnnotations {
 }
 
 /// What a call gives back.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolResult {
     /// What a person or a model reads.
     pub content: Vec<Content>,
     /// What a program reads. `Some(Null)` is the value `null`, not an absent one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present_value", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Value>,
     /// Whether the tool ran and failed.
+    #[serde(default)]
     pub is_error: bool,
     /// Anything else.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]

@@ -96,7 +96,7 @@ impl Service {
     /// What is offered follows from what is registered.
     pub(super) fn capabilities(&self) -> ServerCapabilities {
         let tools = self.offers_tools().then_some(ListCapability { list_changed: self.dynamic });
-        ServerCapabilities { tools }
+        ServerCapabilities { tools, ..ServerCapabilities::default() }
     }
 
     fn offers_tools(&self) -> bool {

@@ -1,6 +1,10 @@
 //! Where the bytes come from and go to.
 
+#[cfg(unix)]
+mod child;
 mod connection;
+pub mod memory;
+mod pump;
 #[cfg(unix)]
 pub mod stdio;
 mod tap;
@@ -9,3 +13,6 @@ mod wire;
 mod writing;
 
 pub use connection::serve;
+pub use pump::connect;
+pub use tap::Frame;
+pub(crate) use tap::OnFrame;

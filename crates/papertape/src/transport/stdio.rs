@@ -1,4 +1,4 @@
-//! stdio: the process's own standard input and output as one connection.
+//! stdio: the process's own standard input and output as one connection, and other processes' as theirs.
 //!
 //! The wire gets a thread of its own, which reads, serves what is ready at once, and writes; everything slower runs on
 //! the caller's runtime. See `wire.rs` for what becomes of functions that keep the thread.
@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
+pub use super::child::{ServerCommand, spawn, spawn_with};
 use super::connection::Connection;
 use super::tap::Tap;
 use super::wire::Wire;

@@ -1,17 +1,33 @@
 //! The tap: every frame, both ways, passes here and gets its number.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::wire::tape::{self, Direction};
 
-/// Counts frames and, if asked to, writes them down.
+/// Counts frames and, if asked to, writes them down and shows them.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
     number: u64,
     recorder: Option<Recorder>,
+    observer: Option<Observer>,
+}
+
+/// A frame as it crosses, or a part of one that is too long to be held.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Frame<'a> {
+    /// Its number, counted over both directions.
+    pub number: u64,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Time since the start.
+    pub time: Duration,
+    /// The bytes exactly as they cross, with line end or headers.
+    pub bytes: &'a [u8],
 }
 
 #[derive(Debug)]
@@ -20,6 +36,14 @@ struct Recorder {
     file: BufWriter<File>,
     started: Instant,
     line: String,
+}
+
+/// Sees frames as they cross.
+pub(crate) type OnFrame = Box<dyn FnMut(&Frame<'_>) + Send>;
+
+struct Observer {
+    started: Instant,
+    see: OnFrame,
 }
 
 impl Tap {
@@ -46,12 +70,21 @@ impl Tap {
         writeln!(file, "{}\n# papertape {}, unix time {now}", tape::HEADER, env!("CARGO_PKG_VERSION"))?;
         file.flush()?;
         let recorder = Recorder { path: path.to_owned(), file, started: Instant::now(), line: String::new() };
-        Ok(Self { number: 0, recorder: Some(recorder) })
+        Ok(Self { recorder: Some(recorder), ..Self::default() })
+    }
+
+    /// The same tap, which also shows every frame.
+    pub(crate) fn shown_to(mut self, see: Option<OnFrame>) -> Self {
+        self.observer = see.map(|see| Observer { started: Instant::now(), see });
+        self
     }
 
     /// A frame, or a part of one that is too long to be held, exactly as it crossed.
     pub(crate) fn frame(&mut self, direction: Direction, bytes: &[u8]) {
         self.number += 1;
+        if let Some(Observer { started, see }) = &mut self.observer {
+            see(&Frame { number: self.number, direction, time: started.elapsed(), bytes });
+        }
         let Some(recorder) = &mut self.recorder else { return };
         recorder.line.clear();
         tape::write(&mut recorder.line, self.number, direction, Some(recorder.started.elapsed()), bytes);
@@ -75,5 +108,11 @@ impl Tap {
             // What is left in the buffer cannot be written either, and must not be tried again when it is dropped.
             drop(recorder.file.into_parts());
         }
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer").finish_non_exhaustive()
     }
 }

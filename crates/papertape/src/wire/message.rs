@@ -70,11 +70,13 @@ pub struct Rejected {
     pub id: Option<Id>,
     /// What to answer.
     pub error: RpcError,
+    /// It names no method, so that it would rather have been an answer.
+    pub answers: bool,
 }
 
 impl Rejected {
     fn anonymous(error: RpcError) -> Self {
-        Self { id: None, error }
+        Self { id: None, error, answers: false }
     }
 }
 
@@ -112,7 +114,7 @@ pub fn parse(body: &[u8], bounds: Bounds) -> Result<Payload<'_>, Rejected> {
     });
     match shape {
         Shape::Object(envelope) => match too_deep {
-            Some(error) => Err(Rejected { id: envelope.readable_id(), error }),
+            Some(error) => Err(envelope.reject(error)),
             None => envelope.into_message().map(Payload::Single),
         },
         Shape::Array(members) => match too_deep {
@@ -193,16 +195,16 @@ impl<'a> Envelope<'a> {
         if self.jsonrpc.is_none_or(|raw| string(raw).as_deref() != Some("2.0")) {
             let got = self.jsonrpc.map_or("nothing".to_owned(), |raw| super::error::excerpt(raw.get()));
             let error = RpcError::invalid_request(format!("`jsonrpc` must be the string \"2.0\", got {got}"));
-            return Err(Rejected { id: Some(id), error });
+            return Err(Rejected { id: Some(id), error, answers: false });
         }
         match object(self.params) {
             Ok(params) => Ok(Message::Request(Request { id, method, params })),
-            Err(error) => Err(Rejected { id: Some(id), error }),
+            Err(error) => Err(Rejected { id: Some(id), error, answers: false }),
         }
     }
 
     fn reject(&self, error: RpcError) -> Rejected {
-        Rejected { id: self.readable_id(), error }
+        Rejected { id: self.readable_id(), error, answers: self.method.is_none() }
     }
 }
 
@@ -348,6 +350,29 @@ fn deeper_than(json: &[u8], limit: usize) -> bool {
     deepest > limit
 }
 
+/// The id of a message of which only the beginning is there, if it comes before anything large.
+#[must_use]
+pub fn id_at_the_beginning(beginning: &[u8]) -> Option<Id> {
+    // Whatever comes before a large member is small, and so is the id.
+    let text = String::from_utf8_lossy(beginning.get(..NEAR).unwrap_or(beginning));
+    let mut rest = text.trim_start_matches('\u{feff}').trim_start().strip_prefix('{')?;
+    loop {
+        rest = rest.trim_start().trim_start_matches(',');
+        let mut key = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        let name = key.next()?.ok()?;
+        rest = rest.get(key.byte_offset()..)?.trim_start().strip_prefix(':')?;
+        let mut value = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+        let raw = value.next()?.ok()?;
+        if name == "id" {
+            return Id::parse(raw.get()).ok();
+        }
+        rest = rest.get(value.byte_offset()..)?;
+    }
+}
+
+/// How far [`id_at_the_beginning`] looks.
+const NEAR: usize = 4 * 1024;
+
 /// Visits the bytes of valid JSON that are not within strings.
 pub(crate) fn outside_strings(json: &[u8], mut visit: impl FnMut(u8)) {
     let (mut in_string, mut escaped) = (false, false);
@@ -468,6 +493,18 @@ mod tests {
         }
         for body in [&b"\"\xff\xfe\""[..], b"\"\xc0\x80\"", b"\"\xed\xa0\x80\"", b"\x00{}", b"\"\x00\""] {
             assert_eq!(read(body), format!("{PARSE_ERROR} –"));
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_beginning() {
+        let id = |text: &str| super::id_at_the_beginning(text.as_bytes()).map(|id| id.to_string());
+        assert_eq!(id(r#"{"jsonrpc":"2.0","id":7,"result":{"a":"xxx"#), Some("7".to_owned()));
+        assert_eq!(id(r#" { "id" : "a" , "result":"#), Some("\"a\"".to_owned()));
+        for nothing in
+            [r#"{"result":{"id":7"#, r#"{"result":{},"i"#, "{", "", "[{\"id\":7}]", r#"{"id":null,"#]
+        {
+            assert_eq!(id(nothing), None, "{nothing}");
         }
     }
 

@@ -1,0 +1,240 @@
+//! Why a client's call came to nothing: what was being done, how far it got, and what the server left behind.
+
+use std::fmt;
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use crate::protocol::Revision;
+use crate::wire::RpcError;
+
+/// Offending bytes that an error keeps.
+const MOST_BYTES: usize = 4 * 1024;
+
+/// The end of stderr that fits into a sentence.
+const SHORT_STDERR: usize = 200;
+
+/// Why a client's call came to nothing.
+///
+/// It displays as one line; [`ClientError::stderr`] and [`ClientError::bytes`] have the rest.
+#[derive(Debug)]
+pub struct ClientError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    doing: String,
+    kind: ErrorKind,
+    reached: String,
+    bytes: Option<Vec<u8>>,
+    evidence: Evidence,
+}
+
+/// What kind of failure it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The server's process could not be started.
+    NotStarted(io::Error),
+    /// The server speaks no revision that we speak, or not the one that was asked for.
+    Unsupported {
+        /// What the server speaks.
+        theirs: Vec<String>,
+        /// What was asked for, if it was one.
+        wanted: Option<Revision>,
+    },
+    /// No answer came in time.
+    TimedOut(Duration),
+    /// The server has gone.
+    Closed,
+    /// The server answered with an error.
+    Rpc(RpcError),
+    /// The server sent something that MCP does not allow.
+    Protocol(String),
+    /// The server asked for something that this client does not give.
+    Refused(String),
+    /// The tape cannot be written.
+    Tape(io::Error),
+}
+
+/// What a server has left behind.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Evidence {
+    /// How its process ended.
+    pub(crate) exit: Option<ExitStatus>,
+    /// The end of what it wrote to stderr.
+    pub(crate) stderr: String,
+    /// What it wrote to stdout that was no message.
+    pub(crate) stray: Stray,
+}
+
+/// Bytes on the wire that were no message.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stray {
+    pub(crate) count: u64,
+    /// The beginning of the first of them.
+    pub(crate) first: Vec<u8>,
+}
+
+impl ClientError {
+    pub(crate) fn new(
+        doing: impl Into<String>,
+        kind: ErrorKind,
+        reached: impl Into<String>,
+        evidence: Evidence,
+    ) -> Self {
+        Self(Box::new(Inner { doing: doing.into(), kind, reached: reached.into(), bytes: None, evidence }))
+    }
+
+    /// The same error with the bytes it is about.
+    pub(crate) fn with_bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.bytes = Some(bytes.get(..MOST_BYTES).unwrap_or(bytes).to_vec());
+        self
+    }
+
+    /// What kind of failure it was.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// What was being done, such as `calling the tool "echo"`.
+    #[must_use]
+    pub fn doing(&self) -> &str {
+        &self.0.doing
+    }
+
+    /// How far it got, such as `the request was sent; no answer came`.
+    #[must_use]
+    pub fn reached(&self) -> &str {
+        &self.0.reached
+    }
+
+    /// How the server's process ended, if it has.
+    #[must_use]
+    pub fn exit(&self) -> Option<ExitStatus> {
+        self.0.evidence.exit
+    }
+
+    /// The end of what the server wrote to stderr, at most 64 KiB.
+    #[must_use]
+    pub fn stderr(&self) -> &str {
+        &self.0.evidence.stderr
+    }
+
+    /// The bytes that were wrong, at most the first 4 KiB of them; or, if the server never said anything right, what it
+    /// said instead.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        let stray = &self.0.evidence.stray.first;
+        self.0.bytes.as_deref().or_else(|| (!stray.is_empty()).then_some(&stray[..]))
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { doing, kind, evidence, .. } = &*self.0;
+        write!(f, "{doing}: {kind}")?;
+        if let Some(exit) = evidence.exit {
+            write!(f, "; its process has ended ({})", Exit(exit))?;
+        }
+        if matches!(kind, ErrorKind::TimedOut(_) | ErrorKind::Closed)
+            && let Some(advice) = evidence.stray.advice()
+        {
+            write!(f, "; {advice}")?;
+        }
+        let last = evidence.stderr.lines().rev().find(|line| !line.trim().is_empty());
+        match last {
+            Some(line) if matches!(kind, ErrorKind::TimedOut(_) | ErrorKind::Closed) => {
+                let short: String = line.trim().chars().take(SHORT_STDERR).collect();
+                write!(f, "; its last words on stderr: {short}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How a process ended, in words.
+struct Exit(ExitStatus);
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // `exit status: 3` and `signal: 9 (SIGKILL)`: without the colon it reads as a part of a sentence.
+        f.write_str(&self.0.to_string().replacen(": ", " ", 1))
+    }
+}
+
+impl std::error::Error for ClientError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0.kind {
+            ErrorKind::NotStarted(error) | ErrorKind::Tape(error) => Some(error),
+            ErrorKind::Rpc(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ErrorKind::NotStarted(error) => write!(f, "the server cannot be started: {error}"),
+            ErrorKind::Unsupported { theirs, wanted } => {
+                let theirs =
+                    if theirs.is_empty() { "none that it names".to_owned() } else { theirs.join(", ") };
+                match wanted {
+                    Some(wanted) => write!(f, "the server does not speak {wanted}, but {theirs}"),
+                    None => {
+                        let ours: Vec<&str> =
+                            Revision::ALL.iter().map(|revision| revision.as_str()).collect();
+                        write!(
+                            f,
+                            "no common revision: the server speaks {theirs}, we speak {}",
+                            ours.join(", ")
+                        )
+                    }
+                }
+            }
+            ErrorKind::TimedOut(time) => {
+                write!(f, "the server did not answer within {} s", time.as_secs_f64())
+            }
+            ErrorKind::Closed => f.write_str("the server has gone before it answered"),
+            ErrorKind::Rpc(error) => write!(f, "the server answered with an error: {error}"),
+            ErrorKind::Protocol(problem) => write!(f, "the server broke the protocol: {problem}"),
+            ErrorKind::Refused(what) => {
+                write!(f, "the server asked for what this client does not give: {what}")
+            }
+            ErrorKind::Tape(error) => write!(f, "the tape cannot be written: {error}"),
+        }
+    }
+}
+
+impl Stray {
+    /// Bytes of a stray frame that are kept.
+    const KEPT: usize = 1024;
+
+    pub(crate) fn note(&mut self, bytes: &[u8]) {
+        self.count += 1;
+        if self.first.is_empty() {
+            self.first = bytes.get(..Self::KEPT).unwrap_or(bytes).to_vec();
+        }
+    }
+
+    /// What was there instead of messages, and what to do about it.
+    fn advice(&self) -> Option<String> {
+        if self.count == 0 {
+            return None;
+        }
+        let lines = if self.count == 1 { "1 line".to_owned() } else { format!("{} lines", self.count) };
+        let text = String::from_utf8_lossy(&self.first);
+        let why = if self.first.starts_with(b"\xff\xfe") || self.first.contains(&0) {
+            "it looks like UTF-16, and MCP is UTF-8"
+        } else if text.contains("{\"jsonrpc\"") && !text.trim_start().starts_with('{') {
+            "text is glued to the front of a message: end it with a line end, or print it to stderr"
+        } else if matches!(text.trim(), "{" | "[") {
+            "it looks like JSON over several lines, and a message must be one line"
+        } else {
+            "logs belong on stderr"
+        };
+        let first = crate::wire::error::excerpt(text.trim_end());
+        Some(format!("it wrote {lines} to stdout that are no MCP message, the first is {first}: {why}"))
+    }
+}

@@ -1,0 +1,315 @@
+//! Subscriptions: changes that a server tells of its own accord.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::Client;
+use super::error::{ClientError, ErrorKind};
+use super::session::{Answer, Params, Session, Trouble, Waiting};
+use crate::protocol::method;
+use crate::wire::RpcError;
+
+/// Changes that may wait to be read; more are lost, the oldest first.
+const MOST_WAITING: usize = 1_000;
+
+/// What to hear of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[must_use]
+pub struct Interests {
+    tools_list_changed: bool,
+    prompts_list_changed: bool,
+    resources_list_changed: bool,
+    resource_subscriptions: Vec<String>,
+}
+
+/// Something is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The list of resources.
+    Resources,
+    /// A resource: its URI.
+    Resource(String),
+}
+
+/// Changes as they come. Dropping it ends it.
+pub struct Subscription {
+    session: Arc<Session>,
+    mailbox: Arc<Mailbox>,
+    honoured: Interests,
+    /// The request that keeps it open, in revisions that have one.
+    id: Option<i64>,
+}
+
+/// Where changes wait to be read.
+pub(super) struct Mailbox {
+    contents: Mutex<Contents>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Contents {
+    changes: VecDeque<Change>,
+    /// What the server says it will tell.
+    honoured: Option<Interests>,
+    /// What may be delivered that no request asked for.
+    wanted: Interests,
+    ended: bool,
+    /// Why it never began.
+    refused: Option<Refusal>,
+}
+
+enum Refusal {
+    Rpc(RpcError),
+    Broken(String, Vec<u8>),
+}
+
+impl Interests {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The list of tools.
+    pub fn tools(mut self) -> Self {
+        self.tools_list_changed = true;
+        self
+    }
+
+    /// The list of prompts.
+    pub fn prompts(mut self) -> Self {
+        self.prompts_list_changed = true;
+        self
+    }
+
+    /// The list of resources.
+    pub fn resources(mut self) -> Self {
+        self.resources_list_changed = true;
+        self
+    }
+
+    /// One resource.
+    pub fn resource(mut self, uri: impl Into<String>) -> Self {
+        self.resource_subscriptions.push(uri.into());
+        self
+    }
+
+    fn to_json(&self) -> Value {
+        let mut filter = serde_json::Map::new();
+        for (name, wanted) in [
+            ("toolsListChanged", self.tools_list_changed),
+            ("promptsListChanged", self.prompts_list_changed),
+            ("resourcesListChanged", self.resources_list_changed),
+        ] {
+            if wanted {
+                filter.insert(name.to_owned(), true.into());
+            }
+        }
+        if !self.resource_subscriptions.is_empty() {
+            filter.insert("resourceSubscriptions".to_owned(), json!(self.resource_subscriptions));
+        }
+        Value::Object(filter)
+    }
+
+    fn include(&self, change: &Change) -> bool {
+        match change {
+            Change::Tools => self.tools_list_changed,
+            Change::Prompts => self.prompts_list_changed,
+            Change::Resources => self.resources_list_changed,
+            // What is told may be a part of what is watched.
+            Change::Resource(_) => !self.resource_subscriptions.is_empty(),
+        }
+    }
+}
+
+impl Client {
+    /// Asks to hear of changes.
+    ///
+    /// # Errors
+    /// If the server does not agree, or not in time.
+    pub async fn listen(&self, interests: Interests) -> Result<Subscription, ClientError> {
+        let trouble = |trouble| self.session().error("asking to hear of changes", trouble);
+        let mailbox = Arc::new(Mailbox::new(interests.clone()));
+        if self.revision().opens_with_handshake() {
+            return self.listen_to_all(interests, mailbox).await;
+        }
+        let mut params = Params::new([("notifications", interests.to_json())]);
+        params.push("_meta", self.meta(false));
+        let patience = self.timing().longest;
+        let waiting = Waiting::Listen(Arc::clone(&mailbox));
+        let late = |reached| trouble(Trouble::new(ErrorKind::TimedOut(patience), reached));
+        let id = match timeout(patience, self.session().send(method::LISTEN, params, waiting)).await {
+            Ok(sent) => sent.map_err(trouble)?,
+            Err(_) => return Err(late("the request could not be sent")),
+        };
+        // From here on, whoever stops waiting ends the subscription.
+        let mut subscription = Subscription {
+            session: Arc::clone(self.session()),
+            mailbox,
+            honoured: Interests::default(),
+            id: Some(id),
+        };
+        match timeout(patience, subscription.mailbox.opened()).await {
+            Ok(opened) => subscription.honoured = opened.map_err(trouble)?,
+            Err(_) => return Err(late("the request was sent; no acknowledgement came")),
+        }
+        Ok(subscription)
+    }
+
+    /// Legacy servers tell every change of a list unasked, and those of resources when asked for each.
+    async fn listen_to_all(
+        &self,
+        interests: Interests,
+        mailbox: Arc<Mailbox>,
+    ) -> Result<Subscription, ClientError> {
+        let offered = self.capabilities();
+        let lists = |list: &Option<crate::protocol::capabilities::ListCapability>| {
+            list.as_ref().is_some_and(|list| list.list_changed)
+        };
+        let resources = offered.resources.clone().unwrap_or_default();
+        let mut honoured = Interests {
+            tools_list_changed: interests.tools_list_changed && lists(&offered.tools),
+            prompts_list_changed: interests.prompts_list_changed && lists(&offered.prompts),
+            resources_list_changed: interests.resources_list_changed && resources.list_changed,
+            resource_subscriptions: Vec::new(),
+        };
+        let session = Arc::clone(self.session());
+        session.state().listeners.push(Arc::clone(&mailbox));
+        let mut subscription = Subscription { session, mailbox, honoured: Interests::default(), id: None };
+        if resources.subscribe {
+            for uri in interests.resource_subscriptions {
+                self.request(method::SUBSCRIBE, json!({"uri": uri})).await?;
+                honoured.resource_subscriptions.push(uri.clone());
+                subscription.honoured.resource_subscriptions.push(uri);
+            }
+        }
+        subscription.honoured = honoured;
+        Ok(subscription)
+    }
+}
+
+impl Subscription {
+    /// What the server will tell, of what was asked for.
+    pub fn honoured(&self) -> &Interests {
+        &self.honoured
+    }
+
+    /// The next change. `None` when the server has ended the subscription, or has gone.
+    pub async fn next(&mut self) -> Option<Change> {
+        self.mailbox.next().await
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let Some(id) = self.id else {
+            self.session.state().listeners.retain(|mailbox| !Arc::ptr_eq(mailbox, &self.mailbox));
+            for uri in &self.honoured.resource_subscriptions {
+                self.session
+                    .send_and_forget(method::UNSUBSCRIBE, &Params::new([("uri", uri.clone().into())]));
+            }
+            return;
+        };
+        self.session.give_up(id, true);
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscription").field("honoured", &self.honoured).finish_non_exhaustive()
+    }
+}
+
+impl Mailbox {
+    fn new(wanted: Interests) -> Self {
+        Self { contents: Mutex::new(Contents { wanted, ..Contents::default() }), news: Notify::new() }
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn acknowledged(&self, honoured: &str) {
+        self.contents().honoured = Some(serde_json::from_str(honoured).unwrap_or_default());
+        self.news.notify_one();
+    }
+
+    /// A change that waits already is not told twice.
+    pub(super) fn deliver(&self, change: Change) {
+        let mut contents = self.contents();
+        if !contents.wanted.include(&change) || contents.changes.contains(&change) {
+            return;
+        }
+        if contents.changes.len() >= MOST_WAITING {
+            contents.changes.pop_front();
+        }
+        contents.changes.push_back(change);
+        drop(contents);
+        self.news.notify_one();
+    }
+
+    /// The request that keeps it open was answered, which is its end.
+    pub(super) fn answered(&self, answer: Answer) {
+        self.contents().refused = match answer {
+            Answer::Result(_) => None,
+            Answer::Error(error) => Some(Refusal::Rpc(error)),
+            Answer::Broken(problem, bytes) => Some(Refusal::Broken(problem, bytes)),
+        };
+        self.end();
+    }
+
+    pub(super) fn end(&self) {
+        self.contents().ended = true;
+        self.news.notify_one();
+    }
+
+    async fn opened(&self) -> Result<Interests, Trouble> {
+        loop {
+            {
+                let mut contents = self.contents();
+                if let Some(honoured) = contents.honoured.clone() {
+                    return Ok(honoured);
+                }
+                match contents.refused.take() {
+                    Some(Refusal::Rpc(error)) => {
+                        return Err(Trouble::new(ErrorKind::Rpc(error), "the server answered"));
+                    }
+                    Some(Refusal::Broken(problem, bytes)) => return Err(Trouble::broken(problem, bytes)),
+                    None if contents.ended => {
+                        return Err(Trouble::new(
+                            ErrorKind::Closed,
+                            "the request was sent; it was not acknowledged",
+                        ));
+                    }
+                    None => {}
+                }
+            }
+            self.news.notified().await;
+        }
+    }
+
+    async fn next(&self) -> Option<Change> {
+        loop {
+            {
+                let mut contents = self.contents();
+                if let Some(change) = contents.changes.pop_front() {
+                    return Some(change);
+                }
+                if contents.ended {
+                    return None;
+                }
+            }
+            self.news.notified().await;
+        }
+    }
+}

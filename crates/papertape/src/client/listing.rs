@@ -1,0 +1,340 @@
+//! Lists, page by page: everything is kept, and what is wrong with it is said.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::error::ClientError;
+use super::session::{Params, Trouble};
+use super::{Client, Timing};
+use crate::protocol::{Prompt, Resource, ResourceTemplate, ToolDefinition, method};
+use crate::schema;
+use crate::wire::error::excerpt;
+
+/// The most pages a list may have.
+const MOST_PAGES: usize = 1_000;
+/// The most members a list may have.
+const MOST_MEMBERS: usize = 100_000;
+/// The most bytes of JSON a list may have.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// A member of a list, as it came, and what is wrong with it.
+///
+/// Nothing is left out of a list because it is wrong: a tool that cannot be understood is still a tool that its author
+/// looks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed<T> {
+    /// What could be understood.
+    pub item: T,
+    /// What came.
+    pub raw: Value,
+    /// Why it is invalid; nothing if it is not.
+    pub problems: Vec<String>,
+}
+
+/// Something that servers list.
+pub(super) trait Definition: DeserializeOwned + Serialize + Default {
+    const METHOD: &'static str;
+    /// The member of the result that is the list.
+    const LIST: &'static str;
+    /// The member that names each.
+    const KEY: &'static str;
+
+    fn key(&self) -> &str;
+
+    /// What is wrong with it beyond its shape.
+    fn check(&self, _: &mut Vec<String>) {}
+}
+
+impl Definition for ToolDefinition {
+    const METHOD: &'static str = method::TOOLS_LIST;
+    const LIST: &'static str = "tools";
+    const KEY: &'static str = "name";
+
+    fn key(&self) -> &str {
+        &self.name
+    }
+
+    fn check(&self, problems: &mut Vec<String>) {
+        match &self.input_schema {
+            Value::Null => problems.push("`inputSchema` is missing".to_owned()),
+            schema => {
+                if let Some(problem) = schema_problem(schema, true) {
+                    problems.push(format!("`inputSchema` is invalid: {problem}"));
+                }
+                check_headers(schema, problems);
+            }
+        }
+        if let Some(problem) = self.output_schema.as_ref().and_then(|schema| schema_problem(schema, false)) {
+            problems.push(format!("`outputSchema` is invalid: {problem}"));
+        }
+    }
+}
+
+impl Definition for Resource {
+    const METHOD: &'static str = method::RESOURCES_LIST;
+    const LIST: &'static str = "resources";
+    const KEY: &'static str = "uri";
+
+    fn key(&self) -> &str {
+        &self.uri
+    }
+}
+
+impl Definition for ResourceTemplate {
+    const METHOD: &'static str = method::TEMPLATES_LIST;
+    const LIST: &'static str = "resourceTemplates";
+    const KEY: &'static str = "uriTemplate";
+
+    fn key(&self) -> &str {
+        &self.uri_template
+    }
+}
+
+impl Definition for Prompt {
+    const METHOD: &'static str = method::PROMPTS_LIST;
+    const LIST: &'static str = "prompts";
+    const KEY: &'static str = "name";
+
+    fn key(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Client {
+    /// The tools there are, from all pages; those that are invalid are marked with the reason.
+    ///
+    /// From here on, what a tool returns is held against its output schema.
+    ///
+    /// # Errors
+    /// If the server does not list them.
+    pub async fn tools(&self) -> Result<Vec<Listed<ToolDefinition>>, ClientError> {
+        // Whatever changes from here on, this list may not have.
+        self.session().take_tools_changed();
+        let tools = self.list::<ToolDefinition>().await?;
+        let outputs = tools.iter().filter_map(|tool| {
+            let schema = tool.item.output_schema.as_ref()?;
+            Some((tool.item.name.clone(), schema::compile(schema).ok().map(Arc::new)?))
+        });
+        self.set_outputs(outputs.collect());
+        Ok(tools)
+    }
+
+    /// The resources there are, from all pages.
+    ///
+    /// # Errors
+    /// If the server does not list them.
+    pub async fn resources(&self) -> Result<Vec<Listed<Resource>>, ClientError> {
+        self.list().await
+    }
+
+    /// The templates of resources there are, from all pages.
+    ///
+    /// # Errors
+    /// If the server does not list them.
+    pub async fn resource_templates(&self) -> Result<Vec<Listed<ResourceTemplate>>, ClientError> {
+        self.list().await
+    }
+
+    /// The prompts there are, from all pages.
+    ///
+    /// # Errors
+    /// If the server does not list them.
+    pub async fn prompts(&self) -> Result<Vec<Listed<Prompt>>, ClientError> {
+        self.list().await
+    }
+
+    /// All pages of a list, within the time of one call.
+    async fn list<T: Definition>(&self) -> Result<Vec<Listed<T>>, ClientError> {
+        let timing = self.timing();
+        let last = Instant::now() + timing.longest;
+        let mut listed: Vec<Listed<T>> = Vec::new();
+        let mut names = HashSet::new();
+        let mut cursors = HashSet::new();
+        let mut bytes = 0;
+        let mut cursor = None;
+        for page in 1.. {
+            let doing = || match page {
+                1 => format!("listing {}", T::LIST),
+                page => format!("listing {} (page {page})", T::LIST),
+            };
+            let mut params = Params::default();
+            if let Some(cursor) = cursor.take() {
+                params.push("cursor", cursor);
+            }
+            let left = last.saturating_duration_since(Instant::now());
+            let timing = Timing { silence: timing.silence.min(left), longest: left };
+            let raw = self
+                .ask(T::METHOD, params, timing, None)
+                .await
+                .map_err(|trouble| self.session().error(doing(), trouble))?;
+            bytes += raw.get().len();
+            let broken = |problem: String| {
+                let trouble = Trouble::broken(problem, raw.get().as_bytes().to_vec());
+                self.session().error(doing(), trouble)
+            };
+            let mut result: Map<String, Value> =
+                serde_json::from_str(raw.get()).map_err(|error| broken(format!("no list: {error}")))?;
+            let Some(Value::Array(members)) = result.remove(T::LIST) else {
+                return Err(broken(format!("the result has no array `{}`", T::LIST)));
+            };
+            for raw in members {
+                let member = read_member(raw, &mut names);
+                listed.push(member);
+            }
+            let problem = match result.remove("nextCursor") {
+                None | Some(Value::Null) => return Ok(listed),
+                Some(Value::String(next)) => {
+                    let again = !cursors.insert(next.clone());
+                    let shown = excerpt(&next);
+                    cursor = Some(Value::String(next));
+                    if again {
+                        Some(format!("the list has no end: the cursor {shown} came twice"))
+                    } else if page >= MOST_PAGES || listed.len() >= MOST_MEMBERS || bytes >= MOST_BYTES {
+                        let members = listed.len();
+                        Some(format!(
+                            "the list is too long: it was read up to page {page}, {members} members"
+                        ))
+                    } else {
+                        None
+                    }
+                }
+                Some(other) => Some(format!("the list may go on: `nextCursor` is {other} and no string")),
+            };
+            if let Some(problem) = problem {
+                return self.end_list(listed, problem).map_err(broken);
+            }
+        }
+        Ok(listed)
+    }
+
+    /// What is wrong with a list as a whole is said with its last member.
+    #[expect(clippy::unused_self, reason = "reads as the end of `list`")]
+    fn end_list<T>(&self, mut listed: Vec<Listed<T>>, problem: String) -> Result<Vec<Listed<T>>, String> {
+        tracing::warn!("{problem}");
+        match listed.last_mut() {
+            Some(last) => last.problems.push(problem),
+            None => return Err(problem),
+        }
+        Ok(listed)
+    }
+}
+
+fn read_member<T: Definition>(raw: Value, names: &mut HashSet<String>) -> Listed<T> {
+    let mut problems = Vec::new();
+    let item: T = salvage(&raw, &mut problems);
+    if raw.is_object() {
+        let name = item.key();
+        if name.is_empty() && problems.is_empty() {
+            problems.push(format!("`{}` is empty", T::KEY));
+        } else if !name.is_empty() && !names.insert(name.to_owned()) {
+            problems.push(format!("the {} {} occurs more than once", T::KEY, excerpt(name)));
+        }
+        item.check(&mut problems);
+    }
+    Listed { item, raw, problems }
+}
+
+/// Reads what can be read: a member that makes no sense is left out, with the reason.
+pub(super) fn salvage<T>(raw: &Value, problems: &mut Vec<String>) -> T
+where
+    T: DeserializeOwned + Serialize + Default,
+{
+    let error = match serde_json::from_value(raw.clone()) {
+        Ok(item) => return item,
+        Err(error) => error,
+    };
+    let mut item = T::default();
+    let Value::Object(members) = raw else {
+        problems.push(error.to_string());
+        return item;
+    };
+    let Ok(Value::Object(mut sound)) = serde_json::to_value(&item) else { return item };
+    let before = problems.len();
+    for (name, value) in members {
+        let replaced = sound.insert(name.clone(), value.clone());
+        match serde_json::from_value(Value::Object(sound.clone())) {
+            Ok(read) => item = read,
+            Err(error) => {
+                problems.push(format!("`{name}` makes no sense: {error}"));
+                match replaced {
+                    Some(value) => drop(sound.insert(name.clone(), value)),
+                    None => drop(sound.remove(name)),
+                }
+            }
+        }
+    }
+    if problems.len() == before {
+        problems.push(error.to_string());
+    }
+    item
+}
+
+/// Why a schema is none. That of arguments must be an object's.
+fn schema_problem(schema: &Value, of_arguments: bool) -> Option<String> {
+    if of_arguments && schema.is_object() && schema.get("type") != Some(&Value::from("object")) {
+        let got = schema.get("type").map_or("nothing".to_owned(), Value::to_string);
+        return Some(format!("its `type` must be \"object\", got {got}"));
+    }
+    let compiled: Result<Validator, String> = schema::compile(schema);
+    compiled.err()
+}
+
+/// `x-mcp-header` must stand where its value can be found without running the schema, once per name, on a plain value.
+fn check_headers(schema: &Value, problems: &mut Vec<String>) {
+    let mut names = HashSet::new();
+    let mut todo = vec![(schema, true, true)];
+    while let Some((schema, reachable, is_root)) = todo.pop() {
+        match schema {
+            Value::Object(members) => {
+                if let Some(header) = members.get("x-mcp-header").filter(|_| !is_root)
+                    && let Some(problem) = header_problem(header, members.get("type"), reachable, &mut names)
+                {
+                    problems.push(format!("`x-mcp-header` {} {problem}", excerpt(&header.to_string())));
+                }
+                for (keyword, value) in members {
+                    match (keyword.as_str(), value) {
+                        ("properties", Value::Object(properties)) => {
+                            todo.extend(properties.values().map(|property| (property, reachable, false)));
+                        }
+                        ("enum" | "const" | "default" | "examples" | "x-mcp-header", _) => {}
+                        (_, value) => todo.push((value, false, false)),
+                    }
+                }
+            }
+            Value::Array(items) => todo.extend(items.iter().map(|item| (item, false, false))),
+            _ => {}
+        }
+    }
+}
+
+fn header_problem(
+    header: &Value,
+    kind: Option<&Value>,
+    reachable: bool,
+    names: &mut HashSet<String>,
+) -> Option<&'static str> {
+    let is_token = |name: &str| {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        !name.is_empty() && name.bytes().all(allowed)
+    };
+    match header.as_str() {
+        Some(name) if is_token(name) => {
+            if !names.insert(name.to_ascii_lowercase()) {
+                Some("is used twice")
+            } else if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+                Some("is on a value that is no string, integer or boolean")
+            } else if !reachable {
+                Some("is on a value that `properties` alone do not lead to")
+            } else {
+                None
+            }
+        }
+        _ => Some("is no name of a header"),
+    }
+}

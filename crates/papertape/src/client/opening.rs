@@ -1,0 +1,294 @@
+//! How a client opens a conversation: it asks what the server speaks, and falls back to the handshake of older revisions.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use super::error::{ClientError, ErrorKind};
+use super::options::Timing;
+use super::session::{Asking, Params, Session, Trouble};
+use crate::protocol::capabilities::{ClientCapabilities, Implementation, ServerCapabilities};
+use crate::protocol::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO};
+use crate::protocol::{Revision, method, project};
+use crate::wire::error::excerpt;
+
+/// A modern server does not speak the revision it was asked in.
+const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
+/// Only modern servers answer with these: what the request says about itself is wrong.
+const MODERN_COMPLAINTS: [i32; 2] = [-32020, -32021];
+
+/// What is said to every server.
+#[derive(Debug, Clone)]
+pub(crate) struct Introduction {
+    pub(crate) identity: Implementation,
+    pub(crate) capabilities: ClientCapabilities,
+    /// The only revision to speak.
+    pub(crate) revision: Option<Revision>,
+    pub(crate) probe_timeout: Duration,
+    pub(crate) open_timeout: Duration,
+}
+
+/// What is known of a server once the conversation is open.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened {
+    pub(crate) revision: Revision,
+    pub(crate) server: Implementation,
+    pub(crate) capabilities: ServerCapabilities,
+    pub(crate) instructions: Option<String>,
+}
+
+/// Why a conversation did not open.
+#[derive(Debug)]
+pub(crate) enum NotOpened {
+    Failed(ClientError),
+    /// The server could not bear to be asked what it speaks, and has gone. Another one may do better with the handshake.
+    GoneWhenProbed(ClientError),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DiscoverResult {
+    supported_versions: Vec<String>,
+    #[serde(default)]
+    capabilities: Value,
+    #[serde(default)]
+    instructions: Value,
+    #[serde(default, rename = "_meta")]
+    meta: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InitializeResult {
+    protocol_version: String,
+    #[serde(default)]
+    capabilities: Value,
+    #[serde(default)]
+    server_info: Value,
+    #[serde(default)]
+    instructions: Value,
+}
+
+/// What the probe told.
+enum Probed {
+    Modern(Opened),
+    /// It speaks this, or at least nothing newer that it would have told.
+    Legacy(Revision),
+    Failed(Trouble),
+}
+
+impl Introduction {
+    /// The `_meta` of a modern request.
+    pub(crate) fn meta(&self, revision: Revision) -> Map<String, Value> {
+        let mut meta = Map::new();
+        let mut put = |name: &str, value: Value| drop(meta.insert(name.to_owned(), value));
+        put(PROTOCOL_VERSION, revision.as_str().into());
+        put(CLIENT_INFO, to_value(&project::implementation(self.identity.clone(), revision)));
+        put(
+            CLIENT_CAPABILITIES,
+            to_value(&project::client_capabilities(self.capabilities.clone(), revision)),
+        );
+        meta
+    }
+
+    /// Opens a conversation; with `probe`, by asking first what the server speaks.
+    pub(crate) async fn open(&self, session: &Arc<Session>, probe: bool) -> Result<Opened, NotOpened> {
+        match self.revision {
+            Some(revision) if revision.opens_with_handshake() => self.initialize(session, revision).await,
+            Some(revision) => {
+                let probed = self.discover(session, revision, self.open_timeout).await;
+                match self.read_probe(probed) {
+                    Probed::Modern(opened) => Ok(opened),
+                    Probed::Failed(trouble) => Err(trouble),
+                    Probed::Legacy(_) => Err(Trouble::new(
+                        ErrorKind::Unsupported { theirs: Vec::new(), wanted: Some(revision) },
+                        "the server was asked what it speaks",
+                    )),
+                }
+                .map_err(|trouble| session.error("opening the conversation with `server/discover`", trouble))
+            }
+            None if probe => return self.probe(session).await,
+            None => self.initialize(session, Revision::NEWEST_LEGACY).await,
+        }
+        .inspect(|opened| session.set_revision(opened.revision))
+        .map_err(NotOpened::Failed)
+    }
+
+    async fn probe(&self, session: &Arc<Session>) -> Result<Opened, NotOpened> {
+        let long = self.probe_timeout.saturating_add(self.open_timeout);
+        let mut probe = pin!(self.discover(session, Revision::MODERN, long));
+        let (mut late, mut waiting) = (None, false);
+        let legacy = match timeout(self.probe_timeout, &mut probe).await {
+            Ok(Err(Trouble { kind: ErrorKind::Closed, reached, bytes })) => {
+                let trouble = Trouble { kind: ErrorKind::Closed, reached, bytes };
+                return Err(NotOpened::GoneWhenProbed(
+                    session.error("asking the server what it speaks", trouble),
+                ));
+            }
+            Ok(probed) => match self.read_probe(probed) {
+                Probed::Modern(opened) => {
+                    session.set_revision(opened.revision);
+                    return Ok(opened);
+                }
+                Probed::Legacy(revision) => revision,
+                Probed::Failed(trouble) => {
+                    return Err(NotOpened::Failed(
+                        session.error("asking the server what it speaks", trouble),
+                    ));
+                }
+            },
+            Err(_) => {
+                tracing::debug!("no answer to `server/discover`: trying `initialize`");
+                waiting = true;
+                Revision::NEWEST_LEGACY
+            }
+        };
+        let mut initialized = pin!(self.initialize(session, legacy));
+        let initialized = loop {
+            tokio::select! {
+                biased;
+                // A server that was slow to start may have its say after all.
+                probed = &mut probe, if waiting => {
+                    waiting = false;
+                    late = Some(self.read_probe(probed));
+                }
+                result = &mut initialized => break result,
+            }
+        };
+        match (initialized, late) {
+            (Ok(opened), _) => {
+                session.set_revision(opened.revision);
+                Ok(opened)
+            }
+            (Err(_), Some(Probed::Modern(opened))) => {
+                session.set_revision(opened.revision);
+                Ok(opened)
+            }
+            (Err(error), _) if matches!(error.kind(), ErrorKind::Closed) => {
+                Err(NotOpened::GoneWhenProbed(error))
+            }
+            (Err(error), _) => Err(NotOpened::Failed(error)),
+        }
+    }
+
+    async fn discover(
+        &self,
+        session: &Arc<Session>,
+        revision: Revision,
+        time: Duration,
+    ) -> Result<Box<RawValue>, Trouble> {
+        let params = Params::new([("_meta", Value::Object(self.meta(revision)))]);
+        let timing = Timing { silence: time, longest: time };
+        session.request(Asking { method: method::DISCOVER, params, timing, on_progress: None }).await
+    }
+
+    /// What an answer to `server/discover` means. Anything that only a modern server would say is believed; everything
+    /// else means that the server is older than the question.
+    fn read_probe(&self, probed: Result<Box<RawValue>, Trouble>) -> Probed {
+        match probed {
+            Ok(raw) => match serde_json::from_str::<DiscoverResult>(raw.get()) {
+                Ok(result) => self.choose(&result.supported_versions.clone(), Some(result)),
+                Err(error) => {
+                    tracing::debug!(%error, "the answer to `server/discover` makes no sense");
+                    Probed::Legacy(Revision::NEWEST_LEGACY)
+                }
+            },
+            Err(Trouble { kind: ErrorKind::Rpc(error), .. })
+                if error.code == UNSUPPORTED_PROTOCOL_VERSION =>
+            {
+                let supported = error.data.as_ref().and_then(|data| data.get("supported"));
+                let supported = supported.and_then(Value::as_array).into_iter().flatten();
+                let supported: Vec<String> = supported.filter_map(Value::as_str).map(str::to_owned).collect();
+                self.choose(&supported, None)
+            }
+            Err(trouble) => match &trouble.kind {
+                ErrorKind::Rpc(error) if MODERN_COMPLAINTS.contains(&error.code) => Probed::Failed(trouble),
+                ErrorKind::Closed | ErrorKind::TimedOut(_) if self.revision.is_some() => {
+                    Probed::Failed(trouble)
+                }
+                _ => Probed::Legacy(Revision::NEWEST_LEGACY),
+            },
+        }
+    }
+
+    /// The newest revision that both speak.
+    fn choose(&self, theirs: &[String], discovered: Option<DiscoverResult>) -> Probed {
+        let common = |wanted: &Revision| theirs.iter().any(|name| name == wanted.as_str());
+        let unsupported = |wanted| {
+            let kind = ErrorKind::Unsupported { theirs: theirs.to_vec(), wanted };
+            Probed::Failed(Trouble::new(kind, "the server told what it speaks"))
+        };
+        let mut ours = Revision::ALL.into_iter().filter(common);
+        match (ours.find(|revision| !revision.opens_with_handshake()), discovered) {
+            (Some(revision), Some(result)) => Probed::Modern(Opened {
+                revision,
+                server: read_or_default(result.meta.get(SERVER_INFO).unwrap_or(&Value::Null), "its name"),
+                capabilities: read_or_default(&result.capabilities, "its capabilities"),
+                instructions: result.instructions.as_str().map(str::to_owned),
+            }),
+            _ if self.revision.is_some() => unsupported(self.revision),
+            _ => match Revision::ALL
+                .into_iter()
+                .filter(common)
+                .find(|revision| revision.opens_with_handshake())
+            {
+                Some(revision) => Probed::Legacy(revision),
+                None => unsupported(None),
+            },
+        }
+    }
+
+    async fn initialize(&self, session: &Arc<Session>, revision: Revision) -> Result<Opened, ClientError> {
+        let trouble = |trouble| session.error("opening the conversation with `initialize`", trouble);
+        let params = Params::new([
+            ("protocolVersion", revision.as_str().into()),
+            ("capabilities", to_value(&project::client_capabilities(self.capabilities.clone(), revision))),
+            ("clientInfo", to_value(&project::implementation(self.identity.clone(), revision))),
+        ]);
+        let timing = Timing { silence: self.open_timeout, longest: self.open_timeout };
+        let asking = Asking { method: method::INITIALIZE, params, timing, on_progress: None };
+        let raw = session.request(asking).await.map_err(trouble)?;
+        let result: InitializeResult = serde_json::from_str(raw.get()).map_err(|error| {
+            let problem = format!("the answer to `initialize` makes no sense: {error}");
+            trouble(Trouble::broken(problem, raw.get().as_bytes().to_vec()))
+        })?;
+        let spoken = Revision::parse(&result.protocol_version).filter(|spoken| spoken.opens_with_handshake());
+        let spoken = match spoken {
+            Some(spoken) if self.revision.is_none_or(|wanted| wanted == spoken) => spoken,
+            _ => {
+                let theirs = vec![excerpt(&result.protocol_version).trim_matches('"').to_owned()];
+                let kind = ErrorKind::Unsupported { theirs, wanted: self.revision };
+                return Err(trouble(Trouble::new(kind, "the server answered `initialize`")));
+            }
+        };
+        session.notify(method::INITIALIZED, None);
+        Ok(Opened {
+            revision: spoken,
+            server: read_or_default(&result.server_info, "its name"),
+            capabilities: read_or_default(&result.capabilities, "its capabilities"),
+            instructions: result.instructions.as_str().map(str::to_owned),
+        })
+    }
+}
+
+fn to_value<T: serde::Serialize>(value: &T) -> Value {
+    serde_json::to_value(value).unwrap_or_else(|_| json!({}))
+}
+
+/// What a server says of itself, member by member: one that makes no sense does not spoil the others.
+fn read_or_default<T>(value: &Value, what: &str) -> T
+where
+    T: serde::de::DeserializeOwned + serde::Serialize + Default,
+{
+    let mut problems = Vec::new();
+    let read = super::listing::salvage(value, &mut problems);
+    for problem in problems {
+        tracing::info!("the server does not say {what} well: {problem}");
+    }
+    read
+}

@@ -1,0 +1,436 @@
+//! One conversation from the client's side: what is awaited, what waits to be written, and how it ended.
+//!
+//! Everything that must happen together (an answer and the end of its request, a time-out and the cancellation) happens
+//! under one lock.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::answer::Handlers;
+use super::error::{ClientError, ErrorKind, Evidence, Stray};
+use super::listen::Mailbox;
+use super::options::{OnProgress, Timing};
+use crate::outbox::{OUTBOX, Outbox, Outgoing, write_notification, write_request};
+use crate::protocol::{Revision, method};
+use crate::wire::{Framing, Id, RpcError};
+
+/// One conversation.
+pub(crate) struct Session {
+    state: Mutex<State>,
+    /// Told when there is something to write.
+    pub(crate) wake: Notify,
+    /// Told when there is room to write more.
+    room: Notify,
+    pub(super) handlers: Handlers,
+    /// What the server's process, if it is one of ours, leaves behind.
+    remains: Arc<Remains>,
+    /// How long the server may take to end, once it is to.
+    close: watch::Sender<Option<Duration>>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) out: Outbox,
+    last_id: i64,
+    pub(super) waiting: HashMap<i64, Waiting>,
+    /// What is spoken, once that is known.
+    pub(super) revision: Option<Revision>,
+    /// The server's own requests that are being answered.
+    pub(super) answering: HashMap<Id, AbortHandle>,
+    /// Who wants to hear of changes that belong to no request.
+    pub(super) listeners: Vec<Arc<Mailbox>>,
+    pub(super) stray: Stray,
+    /// The list of tools is not what it was.
+    pub(super) tools_changed: bool,
+    ended: bool,
+}
+
+/// A request that has no answer yet.
+pub(super) enum Waiting {
+    Call(Call),
+    Listen(Arc<Mailbox>),
+}
+
+pub(super) struct Call {
+    pub(super) answer: oneshot::Sender<Answer>,
+    pub(super) on_progress: Option<OnProgress>,
+    /// Told when there is progress.
+    pub(super) beat: Arc<Notify>,
+    sent: bool,
+}
+
+/// How a request was answered.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Result(Box<RawValue>),
+    Error(RpcError),
+    /// In a way that is none: why, and the bytes.
+    Broken(String, Vec<u8>),
+}
+
+/// A request to be made.
+pub(crate) struct Asking<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) params: Params,
+    pub(crate) timing: Timing,
+    pub(crate) on_progress: Option<OnProgress>,
+}
+
+/// Members of `params` in the order in which they are written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Params(pub(crate) Vec<(String, Value)>);
+
+/// Why a request came to nothing, before it is known what it was for.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    pub(crate) kind: ErrorKind,
+    pub(crate) reached: String,
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+/// What a process leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct Remains {
+    exit: Mutex<Option<ExitStatus>>,
+    stderr: Mutex<VecDeque<u8>>,
+}
+
+/// The end of stderr that is kept.
+const STDERR: usize = 64 * 1024;
+
+impl Session {
+    pub(crate) fn new(framing: Framing, handlers: Handlers, remains: Arc<Remains>) -> Arc<Self> {
+        let mut state = State::default();
+        state.out.set_framing(framing);
+        Arc::new(Self {
+            state: Mutex::new(state),
+            wake: Notify::new(),
+            room: Notify::new(),
+            handlers,
+            remains,
+            close: watch::Sender::new(None),
+        })
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_revision(&self, revision: Revision) {
+        self.state().revision = Some(revision);
+    }
+
+    // Asking.
+
+    /// Makes a request and waits for its answer, as long as the timing allows.
+    ///
+    /// Whoever stops waiting, by dropping this, takes the request back.
+    pub(crate) async fn request(self: &Arc<Self>, asking: Asking<'_>) -> Result<Box<RawValue>, Trouble> {
+        let last = Instant::now() + asking.timing.longest;
+        let (answer, mut answered) = oneshot::channel();
+        let beat = Arc::new(Notify::new());
+        let call = Call { answer, on_progress: asking.on_progress, beat: Arc::clone(&beat), sent: false };
+        let send = self.send(asking.method, asking.params, Waiting::Call(call));
+        let Ok(sent) = timeout_at(last, send).await else {
+            let reached = "the request could not be sent: the server does not read its input";
+            return Err(Trouble::new(ErrorKind::TimedOut(asking.timing.longest), reached));
+        };
+        // The first must not be taken back, and the servers that do not answer the second do not know what it was.
+        let cancel = ![method::INITIALIZE, method::DISCOVER].contains(&asking.method);
+        let awaited = Awaited { session: self, id: sent?, cancel };
+        loop {
+            let silence = Instant::now() + asking.timing.silence;
+            tokio::select! {
+                biased;
+                answer = &mut answered => {
+                    return match answer {
+                        Ok(Answer::Result(result)) => Ok(result),
+                        Ok(Answer::Error(error)) => Err(Trouble::new(ErrorKind::Rpc(error), "the server answered")),
+                        Ok(Answer::Broken(problem, bytes)) => Err(Trouble::broken(problem, bytes)),
+                        Err(_) => Err(Trouble::new(ErrorKind::Closed, "the request was sent; no answer came")),
+                    };
+                }
+                () = beat.notified() => {}
+                () = sleep_until(silence.min(last)) => {
+                    let given = if silence < last { asking.timing.silence } else { asking.timing.longest };
+                    return Err(Trouble::new(ErrorKind::TimedOut(given), awaited.reached()));
+                }
+            }
+        }
+    }
+
+    /// Sends a request once there is room for it. Its id.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        method: &str,
+        params: Params,
+        waiting: Waiting,
+    ) -> Result<i64, Trouble> {
+        loop {
+            let room = self.room.notified();
+            tokio::pin!(room);
+            // From here on no room that is made goes unnoticed.
+            room.as_mut().enable();
+            {
+                let mut state = self.state();
+                if state.ended {
+                    return Err(Trouble::new(ErrorKind::Closed, "the request was not sent"));
+                }
+                if state.out.pending() < OUTBOX {
+                    state.last_id += 1;
+                    let id = state.last_id;
+                    let params = params.with_id(id);
+                    let params = (!params.0.is_empty()).then_some(&params);
+                    state.out.push(|out| write_request(out, &Id::Integer(id), method, params));
+                    state.waiting.insert(id, waiting);
+                    drop(state);
+                    self.wake.notify_one();
+                    return Ok(id);
+                }
+            }
+            room.await;
+        }
+    }
+
+    /// Sends a request whose answer does not matter.
+    pub(super) fn send_and_forget(&self, method: &str, params: &Params) {
+        let mut state = self.state();
+        if state.ended {
+            return;
+        }
+        state.last_id += 1;
+        let id = Id::Integer(state.last_id);
+        state.out.push(|out| write_request(out, &id, method, Some(params)));
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn notify(&self, method: &str, params: Option<&Value>) {
+        let mut state = self.state();
+        if !state.ended {
+            state.out.push(|out| write_notification(out, method, params));
+        }
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Stops waiting for an answer and takes the request back.
+    pub(super) fn give_up(&self, id: i64, cancel: bool) {
+        let mut state = self.state();
+        if state.waiting.remove(&id).is_none() {
+            return;
+        }
+        if cancel && !state.ended {
+            let params = json!({"requestId": id, "reason": "no longer wanted"});
+            state.out.push(|out| write_notification(out, method::CANCELLED, Some(&params)));
+        }
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// The only request that has no answer yet, if it is one.
+    pub(super) fn only_waiting(state: &State) -> Option<i64> {
+        let mut calls = state.waiting.iter().filter(|(_, waiting)| matches!(waiting, Waiting::Call(_)));
+        let only = calls.next().map(|(id, _)| *id);
+        if calls.next().is_some() { None } else { only }
+    }
+
+    /// Whether the list of tools has changed since this was last asked.
+    pub(super) fn take_tools_changed(&self) -> bool {
+        std::mem::take(&mut self.state().tools_changed)
+    }
+
+    // Writing.
+
+    /// Bytes waiting to be written.
+    pub(crate) fn pending(&self) -> usize {
+        self.state().out.pending()
+    }
+
+    /// Takes what waits to be written.
+    pub(crate) fn take(&self, outgoing: &mut Outgoing) {
+        let mut state = self.state();
+        state.out.swap(outgoing);
+        for waiting in state.waiting.values_mut() {
+            if let Waiting::Call(call) = waiting {
+                call.sent = true;
+            }
+        }
+        drop(state);
+        self.room.notify_waiters();
+    }
+
+    // Ending.
+
+    /// The conversation is to end, and the server gets so long for each step of it. The first wish counts.
+    pub(crate) fn want_close(&self, patience: Duration) {
+        self.close.send_if_modified(|wanted| wanted.is_none() && wanted.replace(patience).is_none());
+    }
+
+    /// Waits until the conversation is to end.
+    pub(crate) async fn close_wanted(&self) -> Duration {
+        let mut close = self.close.subscribe();
+        // The sender is ours, so it is there.
+        match close.wait_for(Option::is_some).await {
+            Ok(patience) => patience.unwrap_or_default(),
+            Err(_) => Duration::ZERO,
+        }
+    }
+
+    /// Nothing more will come: whoever waits is told.
+    pub(crate) fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        let (waiting, listeners) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.listeners));
+        for (_, abort) in std::mem::take(&mut state.answering) {
+            abort.abort();
+        }
+        drop(state);
+        for mailbox in listeners {
+            mailbox.end();
+        }
+        for waiting in waiting.into_values() {
+            if let Waiting::Listen(mailbox) = waiting {
+                mailbox.end();
+            }
+        }
+        self.room.notify_waiters();
+    }
+
+    // Telling.
+
+    /// The error for something that came to nothing.
+    pub(crate) fn error(&self, doing: impl Into<String>, trouble: Trouble) -> ClientError {
+        let evidence = Evidence {
+            exit: self.remains.exit(),
+            stderr: self.remains.stderr(),
+            stray: self.state().stray.clone(),
+        };
+        let error = ClientError::new(doing, trouble.kind, trouble.reached, evidence);
+        match trouble.bytes {
+            Some(bytes) => error.with_bytes(&bytes),
+            None => error,
+        }
+    }
+}
+
+/// A request that is taken back unless it was answered.
+struct Awaited<'a> {
+    session: &'a Arc<Session>,
+    id: i64,
+    cancel: bool,
+}
+
+impl Awaited<'_> {
+    fn reached(&self) -> &'static str {
+        match self.session.state().waiting.get(&self.id) {
+            Some(Waiting::Call(call)) if !call.sent => {
+                "the request was not sent yet: the server does not read its input"
+            }
+            _ => "the request was sent; no answer came",
+        }
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.session.give_up(self.id, self.cancel);
+    }
+}
+
+/// Stands for the id of the request in its own parameters.
+pub(crate) const OWN_ID: &str = "\u{0}id";
+
+impl Params {
+    pub(crate) fn new<const N: usize>(members: [(&str, Value); N]) -> Self {
+        Self(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    pub(crate) fn push(&mut self, name: &str, value: Value) {
+        self.0.push((name.to_owned(), value));
+    }
+
+    /// The progress token is the id of the request, which is not known before it is sent.
+    fn with_id(&self, id: i64) -> Self {
+        let mut params = self.clone();
+        for (name, value) in &mut params.0 {
+            if name == "_meta"
+                && let Some(token) = value.get_mut("progressToken")
+                && token == OWN_ID
+            {
+                *token = Value::from(id);
+            }
+        }
+        params
+    }
+}
+
+impl Serialize for Params {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl Trouble {
+    pub(crate) fn new(kind: ErrorKind, reached: impl Into<String>) -> Self {
+        Self { kind, reached: reached.into(), bytes: None }
+    }
+
+    pub(crate) fn broken(problem: String, bytes: Vec<u8>) -> Self {
+        Self {
+            kind: ErrorKind::Protocol(problem),
+            reached: "the server answered".to_owned(),
+            bytes: Some(bytes),
+        }
+    }
+}
+
+impl Remains {
+    pub(crate) fn set_exit(&self, status: ExitStatus) {
+        *self.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+    }
+
+    pub(crate) fn exit(&self) -> Option<ExitStatus> {
+        *self.exit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the end of what goes to stderr.
+    pub(crate) fn push_stderr(&self, bytes: &[u8]) {
+        let mut tail = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = bytes.get(bytes.len().saturating_sub(STDERR)..).unwrap_or_default();
+        let excess = (tail.len() + bytes.len()).saturating_sub(STDERR);
+        let excess = excess.min(tail.len());
+        tail.drain(..excess);
+        tail.extend(bytes);
+    }
+
+    fn stderr(&self) -> String {
+        let mut tail = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(tail.make_contiguous()).into_owned()
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Session")
+            .field("revision", &state.revision)
+            .field("waiting", &state.waiting.len())
+            .field("ended", &state.ended)
+            .finish_non_exhaustive()
+    }
+}
