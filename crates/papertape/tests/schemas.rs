@@ -1,4 +1,5 @@
-//! Checks every answer in every golden tape against the official JSON Schema of its revision.
+//! Checks every answer of the server and every message of the client in every golden tape against the official JSON
+//! Schema of its revision.
 //!
 //! The schemas are not ours to ship: `./test --schemas DIR` names a folder with a `REVISION.json` for each revision.
 //! Run alone: `cargo test --test schemas -- DIR`.
@@ -21,24 +22,28 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let mut schemas = Schemas::read(Path::new(&folder));
-    let tapes = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tapes/server");
     let mut wrong = Vec::new();
     let (mut count, mut exempt) = (0, 0);
-    for folder in fs::read_dir(tapes).unwrap() {
-        let folder = folder.unwrap();
-        let revision = Revision::parse(folder.file_name().to_str().unwrap()).expect("a folder per revision");
-        for path in fs::read_dir(folder.path()).unwrap() {
-            let path = path.unwrap().path();
-            for (number, answer) in answers(&fs::read_to_string(&path).unwrap(), revision) {
-                // Before 2025-11-25 an error must have an id, yet may not have a null one: no answer could be valid.
-                if answer.message.get("id") == Some(&Value::Null) {
-                    exempt += 1;
-                    continue;
-                }
-                count += 1;
-                for definition in &answer.definitions {
-                    for problem in schemas.check(answer.revision, definition, &answer) {
-                        wrong.push(format!("{}, frame {number}: {definition}: {problem}", path.display()));
+    for (side, read) in [("server", answers as fn(&str, Revision) -> _), ("client", requests)] {
+        let tapes = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tapes").join(side);
+        for folder in fs::read_dir(tapes).unwrap() {
+            let folder = folder.unwrap();
+            let revision =
+                Revision::parse(folder.file_name().to_str().unwrap()).expect("a folder per revision");
+            for path in fs::read_dir(folder.path()).unwrap() {
+                let path = path.unwrap().path();
+                for (number, answer) in read(&fs::read_to_string(&path).unwrap(), revision) {
+                    // Before 2025-11-25 an error must have an id, yet may not have a null one: no answer could be valid.
+                    if answer.message.get("id") == Some(&Value::Null) {
+                        exempt += 1;
+                        continue;
+                    }
+                    count += 1;
+                    for definition in &answer.definitions {
+                        for problem in schemas.check(answer.revision, definition, &answer) {
+                            wrong
+                                .push(format!("{}, frame {number}: {definition}: {problem}", path.display()));
+                        }
                     }
                 }
             }
@@ -95,6 +100,66 @@ fn answers(text: &str, folder: Revision) -> Vec<(u64, Answer)> {
         }
     }
     answers
+}
+
+/// The client's messages on a tape, with their frames' numbers.
+fn requests(text: &str, folder: Revision) -> Vec<(u64, Answer)> {
+    let mut asked: HashMap<String, String> = HashMap::new();
+    let mut requests = Vec::new();
+    for entry in tape::read(text).unwrap() {
+        let Entry::Frame(frame) = entry else { continue };
+        for message in messages(&frame.bytes) {
+            let method = message["method"].as_str().map(str::to_owned);
+            if frame.direction == Direction::ToClient {
+                if let Some(method) = method {
+                    asked.insert(message["id"].to_string(), method);
+                }
+                continue;
+            }
+            let modern = message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion");
+            // A handshake is written in the revision it asks for.
+            let wanted = message.pointer("/params/protocolVersion").and_then(Value::as_str);
+            let revision = match (modern, wanted) {
+                (Some(_), _) => Revision::MODERN,
+                (None, Some(wanted)) => Revision::parse(wanted).unwrap(),
+                (None, None) => folder,
+            };
+            let definition = match method.as_deref() {
+                Some("server/discover") => "DiscoverRequest",
+                Some("initialize") => "InitializeRequest",
+                Some("ping") => "PingRequest",
+                Some("tools/list") => "ListToolsRequest",
+                Some("tools/call") => "CallToolRequest",
+                Some("resources/list") => "ListResourcesRequest",
+                Some("resources/templates/list") => "ListResourceTemplatesRequest",
+                Some("resources/read") => "ReadResourceRequest",
+                Some("resources/subscribe") => "SubscribeRequest",
+                Some("resources/unsubscribe") => "UnsubscribeRequest",
+                Some("prompts/list") => "ListPromptsRequest",
+                Some("prompts/get") => "GetPromptRequest",
+                Some("completion/complete") => "CompleteRequest",
+                Some("subscriptions/listen") => "SubscriptionsListenRequest",
+                Some("notifications/initialized") => "InitializedNotification",
+                Some("notifications/cancelled") => "CancelledNotification",
+                // A method of the caller's own.
+                Some("x/y") => "JSONRPCRequest",
+                Some(other) => panic!("no definition for {other}"),
+                None if message.get("error").is_some() && revision.omits_unreadable_id() => {
+                    "JSONRPCErrorResponse"
+                }
+                None if message.get("error").is_some() => "JSONRPCError",
+                None => match asked[&message["id"].to_string()].as_str() {
+                    "ping" => "EmptyResult",
+                    "roots/list" => "ListRootsResult",
+                    "sampling/createMessage" => "CreateMessageResult",
+                    "elicitation/create" => "ElicitResult",
+                    other => panic!("no definition for an answer to {other}"),
+                },
+            };
+            requests.push((frame.number, Answer { message, revision, definitions: vec![definition] }));
+        }
+    }
+    requests
 }
 
 fn messages(bytes: &[u8]) -> Vec<Value> {

@@ -11,7 +11,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::protocol::capabilities::{ClientCapabilities, ElicitationCapability, Nothing};
-use crate::protocol::{ElicitResult, FormRequest, Root, SamplingRequest, SamplingResult, UrlRequest, method};
+use crate::protocol::{
+    ElicitResult, FormRequest, Revision, Root, SamplingRequest, SamplingResult, UrlRequest, method,
+};
 use crate::wire::RpcError;
 
 type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -66,10 +68,19 @@ impl Handlers {
         }
     }
 
-    /// The answer to one question.
-    pub(crate) async fn answer(&self, asked: &str, params: Option<&RawValue>) -> Result<Value, RpcError> {
+    /// The answer to one question, if it is one of those that the revision knows.
+    pub(crate) async fn answer(
+        &self,
+        asked: &str,
+        params: Option<&RawValue>,
+        revision: Revision,
+    ) -> Result<Value, RpcError> {
         match asked {
+            method::ELICIT if !revision.has_elicitation() => Err(RpcError::method_not_found(asked)),
             method::ELICIT => match mode(params) {
+                Mode::Url if !revision.elicitation_has_modes() => {
+                    Err(RpcError::invalid_params(format!("revision {revision} knows no pages to visit")))
+                }
                 Mode::Form => answer_with(self.form.as_ref(), "forms", params).await,
                 Mode::Url => answer_with(self.url.as_ref(), "pages to visit", params).await,
                 Mode::Other(mode) => Err(RpcError::invalid_params(format!(

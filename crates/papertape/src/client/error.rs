@@ -9,7 +9,7 @@ use crate::protocol::Revision;
 use crate::wire::RpcError;
 
 /// Offending bytes that an error keeps.
-const MOST_BYTES: usize = 4 * 1024;
+pub(super) const MOST_BYTES: usize = 4 * 1024;
 
 /// The end of stderr that fits into a sentence.
 const SHORT_STDERR: usize = 200;
@@ -86,8 +86,8 @@ impl ClientError {
     }
 
     /// The same error with the bytes it is about.
-    pub(crate) fn with_bytes(mut self, bytes: &[u8]) -> Self {
-        self.0.bytes = Some(bytes.get(..MOST_BYTES).unwrap_or(bytes).to_vec());
+    pub(crate) fn with_bytes(mut self, bytes: Option<Vec<u8>>) -> Self {
+        self.0.bytes = bytes;
         self
     }
 

@@ -284,7 +284,7 @@ impl Mailbox {
                     Some(Refusal::Rpc(error)) => {
                         return Err(Trouble::new(ErrorKind::Rpc(error), "the server answered"));
                     }
-                    Some(Refusal::Broken(problem, bytes)) => return Err(Trouble::broken(problem, bytes)),
+                    Some(Refusal::Broken(problem, bytes)) => return Err(Trouble::broken(problem, &bytes)),
                     None if contents.ended => {
                         return Err(Trouble::new(
                             ErrorKind::Closed,

@@ -175,7 +175,7 @@ impl Client {
                 .map_err(|trouble| self.session().error(doing(), trouble))?;
             bytes += raw.get().len();
             let broken = |problem: String| {
-                let trouble = Trouble::broken(problem, raw.get().as_bytes().to_vec());
+                let trouble = Trouble::broken(problem, raw.get().as_bytes());
                 self.session().error(doing(), trouble)
             };
             let mut result: Map<String, Value> =

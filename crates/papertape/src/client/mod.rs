@@ -12,7 +12,7 @@ mod options;
 mod receive;
 mod session;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -97,7 +97,7 @@ struct Outcome<'a> {
     #[serde(borrow, default)]
     result_type: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    input_requests: Option<HashMap<String, Question<'a>>>,
+    input_requests: Option<BTreeMap<String, Question<'a>>>,
     request_state: Option<String>,
 }
 
@@ -176,7 +176,7 @@ impl Client {
         match self.output_problem(tool, &result) {
             None => Ok(result),
             Some(problem) => {
-                Err(self.session().error(&doing, Trouble::broken(problem, raw.get().as_bytes().to_vec())))
+                Err(self.session().error(&doing, Trouble::broken(problem, raw.get().as_bytes())))
             }
         }
     }
@@ -372,7 +372,7 @@ impl Client {
             if self.revision().opens_with_handshake() {
                 return Ok(raw);
             }
-            let broken = |problem: String| Trouble::broken(problem, raw.get().as_bytes().to_vec());
+            let broken = |problem: String| Trouble::broken(problem, raw.get().as_bytes());
             let outcome: Outcome<'_> = serde_json::from_str(raw.get())
                 .map_err(|error| broken(format!("the result makes no sense: {error}")))?;
             match outcome.result_type.map(RawValue::get) {
@@ -381,7 +381,7 @@ impl Client {
                 Some(other) => {
                     return Err(broken(format!(
                         "the result is of a kind that nobody asked for: {}",
-                        excerpt(other)
+                        excerpt(other.trim_matches('"'))
                     )));
                 }
             }
@@ -409,12 +409,16 @@ impl Client {
 
     async fn answer_all(
         &self,
-        questions: HashMap<String, Question<'_>>,
+        questions: BTreeMap<String, Question<'_>>,
     ) -> Result<Map<String, Value>, Trouble> {
         let mut answers = Map::new();
         for (key, question) in questions {
-            let answer =
-                self.session().handlers.answer(&question.method, question.params).await.map_err(|error| {
+            let answer = self
+                .session()
+                .handlers
+                .answer(&question.method, question.params, self.revision())
+                .await
+                .map_err(|error| {
                     let what = format!("{} ({})", excerpt(&question.method), error.message);
                     Trouble::new(ErrorKind::Refused(what), "the server asked back")
                 })?;
@@ -426,7 +430,7 @@ impl Client {
     fn read_result<T: DeserializeOwned>(&self, doing: &str, raw: &RawValue) -> Result<T, ClientError> {
         serde_json::from_str(raw.get()).map_err(|error| {
             let problem = format!("the result makes no sense: {error}");
-            self.session().error(doing, Trouble::broken(problem, raw.get().as_bytes().to_vec()))
+            self.session().error(doing, Trouble::broken(problem, raw.get().as_bytes()))
         })
     }
 

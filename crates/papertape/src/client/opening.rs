@@ -255,7 +255,7 @@ impl Introduction {
         let raw = session.request(asking).await.map_err(trouble)?;
         let result: InitializeResult = serde_json::from_str(raw.get()).map_err(|error| {
             let problem = format!("the answer to `initialize` makes no sense: {error}");
-            trouble(Trouble::broken(problem, raw.get().as_bytes().to_vec()))
+            trouble(Trouble::broken(problem, raw.get().as_bytes()))
         })?;
         let spoken = Revision::parse(&result.protocol_version).filter(|spoken| spoken.opens_with_handshake());
         let spoken = match spoken {

@@ -51,6 +51,9 @@ pub(crate) struct Timing {
     pub(crate) longest: Duration,
 }
 
+/// Longer than anybody waits, and short enough to reckon with.
+const FOREVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+
 impl Default for ClientOptions {
     fn default() -> Self {
         let minute = Duration::from_secs(60);
@@ -114,13 +117,13 @@ impl ClientOptions {
 
     /// How long to wait for the answer to `server/discover`, which older servers may leave unanswered: 2 s.
     pub fn probe_timeout(mut self, time: Duration) -> Self {
-        self.probe_timeout = time;
+        self.probe_timeout = time.min(FOREVER);
         self
     }
 
     /// How long to wait for the answer to `initialize`: 30 s.
     pub fn open_timeout(mut self, time: Duration) -> Self {
-        self.open_timeout = time;
+        self.open_timeout = time.min(FOREVER);
         self
     }
 
@@ -178,10 +181,12 @@ impl ClientOptions {
 
 impl Timing {
     pub(crate) fn with_timeout(self, time: Duration) -> Self {
+        let time = time.min(FOREVER);
         Self { silence: time, longest: self.longest.max(time) }
     }
 
     pub(crate) fn with_longest(self, time: Duration) -> Self {
+        let time = time.min(FOREVER);
         Self { silence: self.silence.min(time), longest: time }
     }
 }

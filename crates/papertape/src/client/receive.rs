@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::error::MOST_BYTES;
 use super::listen::Change;
 use super::options::Progress;
 use super::session::{Answer, Session, Waiting};
 use crate::outbox::{Reply, write_json, write_reply};
 use crate::protocol::meta::object;
-use crate::protocol::method;
+use crate::protocol::{Revision, method};
 use crate::wire::frame::Fault;
 use crate::wire::message::{
     self, Bounds, Message, Notification, Payload, Request, Response, id_at_the_beginning,
@@ -136,7 +137,8 @@ impl Session {
         if id.is_none() {
             self.stray(bytes);
         }
-        self.answered(id.as_ref(), Answer::Broken(problem, bytes.to_vec()));
+        let bytes = bytes.get(..MOST_BYTES).unwrap_or(bytes).to_vec();
+        self.answered(id.as_ref(), Answer::Broken(problem, bytes));
     }
 
     /// Hands an answer to who waits for it. One that nobody waits for is ignored: it may be late, or a second one.
@@ -159,7 +161,9 @@ impl Session {
     /// The server asks something: allowed in legacy revisions only.
     fn asked(self: &Arc<Self>, request: Request<'_>) {
         let mut state = self.state();
-        if state.revision.is_some_and(|revision| !revision.opens_with_handshake()) {
+        // Before the conversation is open only old servers ask anything.
+        let revision = state.revision.unwrap_or(Revision::NEWEST_LEGACY);
+        if !revision.opens_with_handshake() {
             tracing::warn!(
                 method = %request.method,
                 "ignored a request of the server: the revision that it speaks has none"
@@ -190,8 +194,10 @@ impl Session {
         let (id, asked, params) =
             (request.id.clone(), request.method.into_owned(), request.params.map(ToOwned::to_owned));
         let task = tokio::spawn(async move {
-            let answer = session.handlers.answer(&asked, params.as_deref()).await;
+            let unanswered = Unanswered { session: &session, id: &id };
+            let answer = session.handlers.answer(&asked, params.as_deref(), revision).await;
             session.reply(&id, answer.as_ref());
+            drop(unanswered);
         });
         // It cannot have ended: it needs the lock for that.
         state.answering.insert(request.id, task.abort_handle());
@@ -298,6 +304,18 @@ impl Session {
             Some(Waiting::Listen(mailbox)) => Some(Waiting::Listen(Arc::clone(mailbox))),
             _ => None,
         }
+    }
+}
+
+/// A request of the server that is answered even if the caller's handler panics.
+struct Unanswered<'a> {
+    session: &'a Session,
+    id: &'a Id,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        self.session.reply(self.id, Err(&RpcError::internal("the client failed to answer")));
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::answer::Handlers;
-use super::error::{ClientError, ErrorKind, Evidence, Stray};
+use super::error::{ClientError, ErrorKind, Evidence, MOST_BYTES, Stray};
 use super::listen::Mailbox;
 use super::options::{OnProgress, Timing};
 use crate::outbox::{OUTBOX, Outbox, Outgoing, write_notification, write_request};
@@ -156,7 +156,7 @@ impl Session {
                     return match answer {
                         Ok(Answer::Result(result)) => Ok(result),
                         Ok(Answer::Error(error)) => Err(Trouble::new(ErrorKind::Rpc(error), "the server answered")),
-                        Ok(Answer::Broken(problem, bytes)) => Err(Trouble::broken(problem, bytes)),
+                        Ok(Answer::Broken(problem, bytes)) => Err(Trouble::broken(problem, &bytes)),
                         Err(_) => Err(Trouble::new(ErrorKind::Closed, "the request was sent; no answer came")),
                     };
                 }
@@ -173,7 +173,7 @@ impl Session {
     pub(super) async fn send(
         self: &Arc<Self>,
         method: &str,
-        params: Params,
+        mut params: Params,
         waiting: Waiting,
     ) -> Result<i64, Trouble> {
         loop {
@@ -189,7 +189,7 @@ impl Session {
                 if state.out.pending() < OUTBOX {
                     state.last_id += 1;
                     let id = state.last_id;
-                    let params = params.with_id(id);
+                    params.set_id(id);
                     let params = (!params.0.is_empty()).then_some(&params);
                     state.out.push(|out| write_request(out, &Id::Integer(id), method, params));
                     state.waiting.insert(id, waiting);
@@ -316,11 +316,7 @@ impl Session {
             stderr: self.remains.stderr(),
             stray: self.state().stray.clone(),
         };
-        let error = ClientError::new(doing, trouble.kind, trouble.reached, evidence);
-        match trouble.bytes {
-            Some(bytes) => error.with_bytes(&bytes),
-            None => error,
-        }
+        ClientError::new(doing, trouble.kind, trouble.reached, evidence).with_bytes(trouble.bytes)
     }
 }
 
@@ -361,9 +357,8 @@ impl Params {
     }
 
     /// The progress token is the id of the request, which is not known before it is sent.
-    fn with_id(&self, id: i64) -> Self {
-        let mut params = self.clone();
-        for (name, value) in &mut params.0 {
+    fn set_id(&mut self, id: i64) {
+        for (name, value) in &mut self.0 {
             if name == "_meta"
                 && let Some(token) = value.get_mut("progressToken")
                 && token == OWN_ID
@@ -371,7 +366,6 @@ impl Params {
                 *token = Value::from(id);
             }
         }
-        params
     }
 }
 
@@ -390,7 +384,9 @@ impl Trouble {
         Self { kind, reached: reached.into(), bytes: None }
     }
 
-    pub(crate) fn broken(problem: String, bytes: Vec<u8>) -> Self {
+    /// The server sent what it must not, and these are the bytes.
+    pub(crate) fn broken(problem: String, bytes: &[u8]) -> Self {
+        let bytes = bytes.get(..MOST_BYTES).unwrap_or(bytes).to_vec();
         Self {
             kind: ErrorKind::Protocol(problem),
             reached: "the server answered".to_owned(),

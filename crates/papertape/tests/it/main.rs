@@ -9,6 +9,7 @@
 )]
 
 mod bytes;
+mod client_tapes;
 mod envelope;
 mod fixture;
 mod headers;

@@ -1,0 +1,207 @@
+//! The client against servers in processes of their own that misbehave: the example `faulty`, one way at a time.
+//!
+//! Rows such as C-17 are those of the fault catalogue.
+//! `faulty` also judges the client and exits with code 9 if that ever sent what no client may send, so nearly every test
+//! ends in [`end`], which wants code 0.
+//!
+//! Tests wait for what they can see, never for time to pass; what may hang fails after [`PATIENCE`].
+//! A time-out is [`SHORT`] where a test waits for it to fire, and [`LONG`] where it must not.
+
+mod answers;
+mod bytes;
+mod calls;
+mod changes;
+mod ending;
+mod leaving;
+mod lists;
+mod log;
+mod memory;
+mod opening;
+mod pids;
+mod questions;
+mod results;
+mod tools;
+mod weight;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use papertape::protocol::{CallToolResult, Content, Revision};
+use papertape::stdio::{ServerCommand, spawn_with};
+use papertape::{CallOptions, Client, ClientError, ClientOptions, ErrorKind};
+use serde_json::{Value, json};
+
+/// Fires on failure only.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A time-out that must not fire.
+const LONG: Duration = Duration::from_secs(60);
+/// A time-out that is to fire.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// A server that misbehaves: its mode and what belongs to that. `faulty --help` lists them.
+fn faulty<const N: usize>(words: [&str; N]) -> ServerCommand {
+    let test = std::env::current_exe().unwrap();
+    let path: PathBuf = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples/faulty");
+    assert!(
+        path.exists(),
+        "{} has not been built: plain `cargo test` builds the examples, `cargo test --test it` does not",
+        path.display()
+    );
+    ServerCommand::new(path).args(words)
+}
+
+/// A client none of whose time-outs fire.
+fn patient() -> ClientOptions {
+    ClientOptions::new().probe_timeout(LONG).open_timeout(LONG).timeout(LONG)
+}
+
+/// A patient client that speaks the newest revision with a handshake.
+fn legacy() -> ClientOptions {
+    patient().revision(Revision::NEWEST_LEGACY)
+}
+
+/// Runs a test on one thread, in real time.
+fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(in_time(test))
+}
+
+async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("it hangs")
+}
+
+/// Opens a conversation with a server that misbehaves only later.
+async fn open<const N: usize>(words: [&str; N]) -> Client {
+    open_with(words, patient()).await
+}
+
+async fn open_with<const N: usize>(words: [&str; N], options: ClientOptions) -> Client {
+    spawn_with(faulty(words), options).await.unwrap()
+}
+
+/// Why a conversation cannot be opened.
+async fn not_opened<const N: usize>(words: [&str; N], options: ClientOptions) -> ClientError {
+    spawn_with(faulty(words), options).await.unwrap_err()
+}
+
+/// The one text of a result.
+#[track_caller]
+fn text_of(result: &CallToolResult) -> &str {
+    match &result.content[..] {
+        [Content::Text(text)] => &text.text,
+        other => panic!("not one text: {other:?}"),
+    }
+}
+
+/// The text that a tool returns.
+async fn text(client: &Client, tool: &str) -> String {
+    text_of(&client.call(tool, json!({})).await.unwrap()).to_owned()
+}
+
+/// What the server reports, such as what it `was_heard` to say.
+async fn report(client: &Client, tool: &str) -> Value {
+    serde_json::from_str(&text(client, tool).await).unwrap()
+}
+
+/// Methods that the server has heard, but for the call that asks for them.
+async fn heard(client: &Client) -> Vec<String> {
+    let mut heard: Vec<String> = serde_json::from_value(report(client, "was_heard").await).unwrap();
+    heard.pop();
+    heard
+}
+
+/// Why the tool `fault` gives no result.
+async fn fault(client: &Client) -> ClientError {
+    client.call("fault", json!({})).await.unwrap_err()
+}
+
+/// The same, with little time.
+async fn fault_in_short(client: &Client) -> ClientError {
+    client.call_with("fault", json!({}), CallOptions::new().timeout(SHORT).longest(SHORT)).await.unwrap_err()
+}
+
+/// The conversation goes on as if nothing had happened.
+async fn lives(client: &Client) {
+    let echoed = client.call("echo", json!({"text": "smörgås"})).await.unwrap();
+    assert_eq!(text_of(&echoed), "smörgås");
+}
+
+/// The conversation goes on, and when it ends the server has nothing to complain of.
+async fn lives_and_ends(client: Client) {
+    lives(&client).await;
+    end(client).await;
+}
+
+/// Ends the conversation; the server must have nothing to complain of.
+async fn end(client: Client) {
+    let last = client.clone();
+    let status = client.close().await.expect("it was a process");
+    if status.code() != Some(0) {
+        // Only an error tells what was on stderr.
+        panic!("{status}: {}", last.ping().await.unwrap_err().stderr());
+    }
+}
+
+/// What the server did that MCP does not allow.
+#[track_caller]
+fn broken(error: &ClientError) -> &str {
+    match error.kind() {
+        ErrorKind::Protocol(problem) => problem,
+        _ => panic!("not against the protocol: {error:?}"),
+    }
+}
+
+/// The code of the error that the server answered with.
+#[track_caller]
+fn code(error: &ClientError) -> i32 {
+    match error.kind() {
+        ErrorKind::Rpc(error) => error.code,
+        _ => panic!("not the server's own error: {error:?}"),
+    }
+}
+
+#[track_caller]
+fn is_closed(error: &ClientError) {
+    assert!(matches!(error.kind(), ErrorKind::Closed), "{error:?}");
+}
+
+/// The time-out that has fired.
+#[track_caller]
+fn timed_out(error: &ClientError) -> Duration {
+    match error.kind() {
+        ErrorKind::TimedOut(time) => *time,
+        _ => panic!("not late: {error:?}"),
+    }
+}
+
+/// The error says all of this.
+#[track_caller]
+fn says(error: &ClientError, words: &[&str]) {
+    let sentence = error.to_string();
+    for word in words {
+        assert!(sentence.contains(word), "{word:?} is missing in: {sentence}");
+    }
+    assert!(!sentence.contains('\n'), "more than one line: {sentence}");
+    assert!(sentence.len() < 2_000, "{} bytes: {sentence}", sentence.len());
+}
+
+/// Set in a process that runs one test alone.
+const ALONE: &str = "PAPERTAPE_TEST_ALONE";
+
+/// Runs a test in a process of its own, where nothing else takes memory. `name` is that of the test.
+fn alone(name: &str, test: impl FnOnce()) {
+    if std::env::var_os(ALONE).is_some() {
+        return test();
+    }
+    let end = crate::process::run(&mut again(name), "");
+    assert!(end.status.success() && String::from_utf8_lossy(&end.output).contains("1 passed"), "{end:?}");
+}
+
+/// The command line that runs one test alone.
+fn again(name: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([name, "--exact"]).env(ALONE, "1");
+    command
+}
