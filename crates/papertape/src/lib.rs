@@ -62,4 +62,6 @@ mod markdown {
     struct Readme;
     #[doc = include_str!("../../../docs/tools.md")]
     struct Tools;
+    #[doc = include_str!("../../../docs/client.md")]
+    struct Client;
 }

@@ -26,12 +26,22 @@ use crate::wire::tape::Direction;
 ///
 /// # Errors
 /// If a tool has a bad schema.
-pub async fn serve<R, W>(server: Server, mut reader: R, mut writer: W) -> io::Result<()>
+pub async fn serve<R, W>(server: Server, reader: R, writer: W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut connection = Connection::new(server.build()?, Tap::default());
+    run(server.build()?, reader, writer).await;
+    Ok(())
+}
+
+/// Serves one client over a pair of streams.
+pub(super) async fn run<R, W>(service: Arc<Service>, mut reader: R, mut writer: W)
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let mut connection = Connection::new(service, Tap::default());
     let mut stop = pin!(std::future::pending());
     loop {
         while let Some(call) = connection.next_call() {
@@ -42,7 +52,6 @@ where
         }
     }
     connection.close(&mut writer).await;
-    Ok(())
 }
 
 /// One connection.
