@@ -17,12 +17,13 @@ const MOST_BACKTRACKS: usize = 100_000;
 
 /// The schema of a type.
 pub(crate) fn of<T: JsonSchema>() -> Value {
-    let mut schema =
-        schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
-    // 2020-12 is what MCP assumes, and the type's name says nothing to a model.
-    schema.remove("$schema");
-    schema.remove("title");
-    let mut schema = schema.to_value();
+    let generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    if let Some(root) = schema.as_object_mut() {
+        // 2020-12 is what MCP assumes, and the type's name says nothing to a model. The rest keeps its order.
+        root.shift_remove("$schema");
+        root.shift_remove("title");
+    }
     unwrap_descriptions(&mut schema);
     schema
 }

@@ -160,6 +160,10 @@ impl Introduction {
                 result = &mut initialized => break result,
             }
         };
+        // It knows the modern error: it will know the question too, and may answer it yet.
+        if waiting && matches!(&initialized, Err(error) if is_unsupported(error)) {
+            late = Some(self.read_probe(probe.await));
+        }
         match (initialized, late) {
             (Ok(opened), _) => {
                 session.set_revision(opened.revision);
@@ -274,6 +278,10 @@ impl Introduction {
             instructions: result.instructions.as_str().map(str::to_owned),
         })
     }
+}
+
+fn is_unsupported(error: &ClientError) -> bool {
+    matches!(error.kind(), ErrorKind::Rpc(error) if error.code == UNSUPPORTED_PROTOCOL_VERSION)
 }
 
 fn to_value<T: serde::Serialize>(value: &T) -> Value {

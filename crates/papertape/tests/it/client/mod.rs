@@ -15,7 +15,7 @@ mod ending;
 mod leaving;
 mod lists;
 mod log;
-mod memory;
+mod in_memory;
 mod opening;
 mod pids;
 mod questions;
@@ -41,7 +41,7 @@ const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(200);
 
 /// A server that misbehaves: its mode and what belongs to that. `faulty --help` lists them.
-fn faulty<const N: usize>(words: [&str; N]) -> ServerCommand {
+fn faulty(words: &[&str]) -> ServerCommand {
     let test = std::env::current_exe().unwrap();
     let path: PathBuf = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples/faulty");
     assert!(
@@ -49,7 +49,7 @@ fn faulty<const N: usize>(words: [&str; N]) -> ServerCommand {
         "{} has not been built: plain `cargo test` builds the examples, `cargo test --test it` does not",
         path.display()
     );
-    ServerCommand::new(path).args(words)
+    ServerCommand::new(path).args(words.iter().copied())
 }
 
 /// A client none of whose time-outs fire.
@@ -73,16 +73,16 @@ async fn in_time<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Opens a conversation with a server that misbehaves only later.
-async fn open<const N: usize>(words: [&str; N]) -> Client {
+async fn open(words: &[&str]) -> Client {
     open_with(words, patient()).await
 }
 
-async fn open_with<const N: usize>(words: [&str; N], options: ClientOptions) -> Client {
+async fn open_with(words: &[&str], options: ClientOptions) -> Client {
     spawn_with(faulty(words), options).await.unwrap()
 }
 
 /// Why a conversation cannot be opened.
-async fn not_opened<const N: usize>(words: [&str; N], options: ClientOptions) -> ClientError {
+async fn not_opened(words: &[&str], options: ClientOptions) -> ClientError {
     spawn_with(faulty(words), options).await.unwrap_err()
 }
 
@@ -190,18 +190,23 @@ fn says(error: &ClientError, words: &[&str]) {
 /// Set in a process that runs one test alone.
 const ALONE: &str = "PAPERTAPE_TEST_ALONE";
 
+/// What this process was told, if it runs one test alone.
+fn alone_at() -> Option<String> {
+    std::env::var(ALONE).ok()
+}
+
 /// Runs a test in a process of its own, where nothing else takes memory. `name` is that of the test.
 fn alone(name: &str, test: impl FnOnce()) {
-    if std::env::var_os(ALONE).is_some() {
+    if alone_at().is_some() {
         return test();
     }
-    let end = crate::process::run(&mut again(name), "");
+    let end = crate::process::run(&mut again(name, ""), "");
     assert!(end.status.success() && String::from_utf8_lossy(&end.output).contains("1 passed"), "{end:?}");
 }
 
-/// The command line that runs one test alone.
-fn again(name: &str) -> Command {
+/// The command line that runs one test alone, and tells it something.
+fn again(name: &str, told: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([name, "--exact"]).env(ALONE, "1");
+    command.args([name, "--exact"]).env(ALONE, told);
     command
 }

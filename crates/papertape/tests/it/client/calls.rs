@@ -1,0 +1,230 @@
+//! Calls: how long they may take, how they are taken back, and many at once.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use papertape::{CallOptions, Client};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::{
+    SHORT, end, fault_in_short, heard, legacy, lives, lives_and_ends, open, open_with, patient, report, run,
+    says, text, text_of, timed_out,
+};
+
+fn short() -> CallOptions {
+    CallOptions::new().timeout(SHORT).longest(SHORT)
+}
+
+// C-06
+#[test]
+fn a_call_that_hangs_is_taken_back_when_its_time_is_over() {
+    run(async {
+        for options in [patient(), legacy()] {
+            let client = open_with(&["well-behaved"], options).await;
+            let error = client.call_with("hang", json!({}), short()).await.unwrap_err();
+            assert_eq!(timed_out(&error), SHORT);
+            assert_eq!(error.doing(), "calling the tool \"hang\"");
+            assert_eq!(error.reached(), "the request was sent; no answer came");
+            assert!(error.exit().is_none() && error.bytes().is_none() && error.stderr().is_empty());
+            says(&error, &["calling the tool \"hang\"", "did not answer within 0.2 s"]);
+            let cancelled = report(&client, "was_cancelled").await;
+            assert_eq!(cancelled.as_array().unwrap().len(), 1, "{cancelled}");
+            assert_eq!(
+                heard(&client).await.iter().filter(|heard| *heard == "notifications/cancelled").count(),
+                1
+            );
+            lives_and_ends(client).await;
+        }
+    });
+}
+
+// C-06
+#[test]
+fn the_time_of_all_calls_is_an_option_of_the_client() {
+    run(async {
+        let client = open_with(&["well-behaved"], patient().timeout(SHORT).longest(SHORT)).await;
+        assert_eq!(timed_out(&client.call("hang", json!({})).await.unwrap_err()), SHORT);
+        assert_eq!(report(&client, "was_cancelled").await.as_array().unwrap().len(), 1);
+        end(client).await;
+    });
+}
+
+// C-06
+#[test]
+fn an_answer_that_comes_after_the_call_was_taken_back_is_ignored() {
+    run(async {
+        let client = open(&["late"]).await;
+        for _ in 0..3 {
+            assert_eq!(timed_out(&fault_in_short(&client).await), SHORT);
+            lives(&client).await;
+        }
+        end(client).await;
+    });
+}
+
+// C-06
+#[test]
+fn a_call_whose_future_is_dropped_is_taken_back() {
+    run(async {
+        let client = open(&["well-behaved"]).await;
+        let mut calls = JoinSet::new();
+        for number in 0..5 {
+            let client = client.clone();
+            calls.spawn(async move { client.call("slow", json!({"text": number.to_string()})).await });
+        }
+        // They have been read when this is answered.
+        lives(&client).await;
+        assert_eq!(report(&client, "was_cancelled").await, json!([]));
+        calls.abort_all();
+        while calls.join_next().await.is_some() {}
+        assert_eq!(report(&client, "was_cancelled").await.as_array().unwrap().len(), 5);
+        assert_eq!(text(&client, "release").await, "0");
+        end(client).await;
+    });
+}
+
+// C-06
+#[test]
+fn a_call_that_was_answered_is_not_taken_back() {
+    run(async {
+        let client = open(&["well-behaved"]).await;
+        let slow = client.clone();
+        let slow = tokio::spawn(async move { slow.call("slow", json!({"text": "done"})).await });
+        lives(&client).await;
+        assert_eq!(text(&client, "release").await, "1");
+        assert_eq!(text_of(&slow.await.unwrap().unwrap()), "done");
+        assert_eq!(report(&client, "was_cancelled").await, json!([]));
+        end(client).await;
+    });
+}
+
+// C-20
+#[test]
+fn a_thousand_calls_at_once_each_get_their_own_answer() {
+    run(async {
+        for options in [patient(), legacy()] {
+            let client = open_with(&["shuffled", "1000"], options).await;
+            let mut calls = JoinSet::new();
+            for number in 0..1000 {
+                let client = client.clone();
+                calls.spawn(async move {
+                    let asked = number.to_string();
+                    let result = client.call("fault", json!({"text": asked})).await.unwrap();
+                    assert_eq!(text_of(&result), asked);
+                });
+            }
+            assert_eq!(calls.join_all().await.len(), 1000);
+            lives_and_ends(client).await;
+        }
+    });
+}
+
+// C-20
+#[test]
+fn many_threads_may_call_at_once() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(super::in_time(async {
+        let client = open(&["shuffled", "200"]).await;
+        let mut calls = JoinSet::new();
+        for number in 0..200 {
+            let client = client.clone();
+            calls.spawn(async move {
+                // So large that they do not fit into the pipe together.
+                let asked = number.to_string().repeat(1000);
+                let result = client.call("fault", json!({"text": asked})).await.unwrap();
+                assert!(text_of(&result) == asked);
+            });
+        }
+        assert_eq!(calls.join_all().await.len(), 200);
+        lives_and_ends(client).await;
+    }));
+}
+
+async fn progress_of(client: &Client, tool: &str, options: CallOptions) -> (Vec<f64>, Result<String, Duration>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    let options = options.on_progress(move |progress| sink.lock().unwrap().push(progress));
+    let result = client.call_with(tool, json!({}), options).await;
+    let seen = seen.lock().unwrap().iter().map(|progress| progress.progress).collect();
+    (seen, result.map(|result| text_of(&result).to_owned()).map_err(|error| timed_out(&error)))
+}
+
+// C-24
+#[test]
+fn progress_without_end_does_not_keep_a_call_alive_for_ever() {
+    run(async {
+        for options in [patient(), legacy()] {
+            let client = open_with(&["progress-forever"], options).await;
+            // The maximum is hard, whatever the time-out was.
+            let (seen, result) = progress_of(&client, "fault", CallOptions::new().longest(SHORT * 2)).await;
+            assert_eq!(result, Err(SHORT * 2));
+            assert!(!seen.is_empty() && seen.windows(2).all(|pair| pair[0] < pair[1]), "{seen:?}");
+            assert_eq!(report(&client, "was_cancelled").await.as_array().unwrap().len(), 1);
+            // What comes still is nobody's.
+            lives_and_ends(client).await;
+        }
+    });
+}
+
+// C-24
+#[test]
+fn progress_is_asked_for_only_by_those_who_want_it() {
+    run(async {
+        let tokens = |options: CallOptions| async {
+            let frames = Arc::new(Mutex::new(Vec::new()));
+            let sink = Arc::clone(&frames);
+            let client = open_with(
+                &["well-behaved"],
+                legacy().on_frame(move |frame| sink.lock().unwrap().push(frame.bytes.to_vec())),
+            )
+            .await;
+            client.call_with("echo", json!({}), options).await.unwrap();
+            end(client).await;
+            let frames: Vec<Value> =
+                frames.lock().unwrap().iter().map(|bytes| serde_json::from_slice(bytes).unwrap()).collect();
+            let call = frames.iter().find(|frame| frame["method"] == "tools/call").unwrap();
+            call["params"]["_meta"]["progressToken"].clone()
+        };
+        assert_eq!(tokens(CallOptions::new()).await, Value::Null);
+        assert!(tokens(CallOptions::new().on_progress(drop)).await.is_i64());
+        // It buys time.
+        assert!(tokens(CallOptions::new().timeout(SHORT * 100).longest(SHORT * 1000)).await.is_i64());
+    });
+}
+
+#[test]
+fn progress_that_makes_no_sense_is_nobodys() {
+    run(async {
+        for options in [patient(), legacy()] {
+            let client = open_with(&["odd-progress"], options).await;
+            let (seen, result) = progress_of(&client, "fault", CallOptions::new()).await;
+            assert_eq!(result.as_deref(), Ok("done"));
+            // Neither that of others, nor what is no number, nor what comes after the answer.
+            assert!(seen.first() == Some(&1.0) && seen.last() == Some(&2.0), "{seen:?}");
+            assert!(seen.iter().all(|progress| *progress <= 2.0), "{seen:?}");
+            lives_and_ends(client).await;
+        }
+    });
+}
+
+#[test]
+fn parameters_that_are_no_object_are_not_sent() {
+    run(async {
+        let client = open(&["well-behaved"]).await;
+        for params in [json!([1]), json!("text"), json!(1), json!(true)] {
+            let error = client.request("tools/list", params).await.unwrap_err();
+            assert_eq!(error.reached(), "nothing was sent");
+            says(&error, &["asking \"tools/list\"", "must be an object"]);
+        }
+        for params in [Value::Null, json!({})] {
+            let result = client.request("tools/list", params).await.unwrap();
+            assert_eq!(result["tools"].as_array().unwrap().len(), 9);
+        }
+        let error = client.request("no/such", json!({})).await.unwrap_err();
+        assert_eq!(super::code(&error), -32601);
+        assert_eq!(heard(&client).await, ["server/discover", "tools/list", "tools/list", "no/such"]);
+        end(client).await;
+    });
+}

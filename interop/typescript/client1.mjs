@@ -1,0 +1,29 @@
+// The interop client on the official TypeScript SDK 1.x: client1.mjs COMMAND ARGS... prints what it got as JSON.
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+
+const [command, ...args] = process.argv.slice(2);
+const client = new Client({ name: "interop", version: "1.0.0" });
+const transport = new StdioClientTransport({ command, args });
+// Over stdio, 1.x tells nobody which revision it agreed on but its transport.
+let revision;
+transport.setProtocolVersion = (version) => (revision = version);
+client.onerror = console.error;
+await client.connect(transport);
+
+async function call(name, args) {
+  const { content, structuredContent = null, isError = false } = await client.callTool({ name, arguments: args });
+  return { text: content.map((block) => block.text), structured: structuredContent, isError };
+}
+
+const seen = {
+  revision,
+  server: client.getServerVersion().name,
+  tools: (await client.listTools()).tools.map((tool) => tool.name),
+  conjugate: await call("conjugate", { verb: "eat", tense: "past simple", person: "3rd singular" }),
+  lookup: await call("lookup_irregular_verb", { verb: "write" }),
+  failing: await call("lookup_irregular_verb", { verb: "walk" }),
+  unknown: await call("no_such_tool", {}).catch((error) => error.code),
+};
+await client.close();
+console.log(JSON.stringify(seen));
