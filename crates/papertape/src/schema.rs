@@ -20,9 +20,9 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
     let generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
     if let Some(root) = schema.as_object_mut() {
-        // 2020-12 is what MCP assumes, and the type's name says nothing to a model. The rest keeps its order.
-        root.shift_remove("$schema");
-        root.shift_remove("title");
+        // 2020-12 is what MCP assumes, and the type's name says nothing to a model.
+        root.remove("$schema");
+        root.remove("title");
     }
     unwrap_descriptions(&mut schema);
     schema

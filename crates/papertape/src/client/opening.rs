@@ -76,7 +76,7 @@ struct InitializeResult {
 
 /// What the probe told.
 enum Probed {
-    Modern(Opened),
+    Modern(Box<Opened>),
     /// It speaks this, or at least nothing newer that it would have told.
     Legacy(Revision),
     Failed(Trouble),
@@ -103,7 +103,7 @@ impl Introduction {
             Some(revision) => {
                 let probed = self.discover(session, revision, self.open_timeout).await;
                 match self.read_probe(probed) {
-                    Probed::Modern(opened) => Ok(opened),
+                    Probed::Modern(opened) => Ok(*opened),
                     Probed::Failed(trouble) => Err(trouble),
                     Probed::Legacy(_) => Err(Trouble::new(
                         ErrorKind::Unsupported { theirs: Vec::new(), wanted: Some(revision) },
@@ -133,7 +133,7 @@ impl Introduction {
             Ok(probed) => match self.read_probe(probed) {
                 Probed::Modern(opened) => {
                     session.set_revision(opened.revision);
-                    return Ok(opened);
+                    return Ok(*opened);
                 }
                 Probed::Legacy(revision) => revision,
                 Probed::Failed(trouble) => {
@@ -171,7 +171,7 @@ impl Introduction {
             }
             (Err(_), Some(Probed::Modern(opened))) => {
                 session.set_revision(opened.revision);
-                Ok(opened)
+                Ok(*opened)
             }
             (Err(error), _) if matches!(error.kind(), ErrorKind::Closed) => {
                 Err(NotOpened::GoneWhenProbed(error))
@@ -229,12 +229,12 @@ impl Introduction {
         };
         let mut ours = Revision::ALL.into_iter().filter(common);
         match (ours.find(|revision| !revision.opens_with_handshake()), discovered) {
-            (Some(revision), Some(result)) => Probed::Modern(Opened {
+            (Some(revision), Some(result)) => Probed::Modern(Box::new(Opened {
                 revision,
                 server: read_or_default(result.meta.get(SERVER_INFO).unwrap_or(&Value::Null), "its name"),
                 capabilities: read_or_default(&result.capabilities, "its capabilities"),
                 instructions: result.instructions.as_str().map(str::to_owned),
-            }),
+            })),
             _ if self.revision.is_some() => unsupported(self.revision),
             _ => match Revision::ALL
                 .into_iter()

@@ -181,7 +181,7 @@ impl Registered {
             let mut schema = schema::of::<A>();
             // The doc comment of the arguments' type describes the tool.
             if let Some(Value::String(text)) =
-                schema.as_object_mut().and_then(|root| root.shift_remove("description"))
+                schema.as_object_mut().and_then(|root| root.remove("description"))
             {
                 tool.definition.description.get_or_insert(text);
             }

@@ -1,6 +1,6 @@
 //! Wrong answers: with the wrong id, of the wrong shape, or more than one.
 
-use papertape::CallOptions;
+use papertape::{CallOptions, Client, ClientError};
 use serde_json::{Value, json};
 
 use super::{
@@ -74,21 +74,44 @@ fn an_error_without_an_id_fails_the_only_call_there_is() {
 fn an_error_without_an_id_fails_nobody_if_it_may_be_anybodys() {
     run(async {
         for mode in ["null-id", "no-id"] {
-            let client = open(&[mode]).await;
-            let slow = client.clone();
-            let slow = tokio::spawn(async move { slow.call("slow", json!({"text": "done"})).await });
-            lives(&client).await;
-            assert_eq!(timed_out(&fault_in_short(&client).await), SHORT);
-            assert_eq!(text(&client, "release").await, "1");
-            assert_eq!(text_of(&slow.await.unwrap().unwrap()), "done");
-            lives_and_ends(client).await;
+            nobody_fails(open(&[mode]).await).await;
         }
     });
 }
 
+// C-23
+#[test]
+fn an_answer_that_is_too_long_and_has_its_id_last_fails_nobody_if_it_may_be_anybodys() {
+    run(async {
+        let options = patient().frame_limit(1_000_000);
+        nobody_fails(open_with(&["huge", "3000000", "id-last"], options).await).await;
+    });
+}
+
+/// Two calls are under way when `fault` is answered with what may belong to either.
+async fn nobody_fails(client: Client) {
+    let call = |tool: &'static str| {
+        let client = client.clone();
+        tokio::spawn(async move { client.call(tool, json!({"text": "done"})).await })
+    };
+    let slow = call("slow");
+    lives(&client).await;
+    let fault = call("fault");
+    // What is answered after `fault` comes after its answer.
+    lives(&client).await;
+    lives(&client).await;
+    assert!(!fault.is_finished() && !slow.is_finished());
+    assert_eq!(text(&client, "release").await, "1");
+    assert_eq!(text_of(&slow.await.unwrap().unwrap()), "done");
+    fault.abort();
+    assert!(fault.await.unwrap_err().is_cancelled());
+    assert_eq!(report(&client, "was_cancelled").await.as_array().unwrap().len(), 1);
+    lives_and_ends(client).await;
+}
+
 /// The bytes that the error is about.
 #[track_caller]
-fn bytes(error: &papertape::ClientError) -> Value {
+fn bytes(error: &ClientError) -> Value {
     serde_json::from_slice(error.bytes().unwrap()).unwrap()
 }
 
@@ -205,21 +228,5 @@ fn an_answer_that_never_ends_fails_that_call_only() {
             assert_eq!(timed_out(&echo.await.unwrap_err()), SHORT);
             end(client).await;
         }
-    });
-}
-
-// C-23
-#[test]
-fn an_answer_that_is_too_long_and_has_its_id_last_fails_nobody_if_it_may_be_anybodys() {
-    run(async {
-        let client =
-            open_with(&["huge", "3000000", "id-last"], patient().frame_limit(1_000_000)).await;
-        let slow = client.clone();
-        let slow = tokio::spawn(async move { slow.call("slow", json!({"text": "done"})).await });
-        lives(&client).await;
-        assert_eq!(timed_out(&fault_in_short(&client).await), SHORT);
-        assert_eq!(text(&client, "release").await, "1");
-        assert_eq!(text_of(&slow.await.unwrap().unwrap()), "done");
-        lives_and_ends(client).await;
     });
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::pids::{Left, Pids, left};
 use super::{
-    SHORT, end, fault, faulty, is_closed, legacy, lives, lives_and_ends, not_opened, open, patient, run,
+    SHORT, end, fault, faulty, hang, is_closed, legacy, lives, lives_and_ends, not_opened, open, patient, run,
     says, text, timed_out,
 };
 
@@ -135,8 +135,7 @@ fn a_server_that_fills_stderr_before_it_reads_is_connected_to() {
     run(async {
         let client = open(&["noisy-start"]).await;
         lives(&client).await;
-        let late = client.call_with("hang", json!({}), CallOptions::new().timeout(SHORT).longest(SHORT));
-        let error = late.await.unwrap_err();
+        let error = hang(&client).await;
         assert_eq!(timed_out(&error), SHORT);
         assert_eq!(error.stderr().len(), TAIL);
         says(&error, &["its last words on stderr: "]);
@@ -150,8 +149,7 @@ fn an_endless_line_on_stderr_holds_no_call_up_and_its_end_is_kept() {
     run(async {
         let client = open(&["noisy-call"]).await;
         assert_eq!(text(&client, "fault").await, "said on stderr");
-        let late = client.call_with("hang", json!({}), CallOptions::new().timeout(SHORT).longest(SHORT));
-        let error = late.await.unwrap_err();
+        let error = hang(&client).await;
         assert!(error.stderr() == "e".repeat(TAIL), "{}", error.stderr().len());
         says(&error, &["eeee"]);
         assert!(error.to_string().len() < 400, "{error}");

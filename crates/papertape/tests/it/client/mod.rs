@@ -122,6 +122,11 @@ async fn fault_in_short(client: &Client) -> ClientError {
     client.call_with("fault", json!({}), CallOptions::new().timeout(SHORT).longest(SHORT)).await.unwrap_err()
 }
 
+/// Why the tool `hang` gives no result: it never does.
+async fn hang(client: &Client) -> ClientError {
+    client.call_with("hang", json!({}), CallOptions::new().timeout(SHORT).longest(SHORT)).await.unwrap_err()
+}
+
 /// The conversation goes on as if nothing had happened.
 async fn lives(client: &Client) {
     let echoed = client.call("echo", json!({"text": "smörgås"})).await.unwrap();

@@ -1,0 +1,133 @@
+//! Results of tools that are odd: against their own schema, of no kind, or without sense.
+
+use papertape::protocol::{Content, Revision};
+use papertape::{Client, ClientError};
+use serde_json::{Value, json};
+
+use super::{broken, lives_and_ends, open, open_with, patient, run, text_of};
+
+async fn result(client: &Client, tool: &str) -> Result<papertape::protocol::CallToolResult, ClientError> {
+    client.call(tool, json!({})).await
+}
+
+const SPEAKS_OUTPUT: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
+
+#[test]
+fn a_result_is_held_against_the_output_schema_once_that_is_known() {
+    run(async {
+        for revision in SPEAKS_OUTPUT {
+            let client = open_with(&["odd-results"], patient().revision(revision)).await;
+            // Nobody knows of any schema yet.
+            assert_eq!(
+                result(&client, "output_breaks_schema").await.unwrap().structured_content,
+                Some(json!({"n": "one"}))
+            );
+            client.tools().await.unwrap();
+
+            let fine = result(&client, "output_fine").await.unwrap();
+            assert_eq!(fine.structured_content, Some(json!({"n": 1})));
+            let error = result(&client, "output_breaks_schema").await.unwrap_err();
+            let problem = broken(&error);
+            assert!(problem.contains("breaks the tool's own output schema"), "{problem}");
+            assert!(problem.contains('n') && problem.contains("one") && problem.contains("integer"), "{problem}");
+            let bytes: Value = serde_json::from_slice(error.bytes().unwrap()).unwrap();
+            assert_eq!(bytes["structuredContent"]["n"], "one");
+            let error = result(&client, "output_missing").await.unwrap_err();
+            assert!(broken(&error).contains("no `structuredContent`"), "{error}");
+            let error = result(&client, "output_null").await.unwrap_err();
+            assert!(broken(&error).contains("output schema"), "{error}");
+            // A tool that failed need not keep its promise.
+            let failed = result(&client, "output_missing_in_error").await.unwrap();
+            assert!(failed.is_error);
+            lives_and_ends(client).await;
+        }
+    });
+}
+
+#[test]
+fn revisions_without_structured_output_do_not_mind() {
+    run(async {
+        for revision in [Revision::V2024_11_05, Revision::V2025_03_26] {
+            let client = open_with(&["odd-results"], patient().revision(revision)).await;
+            client.tools().await.unwrap();
+            for tool in ["output_breaks_schema", "output_missing", "output_null"] {
+                assert!(result(&client, tool).await.is_ok(), "{tool}");
+            }
+            lives_and_ends(client).await;
+        }
+    });
+}
+
+#[test]
+fn what_can_be_read_is_a_result() {
+    run(async {
+        for revision in SPEAKS_OUTPUT {
+            let client = open_with(&["odd-results"], patient().revision(revision)).await;
+            let failed = result(&client, "error").await.unwrap();
+            assert!(failed.is_error);
+            assert_eq!(text_of(&failed), "it failed");
+            let any = result(&client, "output_not_an_object").await.unwrap();
+            assert_eq!(any.structured_content, Some(json!([1, 2])));
+            assert!(result(&client, "content_empty").await.unwrap().content.is_empty());
+            // Bytes are decoded by whoever wants them.
+            let image = result(&client, "content_bad_base64").await.unwrap();
+            assert!(matches!(&image.content[..], [Content::Image(image)] if image.data == "%%%"), "{image:?}");
+            assert_eq!(text_of(&result(&client, "type_absent").await.unwrap()), "absent");
+            assert_eq!(text_of(&result(&client, "type_null").await.unwrap()), "null");
+            lives_and_ends(client).await;
+        }
+    });
+}
+
+#[test]
+fn what_cannot_be_read_fails_the_call_and_is_shown() {
+    run(async {
+        for revision in Revision::ALL {
+            let client = open_with(&["odd-results"], patient().revision(revision)).await;
+            for tool in [
+                "error_no_bool",
+                "content_unknown_type",
+                "content_no_type",
+                "content_no_text",
+                "content_text_number",
+                "content_strings",
+                "content_missing",
+                "content_null",
+                "content_object",
+                "result_null",
+                "result_string",
+                "result_array",
+            ] {
+                let error = match result(&client, tool).await {
+                    Ok(result) => panic!("{tool} in {revision}: {result:?}"),
+                    Err(error) => error,
+                };
+                assert!(broken(&error).starts_with("the result makes no sense: "), "{tool}: {error}");
+                assert_eq!(error.doing(), format!("calling the tool \"{tool}\""));
+                assert_eq!(error.reached(), "the server answered");
+                serde_json::from_slice::<Value>(error.bytes().unwrap()).unwrap();
+            }
+            lives_and_ends(client).await;
+        }
+    });
+}
+
+// M-17
+#[test]
+fn a_result_of_an_unknown_kind_is_none_where_results_have_kinds() {
+    run(async {
+        let client = open(&["odd-results"]).await;
+        for tool in ["type_weird", "type_number"] {
+            let error = result(&client, tool).await.unwrap_err();
+            assert!(broken(&error).contains("of a kind that nobody asked for"), "{error}");
+        }
+        assert!(broken(&result(&client, "type_weird").await.unwrap_err()).contains("weird"));
+        lives_and_ends(client).await;
+
+        let client = open_with(&["odd-results"], super::legacy()).await;
+        for tool in ["type_weird", "type_number"] {
+            assert_eq!(text_of(&result(&client, tool).await.unwrap()), "weird");
+        }
+        lives_and_ends(client).await;
+    });
+}
