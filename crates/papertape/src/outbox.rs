@@ -12,6 +12,7 @@ pub(crate) const OUTBOX: usize = 256 * 1024;
 pub(crate) struct Outbox {
     framing: Framing,
     frames: Outgoing,
+    pushed: u64,
 }
 
 /// Frames on their way out.
@@ -41,6 +42,12 @@ impl Outbox {
         write(bytes);
         self.framing.seal(bytes, start);
         ends.push(bytes.len());
+        self.pushed += 1;
+    }
+
+    /// How many messages have been appended, ever.
+    pub(crate) fn pushed(&self) -> u64 {
+        self.pushed
     }
 
     /// Bytes waiting.

@@ -65,6 +65,9 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
             return Err(format!("the dialect {} is not supported: use 2020-12 or draft-07", excerpt(other)));
         }
     };
+    if let Some(reference) = reference_loop(schema) {
+        return Err(format!("the `$ref` {} leads back to itself", excerpt(reference)));
+    }
     jsonschema::options()
         .with_draft(draft)
         .with_retriever(Offline)
@@ -74,6 +77,30 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
             "" => error.to_string(),
             _ => format!("{error} (at {})", place(error.instance_path().as_str())),
         })
+}
+
+/// A reference that leads to nothing but references, and back to itself.
+fn reference_loop(schema: &Value) -> Option<&str> {
+    let target = |reference: &str| reference.strip_prefix('#').and_then(|pointer| schema.pointer(pointer));
+    let reference = |schema: &'_ Value| schema.get("$ref").and_then(Value::as_str).map(str::to_owned);
+    let mut todo = vec![schema];
+    while let Some(part) = todo.pop() {
+        let mut seen = Vec::new();
+        let mut next = reference(part);
+        while let Some(name) = next {
+            if seen.contains(&name) {
+                return part.get("$ref").and_then(Value::as_str);
+            }
+            next = target(&name).and_then(reference);
+            seen.push(name);
+        }
+        match part {
+            Value::Object(members) => todo.extend(members.values()),
+            Value::Array(items) => todo.extend(items),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Answers every reference out of a schema with a refusal.

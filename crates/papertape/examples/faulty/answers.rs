@@ -195,6 +195,8 @@ fn results() -> Vec<(&'static str, Value, Value)> {
     let number = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     let fine = json!({"content": [{"type": "text", "text": "{\"n\":1}"}], "structuredContent": {"n": 1}});
     let failed = json!({"content": [{"type": "text", "text": "it failed"}], "isError": true});
+    let looped =
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}});
     vec![
         ("output_fine", number.clone(), fine.clone()),
         (
@@ -205,6 +207,7 @@ fn results() -> Vec<(&'static str, Value, Value)> {
         ("output_missing", number.clone(), text("no structure")),
         ("output_null", number.clone(), with(fine.clone(), "structuredContent", Value::Null)),
         ("output_missing_in_error", number, failed.clone()),
+        ("output_schema_loops", looped, fine.clone()),
         ("output_not_an_object", none.clone(), with(fine.clone(), "structuredContent", json!([1, 2]))),
         ("error", none.clone(), failed),
         ("error_no_bool", none.clone(), with(text("fine?"), "isError", "false")),
@@ -212,6 +215,11 @@ fn results() -> Vec<(&'static str, Value, Value)> {
             "content_unknown_type",
             none.clone(),
             json!({"content": [{"type": "hologram", "angle": 5}, {"type": "text", "text": "beside it"}]}),
+        ),
+        (
+            "content_strange_type",
+            none.clone(),
+            json!({"content": [{"type": "\u{1b}[31m\n".repeat(1000), "text": "red"}]}),
         ),
         ("content_no_type", none.clone(), json!({"content": [{"text": "no type"}]})),
         ("content_no_text", none.clone(), json!({"content": [{"type": "text"}]})),

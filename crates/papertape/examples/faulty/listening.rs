@@ -156,7 +156,8 @@ fn changes(server: &mut Server) -> io::Result<()> {
 /// Only what comes between the acknowledgement and the result, and has the right tag, is for the subscriber.
 fn oddly(server: &mut Server, message: &Message) -> io::Result<()> {
     const CHANGED: &str = "notifications/tools/list_changed";
-    server.send(&tagged(message, CHANGED, &json!({})))?;
+    // Of another kind than what comes first later, so that the order tells.
+    server.send(&tagged(message, "notifications/resources/list_changed", &json!({})))?;
     acknowledge(server, message, &honoured(message))?;
     let other = if message.id().is_string() { json!(1) } else { json!(message.id().to_string()) };
     for tag in [other, json!(987_654_321), Value::Null] {

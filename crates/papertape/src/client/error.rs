@@ -1,6 +1,6 @@
 //! Why a client's call came to nothing: what was being done, how far it got, and what the server left behind.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -13,6 +13,9 @@ pub(super) const MOST_BYTES: usize = 4 * 1024;
 
 /// The end of stderr that fits into a sentence.
 const SHORT_STDERR: usize = 200;
+
+/// The most characters of a sentence.
+const LONGEST_SENTENCE: usize = 900;
 
 /// Why a client's call came to nothing.
 ///
@@ -130,26 +133,42 @@ impl ClientError {
     }
 }
 
+/// One line that fits a terminal, whatever a server has said.
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut chars = self.sentence().into_iter().flat_map(shown);
+        for c in chars.by_ref().take(LONGEST_SENTENCE) {
+            f.write_char(c)?;
+        }
+        if chars.next().is_some() { f.write_str("…") } else { Ok(()) }
+    }
+}
+
+/// A character as it can be shown: what would move a cursor or ring a bell is escaped.
+fn shown(c: char) -> Vec<char> {
+    if c.is_control() { c.escape_debug().collect() } else { vec![c] }
+}
+
+impl ClientError {
+    fn sentence(&self) -> Vec<char> {
         let Inner { doing, kind, evidence, .. } = &*self.0;
-        write!(f, "{doing}: {kind}")?;
+        let mut sentence = format!("{doing}: {kind}");
+        let mut add = |more: String| {
+            sentence.push_str("; ");
+            sentence.push_str(&more);
+        };
         if let Some(exit) = evidence.exit {
-            write!(f, "; its process has ended ({})", Exit(exit))?;
+            add(format!("its process has ended ({})", Exit(exit)));
         }
-        if matches!(kind, ErrorKind::TimedOut(_) | ErrorKind::Closed)
-            && let Some(advice) = evidence.stray.advice()
-        {
-            write!(f, "; {advice}")?;
-        }
-        let last = evidence.stderr.lines().rev().find(|line| !line.trim().is_empty());
-        match last {
-            Some(line) if matches!(kind, ErrorKind::TimedOut(_) | ErrorKind::Closed) => {
+        if matches!(kind, ErrorKind::TimedOut(_) | ErrorKind::Closed) {
+            evidence.stray.advice().map(&mut add);
+            let last = evidence.stderr.lines().rev().find(|line| !line.trim().is_empty());
+            if let Some(line) = last {
                 let short: String = line.trim().chars().take(SHORT_STDERR).collect();
-                write!(f, "; its last words on stderr: {short}")
+                add(format!("its last words on stderr: {short}"));
             }
-            _ => Ok(()),
         }
+        sentence.chars().collect()
     }
 }
 
@@ -223,18 +242,24 @@ impl Stray {
         if self.count == 0 {
             return None;
         }
-        let lines = if self.count == 1 { "1 line".to_owned() } else { format!("{} lines", self.count) };
+        let lines = match self.count {
+            1 => "1 line to stdout that is no MCP message".to_owned(),
+            count => format!("{count} lines to stdout that are no MCP message"),
+        };
         let text = String::from_utf8_lossy(&self.first);
+        let has_message = text.contains("\"jsonrpc\"");
         let why = if self.first.starts_with(b"\xff\xfe") || self.first.contains(&0) {
             "it looks like UTF-16, and MCP is UTF-8"
-        } else if text.contains("{\"jsonrpc\"") && !text.trim_start().starts_with('{') {
-            "text is glued to the front of a message: end it with a line end, or print it to stderr"
+        } else if has_message && text.trim_start().starts_with('{') {
+            "something is glued to the end of a message: each message must be a line of its own, and logs belong on stderr"
+        } else if has_message {
+            "text is glued to the front of a message: end it with a line end, or better print it to stderr"
         } else if matches!(text.trim(), "{" | "[") {
             "it looks like JSON over several lines, and a message must be one line"
         } else {
             "logs belong on stderr"
         };
         let first = crate::wire::error::excerpt(text.trim_end());
-        Some(format!("it wrote {lines} to stdout that are no MCP message, the first is {first}: {why}"))
+        Some(format!("it wrote {lines}, the first is {first}: {why}"))
     }
 }

@@ -62,8 +62,6 @@ struct Contents {
     changes: VecDeque<Change>,
     /// What the server says it will tell.
     honoured: Option<Interests>,
-    /// What may be delivered that no request asked for.
-    wanted: Interests,
     ended: bool,
     /// Why it never began.
     refused: Option<Refusal>,
@@ -139,10 +137,10 @@ impl Client {
     /// If the server does not agree, or not in time.
     pub async fn listen(&self, interests: Interests) -> Result<Subscription, ClientError> {
         let trouble = |trouble| self.session().error("asking to hear of changes", trouble);
-        let mailbox = Arc::new(Mailbox::new(interests.clone()));
         if self.revision().opens_with_handshake() {
-            return self.listen_to_all(interests, mailbox).await;
+            return self.listen_to_all(interests).await;
         }
+        let mailbox = Arc::new(Mailbox::new(None));
         let mut params = Params::new([("notifications", interests.to_json())]);
         params.push("_meta", self.meta(false));
         let patience = self.timing().longest;
@@ -167,11 +165,8 @@ impl Client {
     }
 
     /// Legacy servers tell every change of a list unasked, and those of resources when asked for each.
-    async fn listen_to_all(
-        &self,
-        interests: Interests,
-        mailbox: Arc<Mailbox>,
-    ) -> Result<Subscription, ClientError> {
+    async fn listen_to_all(&self, interests: Interests) -> Result<Subscription, ClientError> {
+        let mailbox = Arc::new(Mailbox::new(Some(interests.clone())));
         let offered = self.capabilities();
         let lists = |list: &Option<crate::protocol::capabilities::ListCapability>| {
             list.as_ref().is_some_and(|list| list.list_changed)
@@ -231,8 +226,9 @@ impl fmt::Debug for Subscription {
 }
 
 impl Mailbox {
-    fn new(wanted: Interests) -> Self {
-        Self { contents: Mutex::new(Contents { wanted, ..Contents::default() }), news: Notify::new() }
+    /// With what will be told, if that is known already.
+    fn new(honoured: Option<Interests>) -> Self {
+        Self { contents: Mutex::new(Contents { honoured, ..Contents::default() }), news: Notify::new() }
     }
 
     fn contents(&self) -> MutexGuard<'_, Contents> {
@@ -247,7 +243,8 @@ impl Mailbox {
     /// A change that waits already is not told twice.
     pub(super) fn deliver(&self, change: Change) {
         let mut contents = self.contents();
-        if !contents.wanted.include(&change) || contents.changes.contains(&change) {
+        let expected = contents.honoured.as_ref().is_some_and(|honoured| honoured.include(&change));
+        if !expected || contents.changes.contains(&change) {
             return;
         }
         if contents.changes.len() >= MOST_WAITING {

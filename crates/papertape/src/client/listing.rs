@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use super::Client;
 use super::error::ClientError;
 use super::session::{Params, Trouble};
-use super::{Client, Timing};
 use crate::protocol::{Prompt, Resource, ResourceTemplate, ToolDefinition, method};
 use crate::schema;
 use crate::wire::error::excerpt;
@@ -167,10 +167,8 @@ impl Client {
             if let Some(cursor) = cursor.take() {
                 params.push("cursor", cursor);
             }
-            let left = last.saturating_duration_since(Instant::now());
-            let timing = Timing { silence: timing.silence.min(left), longest: left };
             let raw = self
-                .ask(T::METHOD, params, timing, None)
+                .ask(T::METHOD, params, timing, last, None)
                 .await
                 .map_err(|trouble| self.session().error(doing(), trouble))?;
             bytes += raw.get().len();

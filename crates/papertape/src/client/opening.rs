@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::error::{ClientError, ErrorKind};
 use super::options::Timing;
@@ -188,7 +188,15 @@ impl Introduction {
     ) -> Result<Box<RawValue>, Trouble> {
         let params = Params::new([("_meta", Value::Object(self.meta(revision)))]);
         let timing = Timing { silence: time, longest: time };
-        session.request(Asking { method: method::DISCOVER, params, timing, on_progress: None }).await
+        session
+            .request(Asking {
+                method: method::DISCOVER,
+                params,
+                timing,
+                last: Instant::now() + time,
+                on_progress: None,
+            })
+            .await
     }
 
     /// What an answer to `server/discover` means. Anything that only a modern server would say is believed; everything
@@ -235,6 +243,13 @@ impl Introduction {
                 capabilities: read_or_default(&result.capabilities, "its capabilities"),
                 instructions: result.instructions.as_str().map(str::to_owned),
             })),
+            // It speaks that, but does not tell what it offers.
+            (Some(revision), None) => Probed::Modern(Box::new(Opened {
+                revision,
+                server: Implementation::default(),
+                capabilities: ServerCapabilities::default(),
+                instructions: None,
+            })),
             _ if self.revision.is_some() => unsupported(self.revision),
             _ => match Revision::ALL
                 .into_iter()
@@ -255,7 +270,13 @@ impl Introduction {
             ("clientInfo", to_value(&project::implementation(self.identity.clone(), revision))),
         ]);
         let timing = Timing { silence: self.open_timeout, longest: self.open_timeout };
-        let asking = Asking { method: method::INITIALIZE, params, timing, on_progress: None };
+        let asking = Asking {
+            method: method::INITIALIZE,
+            params,
+            timing,
+            last: Instant::now() + self.open_timeout,
+            on_progress: None,
+        };
         let raw = session.request(asking).await.map_err(trouble)?;
         let result: InitializeResult = serde_json::from_str(raw.get()).map_err(|error| {
             let problem = format!("the answer to `initialize` makes no sense: {error}");

@@ -80,6 +80,11 @@ impl Session {
             Fault::TooLong { .. } => id_at_the_beginning(beginning),
             Fault::Header(_) | Fault::Truncated => None,
         };
+        if fault.is_fatal() {
+            let bytes = beginning.get(..MOST_BYTES).unwrap_or(beginning).to_vec();
+            self.state().fault.get_or_insert((fault.to_string(), bytes));
+        }
+        self.stray(beginning);
         self.fail(id, fault.to_string(), beginning);
     }
 
@@ -96,7 +101,11 @@ impl Session {
     fn rejected(&self, rejected: &message::Rejected, bytes: &[u8]) {
         match &rejected.id {
             Some(id) if rejected.answers => {
-                self.fail(Some(id.clone()), rejected.error.message.clone(), bytes);
+                let problem = match rejected.error.message.as_str() {
+                    message::NO_METHOD => "an answer has neither `result` nor `error`",
+                    other => other,
+                };
+                self.fail(Some(id.clone()), problem.to_owned(), bytes);
             }
             _ => self.stray(bytes),
         }
@@ -135,7 +144,7 @@ impl Session {
     fn fail(&self, id: Option<Id>, problem: String, bytes: &[u8]) {
         let id = id.or_else(|| Self::only_waiting(&self.state()).map(Id::Integer));
         if id.is_none() {
-            self.stray(bytes);
+            return self.stray(bytes);
         }
         let bytes = bytes.get(..MOST_BYTES).unwrap_or(bytes).to_vec();
         self.answered(id.as_ref(), Answer::Broken(problem, bytes));
@@ -154,12 +163,16 @@ impl Session {
             // Whoever no longer waits does not mind.
             Some(Waiting::Call(call)) => drop(call.answer.send(answer)),
             Some(Waiting::Listen(mailbox)) => mailbox.answered(answer),
-            None => tracing::info!(?id, "ignored an answer to no request of ours"),
+            None if std::mem::replace(&mut self.state().noted_unasked, true) => {}
+            None => tracing::info!(?id, "ignored an answer to no request of ours, as any more of them"),
         }
     }
 
     /// The server asks something: allowed in legacy revisions only.
     fn asked(self: &Arc<Self>, request: Request<'_>) {
+        if self.is_closing() {
+            return;
+        }
         let mut state = self.state();
         // Before the conversation is open only old servers ask anything.
         let revision = state.revision.unwrap_or(Revision::NEWEST_LEGACY);
@@ -238,7 +251,9 @@ impl Session {
             method::PROMPTS_CHANGED => self.changed(&Change::Prompts, &params),
             method::RESOURCES_CHANGED => self.changed(&Change::Resources, &params),
             method::RESOURCE_UPDATED => {
-                self.changed(&Change::Resource(params.uri.clone().unwrap_or_default()), &params);
+                if let Some(uri) = &params.uri {
+                    self.changed(&Change::Resource(uri.clone()), &params);
+                }
             }
             method::LOG_MESSAGE => {
                 let text = notification.params.map(RawValue::get).unwrap_or_default();

@@ -52,6 +52,12 @@ pub(super) struct State {
     pub(super) stray: Stray,
     /// The list of tools is not what it was.
     pub(super) tools_changed: bool,
+    /// Frames that have crossed, of those that went out.
+    crossed: u64,
+    /// What the server broke so badly that nothing more could be understood.
+    pub(super) fault: Option<(String, Vec<u8>)>,
+    /// An answer that nobody waits for has been noted.
+    pub(super) noted_unasked: bool,
     ended: bool,
 }
 
@@ -66,7 +72,8 @@ pub(super) struct Call {
     pub(super) on_progress: Option<OnProgress>,
     /// Told when there is progress.
     pub(super) beat: Arc<Notify>,
-    sent: bool,
+    /// The number of its frame among those of this conversation.
+    frame: u64,
 }
 
 /// How a request was answered.
@@ -83,6 +90,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) method: &'a str,
     pub(crate) params: Params,
     pub(crate) timing: Timing,
+    /// When its time is over, whatever the timing says: it may be a part of something larger.
+    pub(crate) last: Instant,
     pub(crate) on_progress: Option<OnProgress>,
 }
 
@@ -136,10 +145,10 @@ impl Session {
     ///
     /// Whoever stops waiting, by dropping this, takes the request back.
     pub(crate) async fn request(self: &Arc<Self>, asking: Asking<'_>) -> Result<Box<RawValue>, Trouble> {
-        let last = Instant::now() + asking.timing.longest;
+        let last = asking.last;
         let (answer, mut answered) = oneshot::channel();
         let beat = Arc::new(Notify::new());
-        let call = Call { answer, on_progress: asking.on_progress, beat: Arc::clone(&beat), sent: false };
+        let call = Call { answer, on_progress: asking.on_progress, beat: Arc::clone(&beat), frame: 0 };
         let send = self.send(asking.method, asking.params, Waiting::Call(call));
         let Ok(sent) = timeout_at(last, send).await else {
             let reached = "the request could not be sent: the server does not read its input";
@@ -174,7 +183,7 @@ impl Session {
         self: &Arc<Self>,
         method: &str,
         mut params: Params,
-        waiting: Waiting,
+        mut waiting: Waiting,
     ) -> Result<i64, Trouble> {
         loop {
             let room = self.room.notified();
@@ -192,6 +201,9 @@ impl Session {
                     params.set_id(id);
                     let params = (!params.0.is_empty()).then_some(&params);
                     state.out.push(|out| write_request(out, &Id::Integer(id), method, params));
+                    if let Waiting::Call(call) = &mut waiting {
+                        call.frame = state.out.pushed();
+                    }
                     state.waiting.insert(id, waiting);
                     drop(state);
                     self.wake.notify_one();
@@ -261,13 +273,13 @@ impl Session {
     pub(crate) fn take(&self, outgoing: &mut Outgoing) {
         let mut state = self.state();
         state.out.swap(outgoing);
-        for waiting in state.waiting.values_mut() {
-            if let Waiting::Call(call) = waiting {
-                call.sent = true;
-            }
-        }
         drop(state);
         self.room.notify_waiters();
+    }
+
+    /// So many more frames have crossed.
+    pub(crate) fn crossed(&self, frames: u64) {
+        self.state().crossed += frames;
     }
 
     // Ending.
@@ -275,6 +287,11 @@ impl Session {
     /// The conversation is to end, and the server gets so long for each step of it. The first wish counts.
     pub(crate) fn want_close(&self, patience: Duration) {
         self.close.send_if_modified(|wanted| wanted.is_none() && wanted.replace(patience).is_none());
+    }
+
+    /// Whether it is.
+    pub(super) fn is_closing(&self) -> bool {
+        self.close.borrow().is_some()
     }
 
     /// Waits until the conversation is to end.
@@ -310,7 +327,13 @@ impl Session {
     // Telling.
 
     /// The error for something that came to nothing.
-    pub(crate) fn error(&self, doing: impl Into<String>, trouble: Trouble) -> ClientError {
+    pub(crate) fn error(&self, doing: impl Into<String>, mut trouble: Trouble) -> ClientError {
+        // Of two reasons, the first one.
+        if matches!(trouble.kind, ErrorKind::Closed)
+            && let Some((problem, bytes)) = self.state().fault.clone()
+        {
+            trouble = Trouble { kind: ErrorKind::Protocol(problem), bytes: Some(bytes), ..trouble };
+        }
         let evidence = Evidence {
             exit: self.remains.exit(),
             stderr: self.remains.stderr(),
@@ -329,9 +352,10 @@ struct Awaited<'a> {
 
 impl Awaited<'_> {
     fn reached(&self) -> &'static str {
-        match self.session.state().waiting.get(&self.id) {
-            Some(Waiting::Call(call)) if !call.sent => {
-                "the request was not sent yet: the server does not read its input"
+        let state = self.session.state();
+        match state.waiting.get(&self.id) {
+            Some(Waiting::Call(call)) if call.frame > state.crossed => {
+                "the request could not be sent: the server does not read its input"
             }
             _ => "the request was sent; no answer came",
         }
@@ -416,7 +440,13 @@ impl Remains {
 
     fn stderr(&self) -> String {
         let mut tail = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(tail.make_contiguous()).into_owned()
+        let text = String::from_utf8_lossy(tail.make_contiguous());
+        // What is no text takes more room as text.
+        let mut start = text.len().saturating_sub(STDERR);
+        while !text.is_char_boundary(start) {
+            start += 1;
+        }
+        text.get(start..).unwrap_or_default().to_owned()
     }
 }
 

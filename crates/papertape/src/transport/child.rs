@@ -270,14 +270,11 @@ impl Child {
         for signal in [Signal::TERM, Signal::KILL] {
             self.signal(signal);
             let last = Instant::now() + patience;
-            while self.group.is_some_and(|group| test_kill_process_group(group).is_ok()) {
-                if Instant::now() >= last {
-                    break;
-                }
+            while self.group.is_some_and(is_alive) && Instant::now() < last {
                 // Nobody tells when the last process of a group has ended.
                 sleep(Duration::from_millis(5)).await;
             }
-            if self.group.is_none_or(|group| test_kill_process_group(group).is_err()) {
+            if !self.group.is_some_and(is_alive) {
                 self.group = None;
                 return;
             }
@@ -290,6 +287,23 @@ impl Child {
             let _ = kill_process_group(group, signal);
         }
     }
+}
+
+/// Whether a process of the group runs. Those that have ended and that nobody has buried yet do not count: what a server
+/// leaves behind is buried by the first process of the system, which may take its time.
+fn is_alive(group: Pid) -> bool {
+    if test_kill_process_group(group).is_err() {
+        return false;
+    }
+    let Ok(processes) = std::fs::read_dir("/proc") else { return true };
+    let group = group.as_raw_nonzero().to_string();
+    processes.flatten().any(|process| {
+        let Ok(stat) = std::fs::read_to_string(process.path().join("stat")) else { return false };
+        // The name, which may hold anything, ends with the last bracket; then come state, parent and group.
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+        let (state, own) = (fields.next(), fields.nth(1));
+        own == Some(&group) && !matches!(state, Some("Z" | "X"))
+    })
 }
 
 impl Drop for Child {

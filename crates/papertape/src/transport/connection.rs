@@ -145,7 +145,7 @@ impl Connection {
         tokio::select! {
             biased;
             written = writer.write(self.output.rest()), if !self.output.is_done() => match written {
-                Ok(count) if count > 0 => self.output.advance(count, Direction::ToClient, &mut self.tap),
+                Ok(count) if count > 0 => _ = self.output.advance(count, Direction::ToClient, &mut self.tap),
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                     tracing::warn!(%error, "answers cannot be written any more");
                     return false;

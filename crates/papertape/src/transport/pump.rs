@@ -150,11 +150,15 @@ impl Pump {
                 end_input(writer.take()).await;
                 deadline = Some(Instant::now() + patience * 2 + LAST_WRITES);
             }
-            let read_more = self.session.pending() < OUTBOX;
+            // Once the end is wanted nothing more is answered, so that there is no reason to wait with reading.
+            let read_more = closing.is_some() || self.session.pending() < OUTBOX;
             tokio::select! {
                 biased;
                 written = write(&mut writer, self.output.rest()), if !self.output.is_done() => match written {
-                    Ok(count) if count > 0 => self.with_tap(|tap, output| output.advance(count, Direction::ToServer, tap)),
+                    Ok(count) if count > 0 => {
+                        let crossed = self.with_tap(|tap, output| output.advance(count, Direction::ToServer, tap));
+                        self.session.crossed(crossed);
+                    }
                     // It may have closed its input and still be talking.
                     _ => {
                         tracing::debug!("the server no longer reads");
@@ -226,8 +230,8 @@ impl Pump {
         }
     }
 
-    fn with_tap(&mut self, act: impl FnOnce(&mut Tap, &mut Writing)) {
-        act(&mut self.tap.lock().unwrap_or_else(PoisonError::into_inner), &mut self.output);
+    fn with_tap<T>(&mut self, act: impl FnOnce(&mut Tap, &mut Writing) -> T) -> T {
+        act(&mut self.tap.lock().unwrap_or_else(PoisonError::into_inner), &mut self.output)
     }
 }
 

@@ -35,15 +35,18 @@ impl Writing {
         take(&mut self.frames);
     }
 
-    /// Notes that bytes have crossed; a frame is on the tape once it has crossed whole.
-    pub(super) fn advance(&mut self, count: usize, direction: Direction, tap: &mut Tap) {
+    /// Notes that bytes have crossed; a frame is on the tape once it has crossed whole. How many have.
+    pub(super) fn advance(&mut self, count: usize, direction: Direction, tap: &mut Tap) -> u64 {
         self.written += count;
+        let mut crossed = 0;
         let (mut index, mut start) = self.taped;
         while let Some(&end) = self.frames.ends.get(index).filter(|&&end| end <= self.written) {
             tap.frame(direction, self.frames.bytes.get(start..end).unwrap_or_default());
             (index, start) = (index + 1, end);
+            crossed += 1;
         }
         self.taped = (index, start);
+        crossed
     }
 
     /// Puts the beginning of a frame that never crossed whole on the tape.

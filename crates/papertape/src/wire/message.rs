@@ -146,6 +146,9 @@ pub fn parse_member(member: &RawValue) -> Result<Message<'_>, Rejected> {
     }
 }
 
+/// What is wrong with a message that is neither a request nor an answer.
+pub(crate) const NO_METHOD: &str = "`method` is missing";
+
 /// The members that matter, raw. `None` is "absent": a `null` is present.
 #[derive(Default)]
 struct Envelope<'a> {
@@ -175,7 +178,7 @@ impl<'a> Envelope<'a> {
                     error: self.error,
                 }));
             }
-            return Err(self.reject(RpcError::invalid_request("`method` is missing")));
+            return Err(self.reject(RpcError::invalid_request(NO_METHOD)));
         };
         if let Some(member) = self.duplicate {
             return Err(self.reject(RpcError::invalid_request(format!("`{member}` occurs twice"))));

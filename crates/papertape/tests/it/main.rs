@@ -9,6 +9,7 @@
 )]
 
 mod bytes;
+mod client;
 mod client_tapes;
 mod envelope;
 mod fixture;

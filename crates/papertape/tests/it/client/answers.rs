@@ -150,7 +150,8 @@ fn an_answer_with_neither_result_nor_error_fails_the_call_at_once() {
 #[test]
 fn an_error_that_is_none_fails_the_call_at_once() {
     run(async {
-        for odd in ["\"no\"", "null", "[]", "{}", "5", "{\"code\":\"x\"}", "{\"code\":1.5,\"message\":\"m\"}"] {
+        for odd in ["\"no\"", "null", "[]", "{}", "5", "{\"code\":\"x\"}", "{\"code\":1.5,\"message\":\"m\"}"]
+        {
             let client = open(&["odd-error", odd]).await;
             let error = fault(&client).await;
             assert!(broken(&error).contains("`error`"), "{odd}: {error}");
@@ -208,7 +209,8 @@ fn an_answer_that_is_too_long_fails_that_call_only() {
             lives_and_ends(client).await;
 
             // One that is just short enough is not.
-            let client = open_with(&[&["huge", "900000"], id].concat(), patient().frame_limit(1_000_000)).await;
+            let client =
+                open_with(&[&["huge", "900000"], id].concat(), patient().frame_limit(1_000_000)).await;
             assert_eq!(text(&client, "fault").await.len(), 900_000);
             end(client).await;
         }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::log::Log;
 use super::pids::Pids;
 use super::{
-    SHORT, code, end, fault, hang, is_closed, legacy, lives, lives_and_ends, not_opened, open,
-    open_with, patient, run, says, text, text_of, timed_out,
+    SHORT, code, end, fault, hang, is_closed, legacy, lives, lives_and_ends, not_opened, open, open_with,
+    patient, run, says, text, text_of, timed_out,
 };
 
 /// Waits for what will not come, but long enough for what will.
@@ -43,7 +43,10 @@ fn garbage_is_told_when_a_call_fails_after_it() {
         assert_eq!(text(&client, "fault").await, "after the garbage");
         let error = hang(&client).await;
         // A blank line is none.
-        says(&error, &["2 lines to stdout that are no MCP message", "INFO handling request", "logs belong on stderr"]);
+        says(
+            &error,
+            &["2 lines to stdout that are no MCP message", "INFO handling request", "logs belong on stderr"],
+        );
         assert_eq!(error.bytes().unwrap(), b"2026-08-23T10:00:00Z INFO handling request");
         end(client).await;
     });

@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use papertape::protocol::Reference;
 use papertape::{CallOptions, Client};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
 use super::{
-    SHORT, end, fault_in_short, hang, heard, legacy, lives, lives_and_ends, open, open_with, patient, report, run,
-    says, text, text_of, timed_out,
+    SHORT, code, end, fault_in_short, hang, heard, in_time, legacy, lives, lives_and_ends, open, open_with,
+    patient, report, run, says, text, text_of, timed_out,
 };
 
 // C-06
@@ -119,9 +120,8 @@ fn a_thousand_calls_at_once_each_get_their_own_answer() {
 // C-20
 #[test]
 fn many_threads_may_call_at_once() {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
-    runtime.block_on(super::in_time(async {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(in_time(async {
         let client = open(&["shuffled", "200"]).await;
         let mut calls = JoinSet::new();
         for number in 0..200 {
@@ -138,7 +138,11 @@ fn many_threads_may_call_at_once() {
     }));
 }
 
-async fn progress_of(client: &Client, tool: &str, options: CallOptions) -> (Vec<f64>, Result<String, Duration>) {
+async fn progress_of(
+    client: &Client,
+    tool: &str,
+    options: CallOptions,
+) -> (Vec<f64>, Result<String, Duration>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
     let options = options.on_progress(move |progress| sink.lock().unwrap().push(progress));
@@ -206,6 +210,34 @@ fn progress_that_makes_no_sense_is_nobodys() {
 }
 
 #[test]
+fn large_arguments_and_results_cross_whole() {
+    run(async {
+        let client = open(&["well-behaved"]).await;
+        let large = "0123456789".repeat(300_000);
+        let result = client.call("echo", json!({"text": large})).await.unwrap();
+        assert!(text_of(&result) == large);
+        lives_and_ends(client).await;
+    });
+}
+
+#[test]
+fn what_else_can_be_asked_says_what_it_was_for() {
+    run(async {
+        let client = open(&["well-behaved"]).await;
+        let error = client.read("file:///a").await.unwrap_err();
+        assert_eq!((code(&error), error.doing()), (-32601, "reading the resource \"file:///a\""));
+        let error = client.prompt("greet", Map::new()).await.unwrap_err();
+        assert_eq!((code(&error), error.doing()), (-32601, "asking for the prompt \"greet\""));
+        let of = Reference::Prompt { name: "greet".to_owned() };
+        let error = client.complete(of, "who", "A", Map::new()).await.unwrap_err();
+        assert_eq!((code(&error), error.doing()), (-32601, "completing the argument \"who\""));
+        let asked = ["server/discover", "resources/read", "prompts/get", "completion/complete"];
+        assert_eq!(heard(&client).await, asked);
+        end(client).await;
+    });
+}
+
+#[test]
 fn parameters_that_are_no_object_are_not_sent() {
     run(async {
         let client = open(&["well-behaved"]).await;
@@ -219,7 +251,7 @@ fn parameters_that_are_no_object_are_not_sent() {
             assert_eq!(result["tools"].as_array().unwrap().len(), 9);
         }
         let error = client.request("no/such", json!({})).await.unwrap_err();
-        assert_eq!(super::code(&error), -32601);
+        assert_eq!(code(&error), -32601);
         assert_eq!(heard(&client).await, ["server/discover", "tools/list", "tools/list", "no/such"]);
         end(client).await;
     });

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::pids::{Left, Pids, left};
 use super::{
-    SHORT, end, fault, faulty, hang, is_closed, legacy, lives, lives_and_ends, not_opened, open, patient, run,
-    says, text, timed_out,
+    SHORT, end, fault, faulty, hang, is_closed, legacy, lives, lives_and_ends, not_opened, open, patient,
+    run, says, text, timed_out,
 };
 
 /// The end of stderr that an error may carry.
@@ -34,18 +34,12 @@ fn a_program_that_cannot_be_started_is_named_with_the_reason() {
         let error = spawn("no-such-server", none).await.unwrap_err();
         assert_eq!(not_started(error, &["no-such-server", "PATH"]), io::ErrorKind::NotFound);
         let error = spawn(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), none).await.unwrap_err();
-        assert_eq!(
-            not_started(error, &["Cargo.toml", "may it be run"]),
-            io::ErrorKind::PermissionDenied
-        );
+        assert_eq!(not_started(error, &["Cargo.toml", "may it be run"]), io::ErrorKind::PermissionDenied);
         let error = spawn(env!("CARGO_MANIFEST_DIR"), none).await.unwrap_err();
         assert_eq!(not_started(error, &["may it be run"]), io::ErrorKind::PermissionDenied);
         let command = faulty(&["well-behaved"]).cwd("/no/such/folder");
         let error = spawn_with(command, patient()).await.unwrap_err();
-        assert_eq!(
-            not_started(error, &["there is no folder /no/such/folder"]),
-            io::ErrorKind::NotFound
-        );
+        assert_eq!(not_started(error, &["there is no folder /no/such/folder"]), io::ErrorKind::NotFound);
     });
 }
 
@@ -56,7 +50,8 @@ fn a_server_that_exits_at_once_is_told_with_its_exit_code_and_last_words() {
         for exit in [0, 1, 2, 127] {
             let pids = Pids::new();
             let code = exit.to_string();
-            let error = not_opened(&["exits", &code, "no key: set KEY", "--pids", pids.path()], patient()).await;
+            let error =
+                not_opened(&["exits", &code, "no key: set KEY", "--pids", pids.path()], patient()).await;
             is_closed(&error);
             assert_eq!(error.exit().unwrap().code(), Some(exit), "{error:?}");
             assert_eq!(error.stderr(), "no key: set KEY\n");

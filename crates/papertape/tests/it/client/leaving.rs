@@ -8,7 +8,10 @@ use rustix::process::{Signal, getpid};
 use serde_json::json;
 
 use super::pids::{Left, Pids, left, until};
-use super::{LONG, SHORT, again, alone_at, faulty, in_time, is_closed, legacy, lives, open, patient, run};
+use super::{
+    LONG, SHORT, again, alone, alone_at, end, faulty, in_time, is_closed, legacy, lives, not_opened, open,
+    patient, run,
+};
 use crate::process::Process;
 
 // C-14
@@ -131,7 +134,7 @@ fn closing_is_not_undone_by_dropping_it_half_way() {
     run(async {
         let pids = Pids::new();
         let client = open(&["ignores-end", "--pids", pids.path()]).await;
-        drop(tokio::time::timeout(SHORT, client.close()).await.unwrap_err());
+        assert!(tokio::time::timeout(SHORT, client.close()).await.is_err());
         pids.are_gone(1).await;
     });
 }
@@ -162,6 +165,31 @@ fn a_server_whose_client_is_killed_sees_the_end_of_its_input() {
     assert!(client.wait().status.code().is_none());
 }
 
+// C-14
+#[test]
+fn a_hundred_servers_one_after_the_other_leave_no_descriptor_and_no_process() {
+    alone(
+        "client::leaving::a_hundred_servers_one_after_the_other_leave_no_descriptor_and_no_process",
+        || {
+            let open_files = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+            let children = || std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+            run(async {
+                let once = || async {
+                    end(open(&["well-behaved"]).await).await;
+                    drop(not_opened(&["exits"], legacy()).await);
+                };
+                once().await;
+                let before = open_files();
+                for _ in 0..50 {
+                    once().await;
+                }
+                assert_eq!(open_files(), before);
+                assert_eq!(children(), "");
+            });
+        },
+    );
+}
+
 /// The wait for a call that is given up is over at once, whatever the server does.
 #[test]
 fn a_call_that_is_given_up_does_not_hold_up_the_end() {
@@ -169,6 +197,6 @@ fn a_call_that_is_given_up_does_not_hold_up_the_end() {
         let client = open(&["well-behaved"]).await;
         let given_up = tokio::time::timeout(Duration::from_millis(1), client.call("hang", json!({}))).await;
         assert!(given_up.is_err());
-        super::end(client).await;
+        end(client).await;
     });
 }

@@ -47,7 +47,8 @@ fn tools_of_the_same_name_are_all_there_and_marked() {
         let client = open(&["duplicate-names"]).await;
         let tools = client.tools().await.unwrap();
         let same: Vec<_> = tools.iter().filter(|tool| tool.item.name == "same").collect();
-        let descriptions: Vec<_> = same.iter().map(|tool| tool.item.description.as_deref().unwrap()).collect();
+        let descriptions: Vec<_> =
+            same.iter().map(|tool| tool.item.description.as_deref().unwrap()).collect();
         assert_eq!(descriptions, ["first", "second", "third"]);
         assert_eq!(same[0].problems, [""; 0]);
         for again in &same[1..] {

@@ -12,14 +12,15 @@ mod bytes;
 mod calls;
 mod changes;
 mod ending;
+mod in_memory;
 mod leaving;
 mod lists;
 mod log;
-mod in_memory;
 mod opening;
 mod pids;
 mod questions;
 mod results;
+mod strangers;
 mod tools;
 mod weight;
 
@@ -185,11 +186,16 @@ fn timed_out(error: &ClientError) -> Duration {
 #[track_caller]
 fn says(error: &ClientError, words: &[&str]) {
     let sentence = error.to_string();
+    assert!(
+        sentence.len() < 2_000,
+        "{} bytes: {}",
+        sentence.len(),
+        sentence.chars().take(200).collect::<String>()
+    );
     for word in words {
         assert!(sentence.contains(word), "{word:?} is missing in: {sentence}");
     }
-    assert!(!sentence.contains('\n'), "more than one line: {sentence}");
-    assert!(sentence.len() < 2_000, "{} bytes: {sentence}", sentence.len());
+    assert!(!sentence.contains(char::is_control), "not for a terminal: {sentence:?}");
 }
 
 /// Set in a process that runs one test alone.

@@ -72,7 +72,8 @@ fn a_revision_that_the_server_does_not_speak_is_not_replaced_by_another() {
         let pids = Pids::new();
         let wanted = Revision::MODERN;
         let error =
-            not_opened(&["well-behaved", "--legacy", "--pids", pids.path()], patient().revision(wanted)).await;
+            not_opened(&["well-behaved", "--legacy", "--pids", pids.path()], patient().revision(wanted))
+                .await;
         assert!(
             matches!(error.kind(), ErrorKind::Unsupported { wanted: Some(named), .. } if *named == wanted),
             "{error:?}"
@@ -81,7 +82,8 @@ fn a_revision_that_the_server_does_not_speak_is_not_replaced_by_another() {
 
         let wanted = Revision::V2025_06_18;
         let error =
-            not_opened(&["well-behaved", "--modern", "--pids", pids.path()], patient().revision(wanted)).await;
+            not_opened(&["well-behaved", "--modern", "--pids", pids.path()], patient().revision(wanted))
+                .await;
         assert_eq!(code(&error), -32022);
         says(&error, &["initialize", "only 2026-07-28 is supported"]);
 

@@ -75,7 +75,7 @@ impl Drop for Pids {
     fn drop(&mut self) {
         // A test that has failed leaves nothing behind either.
         for pid in self.all().into_iter().filter(|pid| left(*pid) == Left::Running) {
-            drop(kill_process(pid, Signal::KILL));
+            let _ = kill_process(pid, Signal::KILL);
         }
         drop(fs::remove_file(&self.0));
     }

@@ -1,0 +1,313 @@
+//! The client and a server of our own in one process. Time is paused, so it passes at once when all wait.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use papertape::protocol::{Content, Revision};
+use papertape::{CallOptions, Change, ClientOptions, ErrorKind, Interests, Server, Tool, memory};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::Instant;
+
+use super::{SHORT, code, in_time, is_closed, says, text_of, timed_out};
+use crate::fixture;
+use crate::peer::{run, run_threads};
+
+#[test]
+fn every_revision_can_be_spoken() {
+    run(async {
+        for revision in Revision::ALL {
+            let client = memory::connect_with(fixture::server(), ClientOptions::new().revision(revision))
+                .await
+                .unwrap();
+            assert_eq!(client.revision(), revision);
+            assert_eq!(client.server().name, "fixture");
+            assert_eq!(client.instructions(), Some("Call anything."));
+            client.ping().await.unwrap();
+            let tools = client.tools().await.unwrap();
+            assert!(tools.iter().all(|tool| tool.problems.is_empty()), "{tools:?}");
+            assert!(tools.iter().any(|tool| tool.item.name == "echo"));
+            let result = client.call("echo", json!({"text": "é"})).await.unwrap();
+            assert_eq!(text_of(&result), "é");
+            let sum = client.call("add", json!({"a": 1, "b": 2})).await.unwrap();
+            assert_eq!(sum.structured_content.is_some(), revision >= Revision::V2025_06_18);
+            assert!(client.call("parse", json!({"text": "x"})).await.unwrap().is_error);
+            assert_eq!(code(&client.call("no such tool", json!({})).await.unwrap_err()), -32602);
+            assert!(client.call("panic", json!({})).await.is_err());
+            assert_eq!(code(&client.request("no/such", json!({})).await.unwrap_err()), -32601);
+            assert!(client.request("tools/list", Value::Null).await.unwrap()["tools"].is_array());
+            // It is no process.
+            assert_eq!(client.close().await, None);
+        }
+    });
+}
+
+#[test]
+fn the_newest_revision_is_spoken_if_nobody_wants_another() {
+    run(async {
+        let client = memory::connect(fixture::server()).await.unwrap();
+        assert_eq!(client.revision(), Revision::MODERN);
+        let media = client.call("media", json!({})).await.unwrap();
+        assert_eq!(media.content.len(), 6);
+        assert!(matches!(&media.content[1], Content::Image(image) if image.mime_type == "image/png"));
+        assert_eq!(client.call("list", json!({})).await.unwrap().structured_content, Some(json!([1, 2, 3])));
+        assert_eq!(client.close().await, None);
+    });
+}
+
+#[test]
+fn arguments_that_the_schema_does_not_allow_are_told_as_the_revision_has_it() {
+    run(async {
+        for revision in Revision::ALL {
+            let client = memory::connect_with(fixture::server(), ClientOptions::new().revision(revision))
+                .await
+                .unwrap();
+            let result = client.call("add", json!({"a": "one", "b": 2})).await;
+            if revision.invalid_arguments_are_results() {
+                assert!(result.unwrap().is_error);
+            } else {
+                assert_eq!(code(&result.unwrap_err()), -32602);
+            }
+            client.close().await;
+        }
+    });
+}
+
+// C-24
+#[test]
+fn progress_buys_time_up_to_the_longest() {
+    run(async {
+        for revision in [Revision::NEWEST_LEGACY, Revision::MODERN] {
+            let client = memory::connect_with(fixture::server(), ClientOptions::new().revision(revision))
+                .await
+                .unwrap();
+            let short = Duration::from_millis(150);
+            let began = Instant::now();
+            // Twenty steps of 100 ms, each in time.
+            let options = CallOptions::new().timeout(short).longest(Duration::from_secs(60));
+            let result = client.call_with("work", json!({"steps": 20}), options).await.unwrap();
+            assert_eq!(text_of(&result), "did 20 steps");
+            assert!(began.elapsed() >= Duration::from_secs(2));
+
+            // The same without a word of progress within the time.
+            let options = CallOptions::new().timeout(short).longest(Duration::from_secs(60));
+            let error = client.call_with("wait", json!({}), options).await.unwrap_err();
+            assert_eq!(timed_out(&error), short);
+
+            // Ever more progress does not help beyond the longest.
+            let began = Instant::now();
+            let options = CallOptions::new().timeout(short).longest(Duration::from_secs(3));
+            let error = client.call_with("work", json!({"steps": 1000}), options).await.unwrap_err();
+            assert_eq!(timed_out(&error), Duration::from_secs(3));
+            assert!(began.elapsed() < Duration::from_millis(3100), "{:?}", began.elapsed());
+
+            // Without a longest of its own, the time-out is the longest.
+            let began = Instant::now();
+            let error =
+                client.call_with("work", json!({"steps": 1000}), CallOptions::new()).await.unwrap_err();
+            assert_eq!(timed_out(&error), Duration::from_secs(60));
+            assert!(began.elapsed() < Duration::from_secs(61));
+            client.close().await;
+        }
+    });
+}
+
+#[test]
+fn a_call_may_take_for_ever_or_no_time_at_all() {
+    run(async {
+        let forever = Duration::MAX;
+        let options = ClientOptions::new()
+            .probe_timeout(forever)
+            .open_timeout(forever)
+            .timeout(forever)
+            .longest(forever);
+        let client = memory::connect_with(fixture::server(), options).await.unwrap();
+        let result = client.call("work", json!({"steps": 1000})).await.unwrap();
+        assert_eq!(text_of(&result), "did 1000 steps");
+        assert!(!client.tools().await.unwrap().is_empty());
+        let changes = client.listen(Interests::new().tools()).await.unwrap();
+        assert_eq!(*changes.honoured(), Interests::new().tools());
+        let options = CallOptions::new().timeout(Duration::ZERO).longest(Duration::ZERO);
+        let error = client.call_with("wait", json!({}), options).await.unwrap_err();
+        assert_eq!(timed_out(&error), Duration::ZERO);
+        client.ping().await.unwrap();
+        client.close().await;
+    });
+}
+
+#[test]
+fn progress_is_told_with_its_words() {
+    run(async {
+        let client = memory::connect(fixture::server()).await.unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&seen);
+        let options = CallOptions::new().on_progress(move |progress| sink.lock().unwrap().push(progress));
+        client.call_with("work", json!({"steps": 3}), options).await.unwrap();
+        client.close().await;
+        let seen = seen.lock().unwrap();
+        let steps: Vec<_> =
+            seen.iter().map(|step| (step.progress, step.total, step.message.as_deref())).collect();
+        let working = Some("working");
+        assert_eq!(steps, [(1.0, Some(3.0), working), (2.0, Some(3.0), working), (3.0, Some(3.0), working)]);
+    });
+}
+
+#[test]
+fn tools_that_come_and_go_at_run_time_are_told_and_listed() {
+    run(async {
+        for revision in [Revision::V2024_11_05, Revision::NEWEST_LEGACY, Revision::MODERN] {
+            let client = memory::connect_with(fixture::server(), ClientOptions::new().revision(revision))
+                .await
+                .unwrap();
+            let mut changes = client.listen(Interests::new().tools()).await.unwrap();
+            assert_eq!(*changes.honoured(), Interests::new().tools());
+            let count = client.tools().await.unwrap().len();
+            for (word, grown) in [("added", 1), ("removed", 0)] {
+                assert_eq!(text_of(&client.call("grow", json!({})).await.unwrap()), word);
+                assert_eq!(changes.next().await, Some(Change::Tools));
+                assert_eq!(client.tools().await.unwrap().len(), count + grown);
+            }
+            client.close().await;
+            assert_eq!(changes.next().await, None);
+        }
+    });
+}
+
+#[test]
+fn a_server_that_breaks_its_own_output_schema_is_caught_by_the_server_already() {
+    run(async {
+        let client = memory::connect(fixture::server()).await.unwrap();
+        client.tools().await.unwrap();
+        let error = client.call("liar", json!({})).await.unwrap_err();
+        assert_eq!(code(&error), -32603);
+        client.close().await;
+    });
+}
+
+#[test]
+fn a_server_that_cannot_serve_does_not_open() {
+    run(async {
+        let bad = Tool::new("bad").input_schema(json!({"type": "objekt"}));
+        let server = Server::new("bad", "1").raw_tool(bad, async |_: Value, _| Ok("never"));
+        let error = memory::connect(server).await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::NotStarted(_)), "{error:?}");
+        says(&error, &["starting the server", "\"bad\"", "input schema", "objekt"]);
+    });
+}
+
+#[test]
+fn what_is_under_way_when_the_conversation_is_closed_fails() {
+    run(async {
+        let client = memory::connect(fixture::server()).await.unwrap();
+        let waiting = client.clone();
+        let waiting = tokio::spawn(async move { waiting.call("wait", json!({})).await });
+        client.ping().await.unwrap();
+        let other = client.clone();
+        client.close().await;
+        let error = waiting.await.unwrap().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Closed | ErrorKind::Rpc(_)), "{error:?}");
+        is_closed(&other.ping().await.unwrap_err());
+        assert!(other.close().await.is_none());
+    });
+}
+
+#[test]
+fn a_thousand_calls_at_once_do_not_meet() {
+    run(async {
+        let client = memory::connect(fixture::server()).await.unwrap();
+        let mut calls = tokio::task::JoinSet::new();
+        for number in 0..1000 {
+            let client = client.clone();
+            calls.spawn(async move {
+                let asked = number.to_string();
+                assert_eq!(text_of(&client.call("echo", json!({"text": asked})).await.unwrap()), asked);
+            });
+        }
+        assert_eq!(calls.join_all().await.len(), 1000);
+        client.close().await;
+    });
+}
+
+#[test]
+fn a_stream_that_is_no_server_does_not_open() {
+    run(async {
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let (reader, writer) = tokio::io::split(ours);
+        let web = async {
+            let page = b"HTTP/1.1 400 Bad Request\r\n\r\n";
+            theirs.write_all(page).await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        let opening = papertape::connect(reader, writer, ClientOptions::new());
+        let error = tokio::select! {
+            () = web => unreachable!(),
+            opened = opening => opened.unwrap_err(),
+        };
+        assert_eq!(timed_out(&error), Duration::from_secs(30));
+        assert!(error.to_string().contains("HTTP/1.1 400 Bad Request"), "{error}");
+
+        let (ours, theirs) = tokio::io::duplex(1024);
+        drop(theirs);
+        let (reader, writer) = tokio::io::split(ours);
+        is_closed(&papertape::connect(reader, writer, ClientOptions::new()).await.unwrap_err());
+    });
+}
+
+#[test]
+fn a_peer_that_floods_can_be_left() {
+    // On threads of its own, so that there is always more to read.
+    run_threads(in_time(async {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (reader, writer) = tokio::io::split(ours);
+        let (mut read, mut write) = tokio::io::split(theirs);
+        tokio::spawn(async move {
+            // The answer to `initialize`, then lines without end, written whenever there is room.
+            let mut request = [0; 4096];
+            read.read(&mut request).await.unwrap();
+            let opened = json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25"}});
+            write.write_all(format!("{opened}\n").as_bytes()).await.unwrap();
+            let lines = "y\n".repeat(32 * 1024);
+            while write.write_all(lines.as_bytes()).await.is_ok() {}
+        });
+        let options = ClientOptions::new().revision(Revision::NEWEST_LEGACY);
+        let client = papertape::connect(reader, writer, options).await.unwrap();
+        let error = client.call_with("any", json!({}), CallOptions::new().timeout(SHORT)).await;
+        timed_out(&error.unwrap_err());
+        assert_eq!(client.close().await, None);
+    }));
+}
+
+#[test]
+fn headers_that_make_no_sense_end_the_conversation_and_are_told() {
+    run(async {
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let (reader, writer) = tokio::io::split(ours);
+        theirs.write_all(b"Content-Length: many\r\n\r\n{}").await.unwrap();
+        let error = papertape::connect(reader, writer, ClientOptions::new()).await.unwrap_err();
+        says(&error, &["Content-Length"]);
+        assert!(error.bytes().unwrap().starts_with(b"Content-Length: many"), "{error:?}");
+    });
+}
+
+#[test]
+fn a_tape_has_every_frame_of_both_directions() {
+    run(async {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("client-{}.tape", std::process::id()));
+        let client = memory::connect_with(fixture::server(), ClientOptions::new().tape(&path)).await.unwrap();
+        client.call("echo", json!({"text": "on tape"})).await.unwrap();
+        client.close().await;
+        let tape = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let frames: Vec<&str> = tape.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(frames.iter().filter(|frame| frame.contains("on tape")).count(), 2, "{tape}");
+        assert_eq!(frames.iter().filter(|frame| frame.contains("server/discover")).count(), 1, "{tape}");
+
+        let error =
+            memory::connect_with(fixture::server(), ClientOptions::new().tape("/no/such/folder/tape"))
+                .await
+                .unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Tape(_)), "{error:?}");
+        assert!(error.to_string().contains("/no/such/folder/tape"), "{error}");
+    });
+}
