@@ -76,6 +76,8 @@ pub(crate) struct Stray {
     pub(crate) count: u64,
     /// The beginning of the first of them.
     pub(crate) first: Vec<u8>,
+    /// It was the last, and had no end.
+    pub(crate) unfinished: bool,
 }
 
 impl ClientError {
@@ -250,6 +252,8 @@ impl Stray {
         let has_message = text.contains("\"jsonrpc\"");
         let why = if self.first.starts_with(b"\xff\xfe") || self.first.contains(&0) {
             "it looks like UTF-16, and MCP is UTF-8"
+        } else if self.unfinished && self.count == 1 {
+            "its output ended in the middle of a line"
         } else if has_message && text.trim_start().starts_with('{') {
             "something is glued to the end of a message: each message must be a line of its own, and logs belong on stderr"
         } else if has_message {

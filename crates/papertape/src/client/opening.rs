@@ -59,7 +59,7 @@ struct DiscoverResult {
     #[serde(default)]
     instructions: Value,
     #[serde(default, rename = "_meta")]
-    meta: Map<String, Value>,
+    meta: Value,
 }
 
 #[derive(Deserialize)]

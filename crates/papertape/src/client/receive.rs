@@ -71,6 +71,7 @@ impl Session {
             self.receive(body);
         } else {
             self.stray(body);
+            self.state().stray.unfinished = true;
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::tap::Tap;
@@ -24,6 +25,9 @@ const LAST_WRITES: Duration = Duration::from_millis(500);
 
 /// How long a server may be silent once its process has ended: what it had written is in the pipe by then.
 const LAST_READS: Duration = Duration::from_millis(200);
+
+/// Frames that are looked at before somebody else gets a turn.
+const MOST_AT_ONCE: usize = 256;
 
 /// Opens a conversation with a server over any pair of streams: a socket, a pair of pipes, a test.
 ///
@@ -113,13 +117,15 @@ pub(super) struct Pump {
     session: Arc<Session>,
     tap: Arc<Mutex<Tap>>,
     decoder: Decoder,
+    /// More may have arrived than has been looked at.
+    more: bool,
     output: Writing,
 }
 
 impl Pump {
     pub(super) fn new(session: Arc<Session>, settings: &Settings) -> Self {
         let (tap, decoder) = (Arc::clone(&settings.tap), Decoder::new(settings.frame));
-        Self { session, tap, decoder, output: Writing::default() }
+        Self { session, tap, decoder, more: false, output: Writing::default() }
     }
 
     /// Runs until the server has said its last word. `exited` is ready when its process has ended.
@@ -165,7 +171,23 @@ impl Pump {
                         writer = None;
                     }
                 },
-                read = reader.read_buf(self.decoder.space()), if read_more => match read {
+                patience = &mut close, if closing.is_none() => {
+                    closing = Some((patience, Instant::now() + LAST_WRITES.min(patience)));
+                }
+                () = until(closing.filter(|_| !input_ended).map(|(_, at)| at)) => {}
+                () = &mut exited, if !has_exited => {
+                    has_exited = true;
+                    deadline = Some(Instant::now() + LAST_READS);
+                }
+                () = self.session.wake.notified() => {}
+                () = until(deadline) => break,
+                // Last, because a server that never stops talking must not keep anything else from being seen.
+                () = yield_now(), if self.more => {
+                    if !self.receive() {
+                        break;
+                    }
+                }
+                read = reader.read_buf(self.decoder.space()), if read_more && !self.more => match read {
                     Ok(count) if count > 0 => {
                         if !self.receive() {
                             break;
@@ -177,17 +199,10 @@ impl Pump {
                         break;
                     }
                 },
-                patience = &mut close, if closing.is_none() => {
-                    closing = Some((patience, Instant::now() + LAST_WRITES.min(patience)));
-                }
-                () = until(closing.filter(|_| !input_ended).map(|(_, at)| at)) => {}
-                () = &mut exited, if !has_exited => {
-                    has_exited = true;
-                    deadline = Some(Instant::now() + LAST_READS);
-                }
-                () = self.session.wake.notified() => {}
-                () = until(deadline) => break,
             }
+        }
+        while self.more && self.receive() {
+            yield_now().await;
         }
         self.receive_the_end();
         self.with_tap(|tap, output| {
@@ -201,9 +216,12 @@ impl Pump {
         }
     }
 
-    /// Takes what has arrived to whoever waits for it. False if nothing more can be understood.
+    /// Takes what has arrived to whoever waits for it, or so much of it that others get their turn in between. False if
+    /// nothing more can be understood.
     fn receive(&mut self) -> bool {
-        while let Some(piece) = self.decoder.next_piece() {
+        self.more = false;
+        for _ in 0..MOST_AT_ONCE {
+            let Some(piece) = self.decoder.next_piece() else { return true };
             self.tap.lock().unwrap_or_else(PoisonError::into_inner).frame(Direction::ToClient, piece.raw);
             match piece.kind {
                 Kind::Frame(body) => self.session.receive(body),
@@ -216,6 +234,7 @@ impl Pump {
                 }
             }
         }
+        self.more = true;
         true
     }
 

@@ -4,8 +4,8 @@ use papertape::{CallOptions, Client, ClientError};
 use serde_json::{Value, json};
 
 use super::{
-    SHORT, broken, end, fault, fault_in_short, legacy, lives, lives_and_ends, open, open_with, patient,
-    report, run, says, text, text_of, timed_out,
+    SHORT, broken, end, fault, fault_in_short, legacy, lives, lives_and_ends, not_opened, open, open_with,
+    patient, report, run, says, text, text_of, timed_out,
 };
 
 // C-17
@@ -214,6 +214,15 @@ fn an_answer_that_is_too_long_fails_that_call_only() {
             assert_eq!(text(&client, "fault").await.len(), 900_000);
             end(client).await;
         }
+    });
+}
+
+// C-23
+#[test]
+fn an_opening_that_is_too_long_is_told() {
+    run(async {
+        let error = not_opened(&["well-behaved"], patient().frame_limit(20)).await;
+        says(&error, &["opening the conversation", "too large: the limit is 20 bytes"]);
     });
 }
 

@@ -167,6 +167,7 @@ fn half_an_answer_is_none_and_is_shown() {
         let bytes = error.bytes().unwrap();
         assert!(bytes.starts_with(b"{\"") && !bytes.ends_with(b"}"), "{}", bytes.escape_ascii());
         says(&error, &["exit status 3", "no MCP message"]);
+        assert!(!error.to_string().contains("glued"), "nothing was: {error}");
         assert_eq!(client.close().await.unwrap().code(), Some(3));
     });
 }

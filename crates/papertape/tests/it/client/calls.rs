@@ -8,6 +8,7 @@ use papertape::{CallOptions, Client};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
+use super::pids::Pids;
 use super::{
     SHORT, code, end, fault_in_short, hang, heard, in_time, legacy, lives, lives_and_ends, open, open_with,
     patient, report, run, says, text, text_of, timed_out,
@@ -206,6 +207,19 @@ fn progress_that_makes_no_sense_is_nobodys() {
             assert!(seen.iter().all(|progress| *progress <= 2.0), "{seen:?}");
             lives_and_ends(client).await;
         }
+    });
+}
+
+#[test]
+fn a_callback_that_panics_hangs_nothing_and_leaves_nothing() {
+    run(async {
+        let pids = Pids::new();
+        let client = open(&["odd-progress", "--pids", pids.path()]).await;
+        let options = CallOptions::new().on_progress(|_| panic!("on purpose"));
+        // With a result or without.
+        drop(client.call_with("fault", json!({}), options).await);
+        assert_eq!(client.close().await.unwrap().code(), Some(0));
+        pids.are_gone_now(1);
     });
 }
 

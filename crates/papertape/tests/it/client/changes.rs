@@ -175,14 +175,3 @@ fn a_server_that_refuses_is_told_in_its_own_words() {
         lives_and_ends(client).await;
     });
 }
-
-#[test]
-fn output_schemas_are_forgotten_when_the_tools_change() {
-    run(async {
-        let client = open_with(&["flood", "list-changed", "1"], legacy()).await;
-        let tools = client.tools().await.unwrap();
-        assert_eq!(text(&client, "fault").await, "1");
-        assert_eq!(client.tools().await.unwrap(), tools);
-        lives_and_ends(client).await;
-    });
-}

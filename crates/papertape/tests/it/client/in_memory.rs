@@ -290,6 +290,34 @@ fn headers_that_make_no_sense_end_the_conversation_and_are_told() {
 }
 
 #[test]
+fn a_log_line_between_headers_ends_the_conversation_and_is_told() {
+    run(async {
+        let (ours, mut theirs) = tokio::io::duplex(4096);
+        let (reader, writer) = tokio::io::split(ours);
+        tokio::spawn(async move {
+            let mut request = [0; 4096];
+            drop(theirs.read(&mut request).await);
+            let body =
+                json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25"}}).to_string();
+            let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+            theirs.write_all(frame.as_bytes()).await.unwrap();
+            while !String::from_utf8_lossy(&request).contains("tools/call") {
+                drop(theirs.read(&mut request).await);
+            }
+            theirs.write_all(b"INFO the tool was called\r\n\r\n").await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        let options = ClientOptions::new().revision(Revision::NEWEST_LEGACY);
+        let client = papertape::connect(reader, writer, options).await.unwrap();
+        let error = client.call("any", json!({})).await.unwrap_err();
+        says(&error, &["Content-Length"]);
+        assert!(error.bytes().unwrap().starts_with(b"INFO the tool"), "{error:?}");
+        is_closed(&client.call("any", json!({})).await.unwrap_err());
+        client.close().await;
+    });
+}
+
+#[test]
 fn a_tape_has_every_frame_of_both_directions() {
     run(async {
         let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))

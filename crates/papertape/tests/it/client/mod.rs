@@ -20,6 +20,7 @@ mod opening;
 mod pids;
 mod questions;
 mod results;
+mod scripted;
 mod strangers;
 mod tools;
 mod weight;
@@ -217,7 +218,8 @@ fn alone(name: &str, test: impl FnOnce()) {
 
 /// The command line that runs one test alone, and tells it something.
 fn again(name: &str, told: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    // Also when it has been built anew meanwhile.
+    let mut command = Command::new("/proc/self/exe");
     command.args([name, "--exact"]).env(ALONE, told);
     command
 }
