@@ -1,13 +1,18 @@
 //! What was typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, Styles, TypedValueParser};
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use papertape::protocol::Revision;
+
+use crate::exit;
 
 /// The Model Context Protocol toolkit whose every byte you can see.
 #[derive(Debug, Parser)]
 #[command(name = "papertape", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = after_help(EXAMPLES, true))]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -17,7 +22,136 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(Demo),
+    List(List),
+    Call(Call),
+    Read(Read),
+    Prompt(Prompt),
     Serve(Serve),
+    Completions(Completions),
+}
+
+/// Show the whole idea in one screen: a client, a server, and every byte between them.
+///
+/// Starts the bundled grammar server twice, talks to it in the newest revision that opens with a handshake and in the
+/// newest of all, and shows each frame as it crosses.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(DEMO_EXAMPLES, false))]
+pub(crate) struct Demo {
+    /// How the client marks where a message ends; the server answers in the same way.
+    #[arg(long, value_enum, value_name = "FRAMING", default_value_t = Framing::Line)]
+    pub(crate) framing: Framing,
+    /// Keep both conversations on one tape, FILE (an old one is kept as FILE.old).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) tape: Option<PathBuf>,
+}
+
+/// Show what a server offers: tools with their arguments, resources and prompts.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(LIST_EXAMPLES, true), arg_required_else_help = true)]
+#[command(
+    override_usage = "papertape list [OPTIONS] TARGET\n       papertape list [OPTIONS] -- COMMAND [ARGUMENT]..."
+)]
+pub(crate) struct List {
+    /// A bundled server (grammar, text), or a quoted command line, which is split as a shell would and run without one.
+    #[arg(value_name = "TARGET", value_hint = ValueHint::CommandString)]
+    pub(crate) target: Option<String>,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+}
+
+/// Call a tool.
+///
+/// Text goes to stdout as it is. Structured content is printed if there is no text. Pictures, sound and other bytes go
+/// into the folder that --out names. If the tool says that it failed, its words go to stderr and the exit code is 1.
+///
+/// The tool's schema says what VALUE is: text, a number, true or false; a NAME that is given again makes a list longer,
+/// and a.b=VALUE is a member of an object. NAME:=JSON is sent as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(CALL_EXAMPLES, true), arg_required_else_help = true)]
+#[command(override_usage = "papertape call [OPTIONS] TARGET TOOL [NAME=VALUE]...\n       \
+    papertape call [OPTIONS] TOOL [NAME=VALUE]... -- COMMAND [ARGUMENT]...")]
+pub(crate) struct Call {
+    /// The server (see `papertape list --help`), the tool, and its arguments.
+    #[arg(value_name = "TARGET TOOL NAME=VALUE")]
+    pub(crate) words: Vec<String>,
+    /// The arguments as one JSON object: itself, @FILE, or - for stdin; a NAME=VALUE goes before it.
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    pub(crate) json: Option<String>,
+    /// Keep pictures, sound and other bytes in this folder, under names of their own.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+}
+
+/// Read a resource.
+///
+/// Text goes to stdout, and so do bytes unless stdout is a terminal.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(READ_EXAMPLES, true), arg_required_else_help = true)]
+#[command(override_usage = "papertape read [OPTIONS] TARGET URI\n       \
+    papertape read [OPTIONS] URI -- COMMAND [ARGUMENT]...")]
+pub(crate) struct Read {
+    /// The server (see `papertape list --help`), and the resource.
+    #[arg(value_name = "TARGET URI")]
+    pub(crate) words: Vec<String>,
+    /// Keep what is no text in this folder, under names of their own.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+}
+
+/// Fill in a prompt and show what it says.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(PROMPT_EXAMPLES, true), arg_required_else_help = true)]
+#[command(override_usage = "papertape prompt [OPTIONS] TARGET PROMPT [NAME=VALUE]...\n       \
+    papertape prompt [OPTIONS] PROMPT [NAME=VALUE]... -- COMMAND [ARGUMENT]...")]
+pub(crate) struct Prompt {
+    /// The server (see `papertape list --help`), the prompt, and what to fill in.
+    #[arg(value_name = "TARGET PROMPT NAME=VALUE")]
+    pub(crate) words: Vec<String>,
+    /// Keep pictures, sound and other bytes in this folder, under names of their own.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+}
+
+/// How to reach a server, and what to show of it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Connect {
+    /// A command in place of TARGET: the server is started with these words as they are.
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
+    /// For people, or one JSON document for programs (errors too).
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
+    pub(crate) output: Output,
+    /// Print every frame to stderr as it crosses.
+    #[arg(long)]
+    pub(crate) trace: bool,
+    /// Record every frame, both ways, into FILE (an old one is kept as FILE.old).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) tape: Option<PathBuf>,
+    /// Speak this revision and no other [default: the newest that the server speaks].
+    #[arg(long, value_name = "REVISION", value_parser = revision(), help_heading = "Server")]
+    pub(crate) revision: Option<Revision>,
+    /// How messages to the server are told apart; its own may be either.
+    #[arg(long, value_enum, value_name = "FRAMING", default_value_t = Framing::Line, help_heading = "Server")]
+    pub(crate) framing: Framing,
+    /// How long to wait for the server [default: 30 for the opening, 60 for each answer].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
+    pub(crate) timeout: Option<f64>,
+    /// How long to wait for a sign that the server speaks the newest revision, before an older one is tried.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, help_heading = "Server")]
+    pub(crate) probe: f64,
+    /// Set a variable in the server's environment; may be given again.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server")]
+    pub(crate) env: Vec<(String, String)>,
+    /// Start the server in this folder.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server")]
+    pub(crate) cwd: Option<PathBuf>,
 }
 
 /// Run a bundled server on stdio, for any MCP host.
@@ -26,13 +160,13 @@ pub(crate) enum Command {
 /// if that is how the host begins. It speaks every revision from 2024-11-05 to 2026-07-28; the host chooses.
 /// It ends when its input ends.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(after_help = after_help(SERVE_EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Serve {
     /// Which server.
     #[arg(value_name = "NAME", value_parser = server_names())]
     pub(crate) server: String,
     /// Record every frame, both ways, into FILE (an old one is kept as FILE.old).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
     /// Seconds that running requests get to finish once the input has ended.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
@@ -42,11 +176,64 @@ pub(crate) struct Serve {
     pub(crate) outlive_parent: bool,
 }
 
-const EXAMPLES: &str = "\
-Examples:
+/// Print a script that completes papertape's commands and options in a shell.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(COMPLETIONS_EXAMPLES, false), arg_required_else_help = true)]
+pub(crate) struct Completions {
+    /// Which shell.
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+const EXAMPLES: &str = "  \
+  papertape demo
+  papertape list grammar
+  papertape call grammar conjugate verb=eat tense='past simple' person=3sg
+  papertape list -- npx -y @modelcontextprotocol/server-everything";
+
+const DEMO_EXAMPLES: &str = "  \
+  papertape demo
+  papertape demo --framing content-length
+  papertape demo --tape demo.tape";
+
+const LIST_EXAMPLES: &str = "  \
+  papertape list grammar
+  papertape list 'python3 server.py --flag'
+  papertape list --trace -- npx -y @modelcontextprotocol/server-everything
+  papertape list grammar --output json | jq '.tools[].name'";
+
+const CALL_EXAMPLES: &str = "  \
+  papertape call grammar conjugate verb=eat tense='past simple' person=3sg
+  papertape call text word_count --json '{\"text\": \"one two\"}'
+  papertape call text echo --json - < arguments.json
+  papertape call draw size:=[3,4] --out pictures -- ./my-server --fast
+  papertape call grammar lookup_spanish english_form=ate --tape session.tape --trace";
+
+const READ_EXAMPLES: &str = "  \
+  papertape read 'python3 server.py' file:///notes/today.md
+  papertape read demo://image.png --env TOKEN=x -- ./my-server > image.png";
+
+const PROMPT_EXAMPLES: &str = "  \
+  papertape prompt 'python3 server.py' review language=rust
+  papertape prompt review language=rust --output json -- ./my-server";
+
+const SERVE_EXAMPLES: &str = "  \
   papertape serve grammar
   papertape serve grammar --tape session.tape
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | papertape serve text";
+
+const COMPLETIONS_EXAMPLES: &str = "  \
+  source <(papertape completions bash)
+  papertape completions zsh > ~/.zfunc/_papertape
+  papertape completions fish > ~/.config/fish/completions/papertape.fish";
+
+/// What stands below the options.
+fn after_help(examples: &str, codes: bool) -> String {
+    let style = *Styles::styled().get_header();
+    let codes =
+        if codes { format!("\n\n{style}Exit codes:{style:#}\n{}", exit::CODES) } else { String::new() };
+    format!("{style}Examples:{style:#}\n{examples}{codes}")
+}
 
 /// What goes to stderr.
 #[derive(Debug, Clone, clap::Args)]
@@ -77,16 +264,56 @@ pub(crate) enum Format {
     Json,
 }
 
+/// What goes to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    Text,
+    /// One JSON document, for programs.
+    Json,
+}
+
+/// How messages are told apart on a byte stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Framing {
+    /// One message per line, as MCP says.
+    Line,
+    /// Headers before each message, as some hosts and servers do.
+    ContentLength,
+}
+
+impl From<Framing> for papertape::wire::Framing {
+    fn from(framing: Framing) -> Self {
+        match framing {
+            Framing::Line => Self::Line,
+            Framing::ContentLength => Self::ContentLength,
+        }
+    }
+}
+
 /// A wrong name is answered with the right ones.
 fn server_names() -> impl TypedValueParser<Value = String> {
     let names = papertape_servers::ALL.map(|server| PossibleValue::new(server.name).help(server.about));
     PossibleValuesParser::new(names)
 }
 
+/// A wrong revision is answered with the right ones.
+fn revision() -> impl TypedValueParser<Value = Revision> {
+    let names = Revision::ALL.map(|revision| PossibleValue::new(revision.as_str()));
+    PossibleValuesParser::new(names).try_map(|name| Revision::parse(&name).ok_or("there is no such revision"))
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err("give a number of seconds from 0 to 86400".to_owned()),
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
     }
 }
 

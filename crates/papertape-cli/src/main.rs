@@ -1,20 +1,45 @@
 //! `papertape`: runs, calls, records, checks and bridges MCP servers.
 
 mod args;
+mod arguments;
+mod ask;
 mod command;
+mod connect;
 mod exit;
+mod guess;
 mod log;
+mod print;
+mod progress;
+mod reel;
+mod save;
+mod schema;
+mod target;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use args::{Command, Output};
+
 fn main() -> ExitCode {
     let args = args::Args::parse();
     log::start(&args.log);
+    let output = match &args.command {
+        Command::List(list) => list.connect.output,
+        Command::Call(call) => call.connect.output,
+        Command::Read(read) => read.connect.output,
+        Command::Prompt(prompt) => prompt.connect.output,
+        Command::Demo(_) | Command::Serve(_) | Command::Completions(_) => Output::Text,
+    };
     let result = match args.command {
-        args::Command::Serve(serve) => command::serve::run(serve),
+        Command::Demo(demo) => command::demo::run(&demo),
+        Command::List(list) => command::list::run(list),
+        Command::Call(call) => command::call::run(call),
+        Command::Read(read) => command::read::run(read),
+        Command::Prompt(prompt) => command::prompt::run(prompt),
+        Command::Serve(serve) => command::serve::run(serve).map_err(Into::into),
+        Command::Completions(completions) => command::completions::run(&completions),
     };
     log::flush();
-    exit::code(result)
+    exit::code(result, output)
 }

@@ -1,3 +1,9 @@
 //! One file per command.
 
+pub(crate) mod call;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod list;
+pub(crate) mod prompt;
+pub(crate) mod read;
 pub(crate) mod serve;

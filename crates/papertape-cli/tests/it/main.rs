@@ -8,27 +8,100 @@
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
+mod calling;
+mod demo;
+mod failing;
+mod frames;
+mod leaving;
+mod listing;
 mod load;
 mod logs;
 mod pipes;
 #[path = "../../../papertape/tests/it/process.rs"]
 mod process;
+mod questions;
+mod reading;
 mod session;
 mod signals;
 mod streams;
 mod tape;
 mod usage;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use process::End;
+use serde_json::{Value, json};
 
 /// The binary under test, with nothing in the environment to change what it does.
 fn papertape<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_papertape"));
-    command.args(arguments).env_remove("RUST_LOG").env_remove("NO_COLOR").env_remove("RUST_BACKTRACE");
+    command.args(arguments).env("TERM", "xterm");
+    for name in ["RUST_LOG", "RUST_BACKTRACE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
+        command.env_remove(name);
+    }
     command
+}
+
+/// The example server that misbehaves: its mode and what belongs to that. `faulty --help` lists them.
+fn faulty() -> String {
+    let path = Path::new(env!("CARGO_BIN_EXE_papertape")).with_file_name("examples").join("faulty");
+    assert!(
+        path.exists(),
+        "{} has not been built: plain `cargo test --workspace` builds the examples",
+        path.display()
+    );
+    path.to_str().unwrap().to_owned()
+}
+
+/// The binary under test with some words, and a mode of `faulty` after `--`.
+fn against<'a>(arguments: &[&'a str], mode: &[&'a str]) -> Command {
+    let mut command = papertape(arguments.iter().copied());
+    command.arg("--").arg(faulty()).args(mode);
+    command
+}
+
+/// A server that gives the same answers whatever is asked: one for each request, in order, from id 1 on.
+fn canned(results: &[Value]) -> Vec<String> {
+    const SCRIPT: &str = r#"for answer; do
+        read -r line || exit
+        case $line in *'"id"'*) ;; *) read -r line || exit ;; esac
+        printf '%s\n' "$answer"
+    done
+    cat > /dev/null"#;
+    let answers = results
+        .iter()
+        .enumerate()
+        .map(|(index, result)| json!({"jsonrpc": "2.0", "id": index + 1, "result": result}).to_string());
+    ["sh", "-c", SCRIPT, "sh"].into_iter().map(str::to_owned).chain(answers).collect()
+}
+
+/// The answer to `initialize`, for canned servers.
+fn opening(capabilities: &Value) -> Value {
+    json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": capabilities,
+        "serverInfo": {"name": "canned", "version": "1"},
+    })
+}
+
+/// The JSON document on stdout.
+#[track_caller]
+fn document(end: &End) -> Value {
+    serde_json::from_slice(&end.output).unwrap_or_else(|error| panic!("{error}: {end:?}"))
+}
+
+/// The text on stdout.
+#[track_caller]
+fn text(end: &End) -> &str {
+    std::str::from_utf8(&end.output).unwrap()
+}
+
+#[track_caller]
+fn contains(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is missing:\n{text}");
+    }
 }
 
 /// The binary under test, started by a shell whose script says `"$@"` where it wants it.

@@ -2,18 +2,11 @@
 
 use std::process::Stdio;
 
-use crate::papertape;
 use crate::process::{End, Process, run};
+use crate::{contains, papertape};
 
 fn say<'a>(arguments: impl IntoIterator<Item = &'a str>) -> End {
     run(&mut papertape(arguments), "")
-}
-
-#[track_caller]
-fn contains(text: &str, words: &[&str]) {
-    for word in words {
-        assert!(text.contains(word), "{word:?} is missing:\n{text}");
-    }
 }
 
 /// The help of a command, which goes to stdout and fits on a screen.
@@ -34,8 +27,17 @@ fn help_names_every_command() {
         &long,
         &[
             "Usage: papertape",
+            "demo",
+            "Show the whole idea in one screen",
+            "list",
+            "call",
+            "read",
+            "prompt",
             "serve",
             "Run a bundled server on stdio",
+            "completions",
+            "Exit codes:",
+            "3  the server could not be started",
             "--log-level",
             "--log-format",
             "RUST_LOG",
@@ -62,6 +64,39 @@ fn help_for_serve_names_every_server() {
         ],
     );
     contains(&help(&["serve", "-h"]), &["grammar", "text", "--tape"]);
+}
+
+#[test]
+fn help_for_clients_has_usage_examples_and_exit_codes() {
+    for (command, words) in [
+        ("list", ["papertape list [OPTIONS] TARGET\n", "-- COMMAND [ARGUMENT]...", "papertape list grammar"]),
+        ("call", ["TARGET TOOL [NAME=VALUE]...", "--json <JSON|@FILE|->", "NAME:=JSON is sent as it is"]),
+        ("read", ["TARGET URI", "--out <DIR>", "> image.png"]),
+        ("prompt", ["TARGET PROMPT [NAME=VALUE]...", "--output <FORMAT>", "review language=rust"]),
+    ] {
+        let long = help(&[command, "--help"]);
+        contains(&long, &words);
+        let common = [
+            "--trace",
+            "--tape <FILE>",
+            "--revision <REVISION>",
+            "2026-07-28",
+            "--framing <FRAMING>",
+            "--timeout",
+        ];
+        contains(&long, &common);
+        contains(&long, &["--probe <SECONDS>", "--env <NAME=VALUE>", "--cwd <DIR>", "Exit codes:", "  4  "]);
+    }
+    contains(&help(&["demo", "--help"]), &["--framing", "--tape", "papertape demo --tape demo.tape"]);
+}
+
+#[test]
+fn every_shell_gets_its_completions() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let end = say(["completions", shell]);
+        contains(std::str::from_utf8(&end.is_clean().output).unwrap(), &["papertape", "demo", "revision"]);
+    }
+    wrong(&["completions", "csh"], &["'csh'", "bash"]);
 }
 
 #[test]
@@ -94,7 +129,26 @@ fn a_wrong_server_name_is_answered_with_the_right_ones() {
 
 #[test]
 fn nothing_at_all_is_answered_with_the_usage() {
-    wrong(&[], &["Usage: papertape", "serve"]);
+    wrong(&[], &["Usage: papertape", "serve", "papertape demo"]);
+    for command in ["list", "call", "read", "prompt", "completions"] {
+        wrong(&[command], &[&format!("Usage: papertape {command}")]);
+    }
+}
+
+#[test]
+fn a_target_that_is_none_is_answered_with_what_one_is() {
+    let kinds = "give a bundled name (grammar, text), a quoted command line";
+    wrong(&["list", ""], &["which server?", kinds]);
+    wrong(&["list", "--trace"], &["which server?", kinds]);
+    wrong(&["list", "sh 'x"], &["no command line: missing closing quote"]);
+    for url in ["http://localhost:1/mcp", "https://example.com"] {
+        wrong(&["list", url], &[url, "servers on HTTP cannot be reached yet"]);
+    }
+    wrong(&["call", "grammar"], &["which tool? papertape list grammar shows what there is"]);
+    wrong(&["call", "conjugate", "verb=eat"], &["\"verb=eat\" stands where the name of the tool should"]);
+    wrong(&["read", "grammar"], &["which resource?"]);
+    wrong(&["read", "grammar", "a:b", "c:d"], &["\"c:d\" is one word too many"]);
+    wrong(&["prompt", "grammar"], &["which prompt?"]);
 }
 
 #[test]
@@ -103,6 +157,11 @@ fn a_wrong_option_is_answered_with_what_is_wrong() {
     wrong(&["serve", "text", "--tap", "x"], &["--tap", "--tape"]);
     wrong(&["serve", "text", "--tape"], &["--tape <FILE>"]);
     wrong(&["serve", "text", "more"], &["'more'"]);
+    wrong(&["list", "text", "more"], &["'more'"]);
+    wrong(&["list", "text", "--revision", "2025-01-01"], &["'2025-01-01'", "2025-06-18"]);
+    wrong(&["list", "text", "--env", "X"], &["write NAME=VALUE"]);
+    wrong(&["list", "text", "--timeout", "soon"], &["from 0 to 86400"]);
+    wrong(&["demo", "--framing", "xml"], &["'xml'", "content-length"]);
     wrong(&["serve", "text", "--log-level", "loud"], &["'loud'", "debug"]);
     wrong(&["serve", "text", "--log-format", "xml"], &["'xml'", "json"]);
     for grace in ["-1", "soon", "nan", "1e9", "inf"] {
@@ -112,8 +171,19 @@ fn a_wrong_option_is_answered_with_what_is_wrong() {
 
 #[test]
 fn help_that_nobody_reads_is_no_crash() {
-    for arguments in [["--help"].as_slice(), &["serve", "--help"], &["--version"], &[], &["serve", "no-such"]]
-    {
+    for arguments in [
+        ["--help"].as_slice(),
+        &["serve", "--help"],
+        &["--version"],
+        &[],
+        &["serve", "no-such"],
+        &["list", "grammar"],
+        &["list", "grammar", "--trace", "--output", "json"],
+        &["call", "text", "echo", "text=x"],
+        &["call", "text", "ecoh"],
+        &["demo"],
+        &["completions", "bash"],
+    ] {
         let [stdout, stderr] = [(); 2].map(|()| std::io::pipe().unwrap().1);
         let mut command = papertape(arguments.iter().copied());
         let end = Process::start_as_it_is(command.stdin(Stdio::null()).stdout(stdout).stderr(stderr)).wait();

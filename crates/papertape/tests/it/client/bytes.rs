@@ -78,8 +78,9 @@ fn a_server_that_reads_headers_only_is_spoken_to_with_headers() {
             lives_and_ends(client).await;
         }
         let pids = Pids::new();
-        let error = not_opened(&["headers-only", "--pids", pids.path()], impatient()).await;
-        assert_eq!(timed_out(&error), SHORT * 10);
+        let options = patient().probe_timeout(SHORT).open_timeout(SHORT);
+        let error = not_opened(&["headers-only", "--pids", pids.path()], options).await;
+        assert_eq!(timed_out(&error), SHORT);
         pids.are_gone_now(1);
         // Nobody minds headers who reads both.
         let client = open_with(&["well-behaved"], patient().framing(Framing::ContentLength)).await;
@@ -88,38 +89,40 @@ fn a_server_that_reads_headers_only_is_spoken_to_with_headers() {
 }
 
 #[test]
-fn a_server_whose_messages_take_several_lines_is_told_so() {
+fn servers_that_cannot_be_understood_are_told_why() {
     run(async {
-        let pids = Pids::new();
-        let error = not_opened(&["pretty", "--pids", pids.path()], impatient()).await;
-        assert_eq!(timed_out(&error), SHORT * 10);
-        says(&error, &["no MCP message", "JSON over several lines", "a message must be one line"]);
-        assert_eq!(error.bytes().unwrap(), b"{");
-        pids.are_gone_now(1);
+        tokio::join!(
+            a_server_whose_messages_take_several_lines_is_told_so(),
+            a_server_that_writes_utf_16_is_told_so(),
+            a_server_that_keeps_its_output_back_is_late(),
+        );
     });
 }
 
-#[test]
-fn a_server_that_writes_utf_16_is_told_so() {
-    run(async {
-        let pids = Pids::new();
-        let error = not_opened(&["utf-16", "--pids", pids.path()], impatient()).await;
-        assert_eq!(timed_out(&error), SHORT * 10);
-        says(&error, &["no MCP message", "UTF-16", "MCP is UTF-8"]);
-        assert!(error.bytes().unwrap().starts_with(b"\xff\xfe{\0"), "{error:?}");
-        pids.are_gone_now(1);
-    });
+async fn a_server_whose_messages_take_several_lines_is_told_so() {
+    let pids = Pids::new();
+    let error = not_opened(&["pretty", "--pids", pids.path()], impatient()).await;
+    assert_eq!(timed_out(&error), SHORT * 10);
+    says(&error, &["no MCP message", "JSON over several lines", "a message must be one line"]);
+    assert_eq!(error.bytes().unwrap(), b"{");
+    pids.are_gone_now(1);
 }
 
-#[test]
-fn a_server_that_keeps_its_output_back_is_late() {
-    run(async {
-        let pids = Pids::new();
-        let error = not_opened(&["unflushed", "--pids", pids.path()], impatient()).await;
-        assert_eq!(timed_out(&error), SHORT * 10);
-        assert_eq!(error.reached(), "the request was sent; no answer came");
-        pids.are_gone_now(1);
-    });
+async fn a_server_that_writes_utf_16_is_told_so() {
+    let pids = Pids::new();
+    let error = not_opened(&["utf-16", "--pids", pids.path()], impatient()).await;
+    assert_eq!(timed_out(&error), SHORT * 10);
+    says(&error, &["no MCP message", "UTF-16", "MCP is UTF-8"]);
+    assert!(error.bytes().unwrap().starts_with(b"\xff\xfe{\0"), "{error:?}");
+    pids.are_gone_now(1);
+}
+
+async fn a_server_that_keeps_its_output_back_is_late() {
+    let pids = Pids::new();
+    let error = not_opened(&["unflushed", "--pids", pids.path()], impatient()).await;
+    assert_eq!(timed_out(&error), SHORT * 10);
+    assert_eq!(error.reached(), "the request was sent; no answer came");
+    pids.are_gone_now(1);
 }
 
 #[test]

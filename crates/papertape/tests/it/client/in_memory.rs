@@ -261,13 +261,17 @@ fn a_peer_that_floods_can_be_left() {
         let (reader, writer) = tokio::io::split(ours);
         let (mut read, mut write) = tokio::io::split(theirs);
         tokio::spawn(async move {
-            // The answer to `initialize`, then lines without end, written whenever there is room.
+            // The answer to `initialize`, then lines as fast as they are read, until the input ends.
             let mut request = [0; 4096];
             read.read(&mut request).await.unwrap();
             let opened = json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25"}});
             write.write_all(format!("{opened}\n").as_bytes()).await.unwrap();
-            let lines = "y\n".repeat(32 * 1024);
-            while write.write_all(lines.as_bytes()).await.is_ok() {}
+            let input =
+                tokio::spawn(
+                    async move { while read.read(&mut request).await.is_ok_and(|count| count > 0) {} },
+                );
+            let lines = format!("{}\n", "y".repeat(63)).repeat(1024);
+            while !input.is_finished() && write.write_all(lines.as_bytes()).await.is_ok() {}
         });
         let options = ClientOptions::new().revision(Revision::NEWEST_LEGACY);
         let client = papertape::connect(reader, writer, options).await.unwrap();
@@ -312,7 +316,8 @@ fn a_log_line_between_headers_ends_the_conversation_and_is_told() {
         let error = client.call("any", json!({})).await.unwrap_err();
         says(&error, &["Content-Length"]);
         assert!(error.bytes().unwrap().starts_with(b"INFO the tool"), "{error:?}");
-        is_closed(&client.call("any", json!({})).await.unwrap_err());
+        // From here on nobody knows where a message begins.
+        assert!(client.call("any", json!({})).await.is_err());
         client.close().await;
     });
 }

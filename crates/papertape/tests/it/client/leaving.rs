@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::pids::{Left, Pids, left, until};
 use super::{
-    LONG, SHORT, again, alone, alone_at, end, faulty, in_time, is_closed, legacy, lives, not_opened, open,
-    patient, run,
+    LONG, again, alone, alone_at, end, faulty, in_time, is_closed, legacy, lives, not_opened, open, patient,
+    run,
 };
 use crate::process::Process;
 
@@ -23,16 +23,6 @@ fn a_client_that_is_dropped_takes_its_server_with_it() {
         lives(&client).await;
         drop(client);
         pids.are_gone(2).await;
-    });
-}
-
-// C-14, C-11
-#[test]
-fn a_client_that_is_dropped_takes_even_a_stubborn_server_with_it() {
-    run(async {
-        let pids = Pids::new();
-        drop(open(&["ignores-term", "--pids", pids.path()]).await);
-        pids.are_gone(1).await;
     });
 }
 
@@ -126,17 +116,6 @@ fn a_runtime_that_is_dropped_leaves_nothing_running() {
             in_time(client.close()).await;
         });
     }
-}
-
-// C-14
-#[test]
-fn closing_is_not_undone_by_dropping_it_half_way() {
-    run(async {
-        let pids = Pids::new();
-        let client = open(&["ignores-end", "--pids", pids.path()]).await;
-        assert!(tokio::time::timeout(SHORT, client.close()).await.is_err());
-        pids.are_gone(1).await;
-    });
 }
 
 // C-13

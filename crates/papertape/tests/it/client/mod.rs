@@ -22,6 +22,7 @@ mod questions;
 mod results;
 mod scripted;
 mod strangers;
+mod stubborn;
 mod tools;
 mod weight;
 

@@ -330,7 +330,6 @@ fn a_server_that_asks_more_than_it_reads_is_left_when_the_time_is_over() {
         let client = open_with(&["asks-flood", "100000"], legacy()).await;
         let error = fault_in_short(&client).await;
         assert_eq!(timed_out(&error), SHORT);
-        assert!(client.close().await.is_some());
     });
 }
 

@@ -6,7 +6,6 @@ use papertape::stdio::{ServerCommand, spawn_with};
 use papertape::{ClientError, ClientOptions, ErrorKind};
 use serde_json::json;
 
-use super::pids::Pids;
 use super::{
     SHORT, end, fault, is_closed, legacy, lives, lives_and_ends, not_opened, open, patient, run, says,
     timed_out,
@@ -74,31 +73,6 @@ fn a_server_that_floods_does_not_starve_the_others() {
         }
         flood.abort();
         end(client).await;
-    });
-}
-
-// C-11, C-15
-#[test]
-fn a_group_that_ignores_being_asked_to_end_is_killed_when_it_does_not_open() {
-    run(async {
-        let pids = Pids::new();
-        let script = "trap '' TERM; sleep 3600 & echo $! >> \"$PIDS\"; echo $$ >> \"$PIDS\"; wait";
-        let options = patient().probe_timeout(SHORT).open_timeout(SHORT);
-        let error = no_server(shell(script).env("PIDS", pids.path()), options).await;
-        assert_eq!(timed_out(&error), SHORT);
-        pids.are_gone_now(2);
-    });
-}
-
-// C-15
-#[test]
-fn a_server_that_has_been_stopped_is_ended_too() {
-    run(async {
-        let pids = Pids::new();
-        let options = patient().probe_timeout(SHORT).open_timeout(SHORT);
-        let command = shell("echo $$ >> \"$PIDS\"; kill -STOP $$").env("PIDS", pids.path());
-        assert_eq!(timed_out(&no_server(command, options).await), SHORT);
-        pids.are_gone_now(1);
     });
 }
 

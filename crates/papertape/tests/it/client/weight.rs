@@ -52,11 +52,11 @@ fn a_flood_of_what_nobody_reads_is_not_kept() {
     alone("client::weight::a_flood_of_what_nobody_reads_is_not_kept", || {
         run(async {
             for kind in ["list-changed", "message"] {
-                let client = open_with(&["flood", kind, "100000"], legacy()).await;
+                let client = open_with(&["flood", kind, "50000"], legacy()).await;
                 lives(&client).await;
                 let before = memory("VmRSS");
                 let mut changes = client.listen(Interests::new().tools()).await.unwrap();
-                assert_eq!(text(&client, "fault").await, "100000");
+                assert_eq!(text(&client, "fault").await, "50000");
                 let grown = growth(before);
                 assert!(grown <= 32 * MIB, "{kind}: {grown}");
                 if kind == "list-changed" {
@@ -115,7 +115,7 @@ fn a_line_without_end_costs_no_more_than_the_limit() {
 fn a_result_of_100000_levels_costs_little() {
     alone("client::weight::a_result_of_100000_levels_costs_little", || {
         run(async {
-            let client = open(&["deep", "100000"]).await;
+            let client = open(&["deep", "50000"]).await;
             lives(&client).await;
             let before = memory("VmRSS");
             assert!(broken(&fault(&client).await).contains("nested deeper than"));

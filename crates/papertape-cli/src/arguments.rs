@@ -1,0 +1,274 @@
+//! `key=value` to JSON, by the tool's schema.
+//!
+//! The schema says what a value is: text stays text, however much it looks like a number. Where several types are
+//! allowed, the text is taken for the most particular one it can be: `true or false` before a number before a list
+//! before an object before text. What is sent with `key:=JSON` or `--json` is sent as it is: the server judges it.
+
+use serde_json::{Map, Number, Value};
+
+use crate::guess;
+use crate::schema::{Argument, Kind, Schema, shown};
+
+/// This many alternatives are tried: a schema that refers to itself has no end of them.
+const MOST_TRIED: usize = 500;
+
+/// What was typed, as the arguments of a call.
+///
+/// # Errors
+/// If something typed does not fit: a sentence (or several lines) that says what, and what would.
+pub(crate) fn build(
+    schema: Schema<'_>,
+    typed: &[String],
+    json: Option<Map<String, Value>>,
+) -> Result<Map<String, Value>, String> {
+    let judged_by_server = json.is_some();
+    let mut arguments = Map::new();
+    let given = typed.iter().map(|word| Given::parse(word, schema)).collect::<Result<Vec<_>, _>>()?;
+    for one in &given {
+        set(&mut arguments, schema, one.key, one)?;
+    }
+    // What was typed one by one goes before what was typed as a whole.
+    let mut all = json.unwrap_or_default();
+    all.extend(arguments);
+    if !judged_by_server {
+        check_required(schema, &all)?;
+    }
+    Ok(all)
+}
+
+/// One word: `key=value`, or `key:=JSON`.
+#[derive(Debug, Clone, Copy)]
+struct Given<'a> {
+    key: &'a str,
+    value: &'a str,
+    raw: bool,
+}
+
+impl<'a> Given<'a> {
+    fn parse(word: &'a str, schema: Schema<'_>) -> Result<Self, String> {
+        let Some((key, value)) = word.split_once('=') else {
+            return Err(format!("\"{word}\" is no argument: write NAME=VALUE{}", names(schema)));
+        };
+        let raw = key.strip_suffix(':');
+        match raw.unwrap_or(key) {
+            "" => Err(format!("\"{word}\" has no name before the =: write NAME=VALUE{}", names(schema))),
+            key => Ok(Self { key, value, raw: raw.is_some() }),
+        }
+    }
+}
+
+/// Puts one value where its key says.
+fn set(map: &mut Map<String, Value>, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
+    let arguments = schema.arguments();
+    let find = |name: &str| arguments.iter().find(|argument| argument.name == name);
+    if let Some(argument) = find(key) {
+        return put(map, argument.schema, key, given);
+    }
+    // `a.b=1` for a member of an object.
+    if let Some((inner, head, rest)) = key.split_once('.').and_then(|(head, rest)| {
+        let inner = find(head)?.schema;
+        takes_members(inner).then_some((inner, head, rest))
+    }) {
+        let object = map.entry(head).or_insert_with(|| Map::new().into());
+        let taken = || format!("{} cannot be added to {head}, which is no object", given.key);
+        return set(object.as_object_mut().ok_or_else(taken)?, inner, rest, given);
+    }
+    match schema.additional() {
+        Some(additional) => put(map, additional, key, given),
+        None if given.raw => put(map, schema, key, given),
+        None => Err(format!(
+            "there is no argument \"{}\"{}{}",
+            given.key,
+            guess::hint(key, arguments.iter().map(|argument| argument.name)),
+            names(schema),
+        )),
+    }
+}
+
+/// Whether `a.b` can be meant.
+fn takes_members(schema: Schema<'_>) -> bool {
+    !schema.arguments().is_empty() || schema.kinds().contains(&Kind::Object)
+}
+
+fn put(map: &mut Map<String, Value>, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
+    if given.raw {
+        let value = serde_json::from_str(given.value).map_err(|error| {
+            format!("{0}:={1} is not JSON: {error}; {0}=TEXT takes text", given.key, given.value)
+        })?;
+        map.insert(key.to_owned(), value);
+        return Ok(());
+    }
+    let Some(before) = map.get_mut(key) else {
+        let value = read(schema, given.value).ok_or_else(|| misfit(schema, given))?;
+        map.insert(key.to_owned(), value);
+        return Ok(());
+    };
+    // A key that is given again makes a list longer.
+    let Some(items) = list_of(schema, &mut MOST_TRIED.clone()) else {
+        return Err(format!("{} is given twice, and takes one value: {}", given.key, schema.words()));
+    };
+    let item = match items {
+        Some(items) => read(items, given.value).ok_or_else(|| misfit(items, given))?,
+        None => guessed(given.value),
+    };
+    match before {
+        Value::Array(list) => list.push(item),
+        // The first was taken for one value, because it could be one; now we know better.
+        one => *one = Value::Array(vec![one.take(), item]),
+    }
+    Ok(())
+}
+
+/// Whether a list is allowed, and what it consists of.
+fn list_of<'a>(schema: Schema<'a>, tries: &mut usize) -> Option<Option<Schema<'a>>> {
+    *tries = tries.checked_sub(1)?;
+    if schema.kinds().contains(&Kind::Array) {
+        return Some(schema.items());
+    }
+    schema.alternatives().take(MOST_TRIED).find_map(|alternative| list_of(alternative, tries))
+}
+
+/// What a text is by a schema; nothing if it does not fit.
+pub(crate) fn read(schema: Schema<'_>, text: &str) -> Option<Value> {
+    read_within(schema, text, &mut MOST_TRIED.clone())
+}
+
+fn read_within(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Value> {
+    let mut readings = Vec::new();
+    collect(&mut readings, schema, text, tries);
+    readings.into_iter().min_by_key(|reading| reading.rank).map(|reading| reading.value)
+}
+
+/// One thing that a text can be taken for; the lowest rank wins.
+struct Reading {
+    rank: u8,
+    value: Value,
+}
+
+impl Reading {
+    fn new(value: Value) -> Self {
+        let rank = match value {
+            Value::Bool(_) => 0,
+            Value::Number(_) => 1,
+            Value::Array(_) => 2,
+            Value::Object(_) => 3,
+            Value::String(_) => 4,
+            // Nobody needs to type `null` where text is allowed too.
+            Value::Null => 5,
+        };
+        Self { rank, value }
+    }
+}
+
+fn collect(readings: &mut Vec<Reading>, schema: Schema<'_>, text: &str, tries: &mut usize) {
+    match tries.checked_sub(1) {
+        Some(left) => *tries = left,
+        None => return,
+    }
+    if let Some(allowed) = schema.allowed() {
+        let as_text = allowed.iter().find(|value| value.as_str() == Some(text));
+        let as_json = || {
+            let value: Value = serde_json::from_str(text).ok()?;
+            allowed.iter().find(|allowed| **allowed == value)
+        };
+        readings.extend(as_text.or_else(as_json).cloned().map(Reading::new));
+        return;
+    }
+    let mut has_alternatives = false;
+    for alternative in schema.alternatives() {
+        has_alternatives = true;
+        if *tries == 0 {
+            break;
+        }
+        collect(readings, alternative, text, tries);
+    }
+    if has_alternatives {
+        return;
+    }
+    let kinds = schema.kinds();
+    for kind in &kinds {
+        readings.extend(as_kind(*kind, schema, text, tries));
+    }
+    if kinds.is_empty() && !schema.takes_nothing() {
+        readings.push(Reading::new(guessed(text)));
+    }
+}
+
+fn as_kind(kind: Kind, schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Reading> {
+    let json = || serde_json::from_str::<Value>(text).ok();
+    let value = match kind {
+        Kind::String => Some(text.into()),
+        Kind::Null => json().filter(Value::is_null),
+        Kind::Boolean => json().filter(Value::is_boolean),
+        Kind::Integer => integer(text).map(Value::Number),
+        Kind::Number => json().filter(Value::is_number),
+        Kind::Object => json().filter(Value::is_object),
+        Kind::Array => match json().filter(Value::is_array) {
+            None => return one_item(schema, text, tries),
+            list => list,
+        },
+    };
+    value.map(Reading::new)
+}
+
+/// The first item of a list; if the text can be something else as well, it is that.
+fn one_item(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Reading> {
+    let item = match schema.items() {
+        Some(items) => read_within(items, text, tries)?,
+        None => guessed(text),
+    };
+    Some(Reading { rank: 6, value: vec![item].into() })
+}
+
+/// A whole number. One that we cannot send digit for digit is none.
+fn integer(text: &str) -> Option<Number> {
+    let number: Number = serde_json::from_str(text).ok()?;
+    let exact = number.is_i64() || number.is_u64();
+    let written_otherwise = || {
+        // 1.0 and 1e3 are whole numbers too.
+        let has_point = text.contains(['.', 'e', 'E']);
+        has_point && number.as_f64().is_some_and(|value| value.fract() == 0.0)
+    };
+    (exact || written_otherwise()).then_some(number)
+}
+
+/// Where the schema says nothing: what looks like JSON is JSON.
+fn guessed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+fn misfit(schema: Schema<'_>, given: &Given<'_>) -> String {
+    let allowed: Vec<String> = schema.allowed().into_iter().flatten().map(shown).collect();
+    let hint = guess::hint(given.value, allowed.iter().map(String::as_str));
+    format!("{}={} does not fit{hint}\n  {}: {}", given.key, given.value, given.key, schema.words())
+}
+
+fn check_required(schema: Schema<'_>, given: &Map<String, Value>) -> Result<(), String> {
+    let arguments = schema.arguments();
+    let missing = |argument: &&Argument<'_>| argument.required && !given.contains_key(argument.name);
+    let missing: Vec<String> = arguments.iter().filter(missing).map(described).collect();
+    match missing.len() {
+        0 => Ok(()),
+        1 => Err(format!("an argument is missing:\n  {}", missing.concat())),
+        count => Err(format!("{count} arguments are missing:\n  {}", missing.join("\n  "))),
+    }
+}
+
+/// "tense: one of: past, present", and below it what that is.
+fn described(argument: &Argument<'_>) -> String {
+    let description = argument.description.map(|text| format!("\n    {}", text.trim())).unwrap_or_default();
+    format!("{}: {}{description}", argument.name, argument.schema.words())
+}
+
+/// What could have been written, on a line of its own.
+fn names(schema: Schema<'_>) -> String {
+    let names: Vec<&str> = schema.arguments().iter().map(|argument| argument.name).collect();
+    if names.is_empty() {
+        "\n  it takes no arguments".to_owned()
+    } else {
+        format!("\n  its arguments: {}", names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

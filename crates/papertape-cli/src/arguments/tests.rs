@@ -1,0 +1,242 @@
+//! What is typed, and what the tool gets.
+
+use proptest::prelude::{Just, Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
+use serde_json::{Map, Value, json};
+
+use super::build;
+use crate::schema::{Schema, shown};
+
+fn typed(schema: &Value, words: &[&str]) -> Result<Value, String> {
+    let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+    build(Schema::new(schema), &words, None).map(Value::Object)
+}
+
+/// One argument `x` of a schema.
+fn one(schema: &Value, words: &[&str]) -> Result<Value, String> {
+    let whole = json!({"type": "object", "properties": {"x": schema}, "additionalProperties": false});
+    typed(&whole, words).map(|arguments| arguments["x"].clone())
+}
+
+#[track_caller]
+fn check(schema: &Value, text: &str, right: &Value) {
+    assert_eq!(one(schema, &[&format!("x={text}")]).as_ref(), Ok(right), "{schema} {text}");
+}
+
+#[track_caller]
+fn refused(schema: &Value, text: &str, words: &[&str]) {
+    let error = one(schema, &[&format!("x={text}")]).unwrap_err();
+    assert!(error.starts_with(&format!("x={text} does not fit")), "{error}");
+    for word in words {
+        assert!(error.contains(word), "{word:?} is missing: {error}");
+    }
+}
+
+#[test]
+fn the_schema_says_what_a_text_is() {
+    for text in ["", "5", "true", "null", " a b ", "{\"a\":1}", "[1]", "é=ü", "\"quoted\""] {
+        check(&json!({"type": "string"}), text, &json!(text));
+    }
+    check(&json!({"type": "integer"}), "-5", &json!(-5));
+    check(&json!({"type": "integer"}), "18446744073709551615", &json!(u64::MAX));
+    check(&json!({"type": "integer"}), "1e3", &json!(1000.0));
+    check(&json!({"type": "number"}), "2.50", &json!(2.5));
+    check(&json!({"type": "boolean"}), "false", &json!(false));
+    check(&json!({"type": "null"}), "null", &json!(null));
+    check(&json!({"type": "object"}), "{\"a\":[1]}", &json!({"a": [1]}));
+    check(&json!({"type": "array"}), "[1, \"2\"]", &json!([1, "2"]));
+    check(&json!({}), "5", &json!(5));
+    check(&json!({}), "five", &json!("five"));
+    check(&json!(true), "[]", &json!([]));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_what_would() {
+    refused(&json!({"type": "integer", "minimum": 1, "maximum": 9}), "five", &["x: integer from 1 to 9"]);
+    for text in ["1.5", "", "+5", "0x10", "99999999999999999999", "true"] {
+        refused(&json!({"type": "integer"}), text, &["integer"]);
+    }
+    refused(&json!({"type": "number"}), "NaN", &["number"]);
+    refused(&json!({"type": "boolean"}), "yes", &["true or false"]);
+    refused(&json!({"type": "object"}), "[1]", &["object"]);
+    refused(&json!({"type": ["integer", "null"]}), "none", &["integer, or null"]);
+    refused(
+        &json!({"enum": ["past", "present"]}),
+        "pasd",
+        &["did you mean \"past\"?", "one of: past, present"],
+    );
+    refused(&json!(false), "1", &["nothing"]);
+}
+
+#[test]
+fn listed_values_are_matched_as_text_first() {
+    let schema = json!({"enum": ["a", "1", 1, 2, null, true]});
+    check(&schema, "a", &json!("a"));
+    check(&schema, "1", &json!("1"));
+    check(&schema, "2", &json!(2));
+    check(&schema, "null", &json!(null));
+    check(&schema, "true", &json!(true));
+    check(&json!({"const": 7}), "7", &json!(7));
+}
+
+#[test]
+fn of_several_types_the_most_particular_one_is_meant() {
+    for schema in [
+        json!({"type": ["string", "integer", "null"]}),
+        json!({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
+        json!({"oneOf": [{"type": "null"}, {"$ref": "#/properties/x/oneOf/2"}, {"type": ["integer", "string"]}]}),
+    ] {
+        check(&schema, "5", &json!(5));
+        check(&schema, "five", &json!("five"));
+        check(&schema, "null", &json!("null"));
+    }
+    check(&json!({"type": ["integer", "null"]}), "null", &json!(null));
+    check(&json!({"type": ["string", "boolean"]}), "true", &json!(true));
+    check(
+        &json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+        "a",
+        &json!("a"),
+    );
+    check(&json!({"anyOf": [{"enum": ["auto"]}, {"type": "integer"}]}), "auto", &json!("auto"));
+}
+
+#[test]
+fn a_list_grows_with_every_word() {
+    let texts = json!({"type": "array", "items": {"type": "string"}});
+    assert_eq!(one(&texts, &["x=1"]), Ok(json!(["1"])));
+    assert_eq!(one(&texts, &["x=1", "x=b", "x=[c"]), Ok(json!(["1", "b", "[c"])));
+    assert_eq!(one(&texts, &["x=[\"a\", \"b\"]", "x=c"]), Ok(json!(["a", "b", "c"])));
+    assert_eq!(one(&texts, &["x:=[]"]), Ok(json!([])));
+    let numbers = json!({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]});
+    assert_eq!(one(&numbers, &["x=1", "x=2"]), Ok(json!([1, 2])));
+    assert!(one(&numbers, &["x=1", "x=b"]).unwrap_err().contains("x=b does not fit"));
+    let either = json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]});
+    assert_eq!(one(&either, &["x=a", "x=b"]), Ok(json!(["a", "b"])));
+    let error = one(&json!({"type": "string"}), &["x=a", "x=b"]).unwrap_err();
+    assert_eq!(error, "x is given twice, and takes one value: text");
+}
+
+#[test]
+fn a_point_leads_into_an_object() {
+    let schema = json!({
+        "properties": {
+            "at": {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "string"}}},
+            "a.b": {"type": "string"},
+            "a": {"type": "object"},
+        },
+    });
+    assert_eq!(typed(&schema, &["at.x=1", "at.y=2"]), Ok(json!({"at": {"x": 1, "y": "2"}})));
+    assert_eq!(typed(&schema, &["at={\"x\":1}", "at.y=2"]), Ok(json!({"at": {"x": 1, "y": "2"}})));
+    assert_eq!(typed(&schema, &["at.x:=\"one\""]), Ok(json!({"at": {"x": "one"}})));
+    assert_eq!(typed(&schema, &["a.b=1"]), Ok(json!({"a.b": "1"})));
+    assert_eq!(typed(&schema, &["a.c.d=1"]), Ok(json!({"a": {"c.d": 1}})));
+    assert!(typed(&schema, &["at.z=1"]).unwrap_err().contains("no argument \"at.z\""));
+}
+
+#[test]
+fn raw_json_is_sent_as_it_is() {
+    let schema = json!({"type": "integer"});
+    assert_eq!(one(&schema, &["x:=\"five\""]), Ok(json!("five")));
+    assert!(one(&schema, &["x:=five"]).unwrap_err().contains("x:=five is not JSON"));
+    assert_eq!(typed(&json!({"properties": {"x": {}}}), &["y:=1"]), Ok(json!({"y": 1})));
+}
+
+#[test]
+fn an_unknown_argument_is_answered_with_the_known_ones() {
+    let schema = json!({"properties": {"verb": {"type": "string"}, "tense": {"type": "string"}}});
+    let right = "there is no argument \"verv\": did you mean \"verb\"?\n  its arguments: tense, verb";
+    assert_eq!(typed(&schema, &["verv=eat"]).unwrap_err(), right);
+    assert!(typed(&schema, &["eat"]).unwrap_err().starts_with("\"eat\" is no argument: write NAME=VALUE"));
+    assert!(typed(&schema, &["=eat"]).unwrap_err().contains("has no name"));
+    let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
+    assert!(typed(&none, &["a=b"]).unwrap_err().ends_with("it takes no arguments"));
+}
+
+#[test]
+fn other_arguments_are_taken_where_they_are_welcome() {
+    let any = json!({"type": "object"});
+    assert_eq!(typed(&any, &["a=1", "b=c"]), Ok(json!({"a": 1, "b": "c"})));
+    let texts = json!({"properties": {"a": {}}, "additionalProperties": {"type": "string"}});
+    assert_eq!(typed(&texts, &["a=1", "b=1"]), Ok(json!({"a": 1, "b": "1"})));
+}
+
+#[test]
+fn what_is_missing_is_said_with_what_it_is() {
+    let schema = json!({
+        "properties": {
+            "verb": {"type": "string", "description": "The verb."},
+            "tense": {"enum": ["past", "present"]},
+        },
+        "required": ["verb", "tense"],
+    });
+    assert_eq!(
+        typed(&schema, &[]).unwrap_err(),
+        "2 arguments are missing:\n  verb: text\n    The verb.\n  tense: one of: past, present"
+    );
+    assert_eq!(
+        typed(&schema, &["tense=past"]).unwrap_err(),
+        "an argument is missing:\n  verb: text\n    The verb."
+    );
+}
+
+#[test]
+fn words_go_before_a_document_and_the_server_judges_the_document() {
+    let schema = json!({"properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a", "b"]});
+    let document: Map<String, Value> = json!({"a": "no integer", "c": 1}).as_object().unwrap().clone();
+    let build = |words: &[String]| build(Schema::new(&schema), words, Some(document.clone()));
+    assert_eq!(Value::Object(build(&[]).unwrap()), json!({"a": "no integer", "c": 1}));
+    assert_eq!(Value::Object(build(&["a=1".to_owned()]).unwrap()), json!({"a": 1, "c": 1}));
+}
+
+#[test]
+fn an_endless_schema_has_an_end() {
+    let branches: Vec<Value> = vec![json!({"$ref": "#/properties/x"}); 20];
+    assert!(one(&json!({"anyOf": branches}), &["x=1"]).is_err());
+    assert!(one(&json!({"type": "array", "items": {"$ref": "#/properties/x"}}), &["x=1"]).is_err());
+}
+
+/// A schema and a value of it that is not ambiguous as text.
+fn values() -> impl Strategy<Value = (Value, Value)> {
+    let leaf = prop_oneof![
+        any::<String>().prop_map(|text| (json!({"type": "string"}), json!(text))),
+        any::<i64>().prop_map(|number| (json!({"type": "integer"}), json!(number))),
+        any::<u64>().prop_map(|number| (json!({"type": "integer"}), json!(number))),
+        any::<i32>().prop_map(|number| (json!({"type": "number"}), json!(f64::from(number) / 8.0))),
+        any::<bool>().prop_map(|truth| (json!({"type": "boolean"}), json!(truth))),
+        Just((json!({"type": "null"}), json!(null))),
+    ];
+    let list = |(schema, value): (Value, Value)| (json!({"type": "array", "items": schema}), json!([value]));
+    let object = |(schema, value): (Value, Value)| {
+        (json!({"type": "object", "properties": {"member": schema}}), json!({"member": value}))
+    };
+    let nullable = |(schema, value): (Value, Value)| (json!({"anyOf": [schema, {"type": "null"}]}), value);
+    let listed = |(_, value): (Value, Value)| (json!({"enum": ["another", value]}), value);
+    leaf.prop_recursive(3, 8, 1, move |inner| {
+        prop_oneof![
+            inner.clone().prop_map(list),
+            inner.clone().prop_map(object),
+            inner.clone().prop_map(nullable),
+            inner.prop_map(listed),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_value_of_the_schemas_type_survives_being_typed((schema, value) in values()) {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        prop_assert_eq!(one(&schema, &[&format!("x={text}")]), Ok(value.clone()));
+        prop_assert_eq!(one(&schema, &[&format!("x:={value}")]), Ok(value));
+    }
+
+    #[test]
+    fn what_is_shown_as_allowed_can_be_typed((_, value) in values()) {
+        let schema = json!({"enum": [value]});
+        let text = shown(&value);
+        prop_assert_eq!(one(&schema, &[&format!("x={text}")]), Ok(value));
+    }
+
+    #[test]
+    fn any_words_are_taken_or_refused(words in prop::collection::vec(any::<String>(), 0..4), (schema, _) in values()) {
+        drop(build(Schema::new(&json!({"properties": {"x": schema}})), &words, None));
+    }
+}

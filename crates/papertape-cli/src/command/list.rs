@@ -1,0 +1,187 @@
+//! `papertape list TARGET`: what a server offers.
+
+use papertape::protocol::{Prompt, Resource, ResourceTemplate, ToolDefinition};
+use papertape::wire::error::METHOD_NOT_FOUND;
+use papertape::{Client, ClientError, ErrorKind, Listed};
+use serde_json::{Map, Value, json};
+
+use crate::args::{List, Output};
+use crate::connect::with_server;
+use crate::exit::{self, Failure};
+use crate::print::{self, Look, listing};
+use crate::target;
+
+pub(crate) fn run(args: List) -> Result<(), Failure> {
+    let (target, _) = target::split(args.target.into_iter().collect(), args.connect.command.clone())?;
+    with_server(&args.connect, &target, async |client| {
+        let (lists, failures) = Lists::ask(&client).await;
+        match args.connect.output {
+            Output::Text => {
+                print::out(lists.in_words(&client, Look::of_stdout()))?;
+                told(failures)
+            }
+            Output::Json => {
+                print::out(format!("{:#}\n", lists.document(&client, failures.first())))?;
+                failures.into_iter().next().map_or(Ok(()), |failure| Err(Failure::Told(failure.into())))
+            }
+        }
+    })
+}
+
+/// All but the first failure are told here; the first decides how the process ends.
+fn told(failures: Vec<Failure>) -> Result<(), Failure> {
+    let mut failures = failures.into_iter();
+    let first = failures.next();
+    for failure in failures {
+        exit::tell(&failure);
+    }
+    first.map_or(Ok(()), Err)
+}
+
+/// What was asked for and came.
+#[derive(Debug, Default)]
+struct Lists {
+    tools: Option<Vec<Listed<ToolDefinition>>>,
+    resources: Option<Vec<Listed<Resource>>>,
+    templates: Option<Vec<Listed<ResourceTemplate>>>,
+    prompts: Option<Vec<Listed<Prompt>>>,
+}
+
+impl Lists {
+    /// Asks for what the server declares; for tools also if it declares nothing at all.
+    /// One list that is refused does not hide the others.
+    async fn ask(client: &Client) -> (Self, Vec<Failure>) {
+        let declared = client.capabilities();
+        let nothing = declared.tools.is_none() && declared.resources.is_none() && declared.prompts.is_none();
+        let mut lists = Self::default();
+        let mut asking = Asking::default();
+        if declared.tools.is_some() || nothing {
+            lists.tools = asking.keep(client.tools()).await;
+        }
+        if declared.resources.is_some() {
+            lists.resources = asking.keep(client.resources()).await;
+            lists.templates = asking.keep_if_known(client.resource_templates()).await;
+        }
+        if declared.prompts.is_some() {
+            lists.prompts = asking.keep(client.prompts()).await;
+        }
+        (lists, asking.failures)
+    }
+
+    fn in_words(&self, client: &Client, look: Look) -> String {
+        let mut text = listing::server(look, client.server(), client.revision(), client.instructions());
+        if let Some(tools) = &self.tools {
+            text += &listing::section(look, "Tools", tools, listing::tool);
+        }
+        if let Some(resources) = &self.resources {
+            text += &listing::section(look, "Resources", resources, listing::resource);
+        }
+        if let Some(templates) = self.templates.as_ref().filter(|templates| !templates.is_empty()) {
+            text += &listing::section(look, "Resource templates", templates, listing::template);
+        }
+        if let Some(prompts) = &self.prompts {
+            text += &listing::section(look, "Prompts", prompts, listing::prompt);
+        }
+        text + &listing::count_of_invalid(
+            look,
+            self.problems().iter().filter(|problem| problem.first).count(),
+        )
+    }
+
+    fn document(&self, client: &Client, failure: Option<&Failure>) -> Value {
+        let mut document = Map::new();
+        let mut put = |name: &str, value: Value| drop(document.insert(name.to_owned(), value));
+        put("revision", client.revision().as_str().into());
+        put("server", serde_json::to_value(client.server()).unwrap_or_default());
+        put("capabilities", serde_json::to_value(client.capabilities()).unwrap_or_default());
+        if let Some(instructions) = client.instructions() {
+            put("instructions", instructions.into());
+        }
+        put("tools", raw(self.tools.as_deref()));
+        put("resources", raw(self.resources.as_deref()));
+        put("resourceTemplates", raw(self.templates.as_deref()));
+        put("prompts", raw(self.prompts.as_deref()));
+        let problems = self.problems().into_iter().map(|problem| {
+            json!({"in": problem.list, "index": problem.index, "name": problem.name, "problem": problem.problem})
+        });
+        put("problems", problems.collect());
+        if let Some(failure) = failure {
+            put("error", exit::document(failure).into());
+        }
+        Value::Object(document)
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut all = Vec::new();
+        collect(&mut all, "tools", self.tools.as_deref());
+        collect(&mut all, "resources", self.resources.as_deref());
+        collect(&mut all, "resourceTemplates", self.templates.as_deref());
+        collect(&mut all, "prompts", self.prompts.as_deref());
+        all
+    }
+}
+
+/// What is wrong with one definition.
+#[derive(Debug)]
+struct Problem {
+    list: &'static str,
+    index: usize,
+    name: String,
+    problem: String,
+    /// The first of its definition.
+    first: bool,
+}
+
+fn collect<T>(all: &mut Vec<Problem>, list: &'static str, found: Option<&[Listed<T>]>) {
+    for (index, listed) in found.unwrap_or_default().iter().enumerate() {
+        for (number, problem) in listed.problems.iter().enumerate() {
+            let name = listing::name_of(&listed.raw);
+            all.push(Problem { list, index, name, problem: problem.clone(), first: number == 0 });
+        }
+    }
+}
+
+fn raw<T>(list: Option<&[Listed<T>]>) -> Value {
+    list.unwrap_or_default().iter().map(|listed| listed.raw.clone()).collect()
+}
+
+/// Requests one after the other, as long as it makes sense.
+#[derive(Debug, Default)]
+struct Asking {
+    failures: Vec<Failure>,
+    over: bool,
+}
+
+impl Asking {
+    async fn keep<T>(&mut self, list: impl Future<Output = Result<T, ClientError>>) -> Option<T> {
+        if self.over {
+            return None;
+        }
+        match list.await {
+            Ok(list) => Some(list),
+            Err(error) => {
+                // A server that has gone or is silent gives no other list either.
+                self.over = !matches!(error.kind(), ErrorKind::Rpc(_) | ErrorKind::Protocol(_));
+                self.failures.push(error.into());
+                None
+            }
+        }
+    }
+
+    /// The same for a list that a server need not know.
+    async fn keep_if_known<T>(&mut self, list: impl Future<Output = Result<T, ClientError>>) -> Option<T> {
+        let unknown = |error: &ClientError| matches!(error.kind(), ErrorKind::Rpc(error) if error.code == METHOD_NOT_FOUND);
+        let mut known = true;
+        let kept = self
+            .keep(async {
+                let list = list.await;
+                known = !list.as_ref().is_err_and(unknown);
+                list
+            })
+            .await;
+        if !known {
+            self.failures.pop();
+        }
+        kept
+    }
+}

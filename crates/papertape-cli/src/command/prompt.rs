@@ -1,0 +1,83 @@
+//! `papertape prompt TARGET PROMPT NAME=VALUE...`: a prompt, filled in.
+
+use papertape::Client;
+use papertape::protocol::{Prompt as Definition, PromptResult, Role};
+use serde_json::{Value, json};
+
+use super::call::{may_have_it, name_and_rest, unknown};
+use crate::args::{Output, Prompt};
+use crate::connect::with_server;
+use crate::exit::{self, Failure};
+use crate::print::content::{Place, Printed};
+use crate::print::{Look, style};
+use crate::schema::Schema;
+use crate::{arguments, target};
+
+pub(crate) fn run(args: Prompt) -> Result<(), Failure> {
+    let (target, words) = target::split(args.words, args.connect.command.clone())?;
+    let (name, typed) = name_and_rest(&words, "prompt", &target.to_string())?;
+    with_server(&args.connect, &target, async |client| {
+        let schema = schema_of(&client, name).await?;
+        let wrong = |problem| Failure::usage(format!("{name}: {problem}"));
+        let arguments = arguments::build(Schema::new(&schema), typed, None).map_err(wrong)?;
+        if let Some((key, value)) = arguments.iter().find(|(_, value)| !value.is_string()) {
+            return Err(wrong(format!("{key}:={value} is no text, and a prompt takes text only")));
+        }
+        let result = client.prompt(name, arguments).await?;
+        let printed = printed(&result, Place { look: Look::of_stdout(), folder: args.out.as_deref() })?;
+        match args.connect.output {
+            Output::Text => printed.print()?,
+            Output::Json => {
+                let document = json!({"revision": client.revision().as_str(), "result": result});
+                printed.print_document(&document)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// What is to be filled in, as a schema: every value is text.
+async fn schema_of(client: &Client, name: &str) -> Result<Value, Failure> {
+    let prompts = match client.prompts().await {
+        Ok(prompts) => prompts,
+        // A server that cannot list its prompts may still have them.
+        Err(error) if may_have_it(&error) => {
+            exit::tell(&error.into());
+            return Ok(json!({"additionalProperties": {"type": "string"}}));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match prompts.iter().find(|listed| listed.item.name == name) {
+        Some(found) => Ok(as_schema(&found.item)),
+        None => Err(unknown("prompt", name, prompts.iter().map(|listed| listed.item.name.as_str()))),
+    }
+}
+
+fn as_schema(prompt: &Definition) -> Value {
+    let properties: serde_json::Map<String, Value> = prompt
+        .arguments
+        .iter()
+        .map(|argument| {
+            let description = argument.description.as_ref().or(argument.title.as_ref());
+            (argument.name.clone(), json!({"type": "string", "description": description}))
+        })
+        .collect();
+    let required =
+        prompt.arguments.iter().filter(|argument| argument.required).map(|argument| &argument.name);
+    let required: Vec<&String> = required.collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+fn printed(result: &PromptResult, place: Place<'_>) -> Result<Printed, Failure> {
+    let mut printed = Printed::default();
+    for (index, message) in result.messages.iter().enumerate() {
+        let role = match message.role {
+            Role::User => "user:",
+            Role::Assistant => "assistant:",
+        };
+        let gap = if index == 0 { "" } else { "\n" };
+        printed.output.extend(format!("{gap}{}\n", place.look.paint(style::HEADING, role)).into_bytes());
+        printed.content(std::slice::from_ref(&message.content), place)?;
+    }
+    Ok(printed)
+}

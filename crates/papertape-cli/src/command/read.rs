@@ -1,0 +1,49 @@
+//! `papertape read TARGET URI`: a resource, from the shell.
+
+use papertape::protocol::ResourceContents;
+use serde_json::json;
+
+use crate::args::{Output, Read};
+use crate::connect::with_server;
+use crate::exit::Failure;
+use crate::print::Look;
+use crate::print::content::{Place, Printed, decoded};
+use crate::target;
+
+pub(crate) fn run(args: Read) -> Result<(), Failure> {
+    let (target, words) = target::split(args.words, args.connect.command.clone())?;
+    let uri = match words.as_slice() {
+        [uri] => uri,
+        [] => {
+            let message = format!("which resource? papertape list {target} shows what there is");
+            return Err(Failure::usage(message));
+        }
+        [_, more, ..] => {
+            return Err(Failure::usage(format!("\"{more}\" is one word too many: read one resource")));
+        }
+    };
+    with_server(&args.connect, &target, async |client| {
+        let contents = client.read(uri).await?;
+        let printed = printed(&contents, Place { look: Look::of_stdout(), folder: args.out.as_deref() })?;
+        match args.connect.output {
+            Output::Text => printed.print()?,
+            Output::Json => {
+                let document = json!({"revision": client.revision().as_str(), "contents": contents});
+                printed.print_document(&document)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn printed(contents: &[ResourceContents], place: Place<'_>) -> Result<Printed, Failure> {
+    let mut printed = Printed::default();
+    for resource in contents {
+        match resource.blob.as_deref().filter(|_| resource.text.is_none()).and_then(decoded) {
+            // A pipe or a file takes anything.
+            Some(bytes) if !place.look.terminal && place.folder.is_none() => printed.output.extend(bytes),
+            _ => printed.resource(resource, place)?,
+        }
+    }
+    Ok(printed)
+}

@@ -1,0 +1,228 @@
+//! What a server offers, as a person reads it.
+
+use papertape::Listed;
+use papertape::protocol::capabilities::Implementation;
+use papertape::protocol::{Prompt, Resource, ResourceTemplate, Revision, ToolAnnotations, ToolDefinition};
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
+
+use super::text::{counted, grouped, one_line, paragraphs};
+use super::{Look, style};
+use crate::schema::{Argument, Schema, shown};
+
+/// Names up to this width stand beside what is said about them, longer ones above it.
+const WIDEST_NAME: usize = 20;
+
+/// Who it is, and what it says about itself.
+pub(crate) fn server(
+    look: Look,
+    server: &Implementation,
+    revision: Revision,
+    instructions: Option<&str>,
+) -> String {
+    let mut text = look.paint(style::NAME, &one_line(&server.name));
+    for more in [Some(&server.version), server.title.as_ref()].into_iter().flatten() {
+        if !more.is_empty() {
+            text += &format!(" {}", one_line(more));
+        }
+    }
+    text += &look.paint(style::DIM, &format!(" (MCP {revision})"));
+    text.push('\n');
+    for more in [server.description.as_deref(), server.website_url.as_deref(), instructions] {
+        if let Some(more) = more.filter(|more| !more.trim().is_empty()) {
+            text.push('\n');
+            text += &paragraphs(more, look.width, "  ");
+        }
+    }
+    text
+}
+
+/// "TOOLS", and how many.
+fn heading(look: Look, name: &str, count: usize) -> String {
+    let count = if count == 0 { " (none)".to_owned() } else { format!(" ({})", grouped(count)) };
+    format!("\n{}{}\n", look.paint(style::HEADING, name), look.paint(style::DIM, &count))
+}
+
+/// A list with a heading.
+pub(crate) fn section<T>(
+    look: Look,
+    name: &str,
+    list: &[Listed<T>],
+    show: impl Fn(Look, &T) -> String,
+) -> String {
+    let mut text = heading(look, name, list.len());
+    for listed in list {
+        text.push('\n');
+        if listed.problems.is_empty() {
+            text += &show(look, &listed.item);
+        } else {
+            text += &invalid(look, listed);
+        }
+    }
+    text
+}
+
+/// What is wrong with a definition, and what it calls itself.
+fn invalid<T>(look: Look, listed: &Listed<T>) -> String {
+    let mut text =
+        format!("  {} {}\n", look.paint(style::WRONG, "invalid:"), one_line(&name_of(&listed.raw)));
+    for problem in &listed.problems {
+        text += &paragraphs(problem, look.width, "    ");
+    }
+    text
+}
+
+/// The name of a definition that may have none.
+pub(crate) fn name_of(raw: &Value) -> String {
+    let text = |member: &str| raw.get(member).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let found = text("name").or_else(|| text("uri")).or_else(|| text("uriTemplate"));
+    found.map_or_else(|| "(without a name)".to_owned(), str::to_owned)
+}
+
+/// "2 definitions are invalid", or nothing.
+pub(crate) fn count_of_invalid(look: Look, count: usize) -> String {
+    if count == 0 {
+        return String::new();
+    }
+    let (definitions, are) = (counted(count, "definition"), if count == 1 { "is" } else { "are" });
+    let text = format!("{definitions} {are} invalid: a host may leave out what is, or refuse the server");
+    format!("\n{}\n", look.paint(style::WRONG, &text))
+}
+
+/// Its name, what it does, what it takes and what it gives.
+pub(crate) fn tool(look: Look, tool: &ToolDefinition) -> String {
+    let title = tool.title.as_deref().or(tool.annotations.as_ref().and_then(|hints| hints.title.as_deref()));
+    let hints = tool.annotations.as_ref().map(hints).unwrap_or_default();
+    let mut text = name_line(look, &tool.name, title, &hints);
+    text += &description(look, tool.description.as_deref());
+    let arguments: Vec<Row<'_>> = Schema::new(&tool.input_schema)
+        .arguments()
+        .into_iter()
+        .map(|argument| Row {
+            name: argument.name,
+            required: argument.required,
+            words: with_default(&argument),
+            description: argument.description,
+        })
+        .collect();
+    text += &table(look, &arguments);
+    if let Some(schema) = &tool.output_schema {
+        let words = Schema::new(schema).words();
+        text += &hanging(look, "gives", style::DIM, &words, "gives".len());
+    }
+    text
+}
+
+/// How it says it behaves, in words.
+fn hints(hints: &ToolAnnotations) -> String {
+    let read_only = hints.read_only_hint == Some(true);
+    let words = [
+        (read_only, "read-only"),
+        (!read_only && hints.destructive_hint == Some(true), "destructive"),
+        (!read_only && hints.destructive_hint == Some(false), "only adds"),
+        (!read_only && hints.idempotent_hint == Some(true), "twice is as good as once"),
+        (hints.open_world_hint == Some(true), "reaches outside"),
+    ];
+    words.iter().filter(|(there, _)| *there).map(|(_, words)| *words).collect::<Vec<_>>().join(", ")
+}
+
+fn with_default(argument: &Argument<'_>) -> String {
+    match argument.default {
+        None | Some(Value::Null) => argument.schema.words(),
+        Some(default) => format!("{} (default: {})", argument.schema.words(), shown(default)),
+    }
+}
+
+/// Its address, what it is called and what it holds.
+pub(crate) fn resource(look: Look, resource: &Resource) -> String {
+    let size =
+        resource.size.map(|size| format!("{} bytes", grouped(usize::try_from(size).unwrap_or(usize::MAX))));
+    let facts: Vec<String> = [resource.mime_type.clone(), size].into_iter().flatten().collect();
+    let name = resource.title.as_deref().unwrap_or(&resource.name);
+    name_line(look, &resource.uri, Some(name), &facts.join(", "))
+        + &description(look, resource.description.as_deref())
+}
+
+/// Its pattern, what it is called and what it holds.
+pub(crate) fn template(look: Look, template: &ResourceTemplate) -> String {
+    let name = template.title.as_deref().unwrap_or(&template.name);
+    name_line(look, &template.uri_template, Some(name), template.mime_type.as_deref().unwrap_or_default())
+        + &description(look, template.description.as_deref())
+}
+
+/// Its name, what it is for and what is to be filled in.
+pub(crate) fn prompt(look: Look, prompt: &Prompt) -> String {
+    let arguments: Vec<Row<'_>> = prompt
+        .arguments
+        .iter()
+        .map(|argument| Row {
+            name: &argument.name,
+            required: argument.required,
+            words: argument.title.clone().unwrap_or_else(|| "text".to_owned()),
+            description: argument.description.as_deref(),
+        })
+        .collect();
+    name_line(look, &prompt.name, prompt.title.as_deref(), "")
+        + &description(look, prompt.description.as_deref())
+        + &table(look, &arguments)
+}
+
+/// `  name  title (facts)`.
+fn name_line(look: Look, name: &str, title: Option<&str>, facts: &str) -> String {
+    let mut text = format!("  {}", look.paint(style::NAME, &one_line(name)));
+    if let Some(title) = title.map(one_line).filter(|title| !title.is_empty() && title != name) {
+        text += &format!("  {title}");
+    }
+    if !facts.is_empty() {
+        text += &look.paint(style::DIM, &format!("  ({})", one_line(facts)));
+    }
+    text.push('\n');
+    text
+}
+
+fn description(look: Look, text: Option<&str>) -> String {
+    text.map(|text| paragraphs(text, look.width, "    ")).unwrap_or_default()
+}
+
+/// An argument in a table.
+struct Row<'a> {
+    name: &'a str,
+    required: bool,
+    words: String,
+    description: Option<&'a str>,
+}
+
+/// A line or more for each argument: its name, whether it must be given, what it takes; below, what it is.
+fn table(look: Look, rows: &[Row<'_>]) -> String {
+    let widest =
+        rows.iter().map(|row| one_line(row.name).width()).filter(|&width| width <= WIDEST_NAME).max();
+    let column = widest.unwrap_or(WIDEST_NAME);
+    let mut text = String::new();
+    for row in rows {
+        let (mark, mark_style) =
+            if row.required { ("required", style::REQUIRED) } else { ("optional", style::DIM) };
+        let mark = look.paint(mark_style, mark);
+        let indent = " ".repeat(6 + column + 2 + "required".len() + 2);
+        // The mark stands in the first line, where the wrapped text has only spaces.
+        let words = paragraphs(&row.words, look.width, &indent);
+        let name = one_line(row.name);
+        let painted = look.paint(style::NAME, &name);
+        let first = words.get(indent.len()..).unwrap_or("\n");
+        match column.checked_sub(name.width()) {
+            Some(space) => text += &format!("      {painted}{}  {mark}  {first}", " ".repeat(space)),
+            None => text += &format!("      {painted}\n      {}  {mark}  {first}", " ".repeat(column)),
+        }
+        if let Some(description) = row.description {
+            text += &paragraphs(description, look.width, &indent);
+        }
+    }
+    text
+}
+
+/// A short name, and text that hangs beside it.
+fn hanging(look: Look, name: &str, name_style: anstyle::Style, text: &str, width: usize) -> String {
+    let indent = " ".repeat(4 + width + 2);
+    let lines = paragraphs(text, look.width, &indent);
+    let first = lines.get(indent.len()..).unwrap_or("\n");
+    format!("    {}  {first}", look.paint(name_style, name))
+}

@@ -1,0 +1,134 @@
+//! A peer's text to text that is safe to print, and long text to lines.
+
+use papertape::wire::tape::{self, Direction};
+use textwrap::{Options, WordSplitter};
+
+/// Bytes as a tape shows them: what a terminal would obey or swallow stands as hexadecimal.
+pub(crate) fn escaped(bytes: &[u8]) -> String {
+    // A tape takes a line end away, and headers that it understands; so it gets a line that begins like none.
+    let mut line = String::new();
+    tape::write(&mut line, 0, Direction::ToServer, None, &[b".", bytes, b"\n"].concat());
+    let payload =
+        line.trim_end_matches('\n').splitn(5, ' ').nth(4).and_then(|payload| payload.strip_prefix('.'));
+    payload.unwrap_or_default().to_owned()
+}
+
+/// A text that may have lines and tabs of its own, safe for a terminal.
+pub(crate) fn safe(text: &str) -> String {
+    if text.chars().all(|c| c == '\n' || !is_suspicious(c)) {
+        return text.to_owned();
+    }
+    let mut safe = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        // The tape hides tabs and a space at the end; here they do no harm.
+        for (index, part) in line.split('\t').enumerate() {
+            if index > 0 {
+                safe.push('\t');
+            }
+            let trimmed = part.trim_end_matches(' ');
+            safe.push_str(&escaped(trimmed.as_bytes()));
+            safe.extend(std::iter::repeat_n(' ', part.len() - trimmed.len()));
+        }
+        safe.push_str(end);
+    }
+    safe
+}
+
+fn is_suspicious(c: char) -> bool {
+    c.is_control() || !c.is_ascii()
+}
+
+/// One line: line ends and runs of space become single spaces.
+pub(crate) fn one_line(text: &str) -> String {
+    safe(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Lines of a width; what does not fit into one goes on below it, further in.
+pub(crate) fn hanging(text: &str, width: usize) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let words = line.trim_start();
+        let indent = " ".repeat(line.len() - words.len());
+        let further = format!("{indent}  ");
+        for wrapped in textwrap::wrap(words, options(width, &indent, &further)) {
+            lines.push_str(wrapped.trim_end());
+            lines.push('\n');
+        }
+    }
+    lines
+}
+
+fn options<'a>(width: usize, first: &'a str, others: &'a str) -> Options<'a> {
+    // A hyphen in `--option` or an URL is no place to break.
+    let splitter = WordSplitter::NoHyphenation;
+    Options::new(width).initial_indent(first).subsequent_indent(others).word_splitter(splitter)
+}
+
+/// Paragraphs in lines of a width, each indented. Lines that the author made stay apart.
+pub(crate) fn paragraphs(text: &str, width: usize, indent: &str) -> String {
+    let options = options(width, indent, indent);
+    let mut lines = String::new();
+    for line in safe(text.trim()).lines() {
+        // Whatever space an author indents with is kept, within reason.
+        for wrapped in textwrap::wrap(&line.replace('\t', "    "), &options) {
+            lines.push_str(wrapped.trim_end());
+            lines.push('\n');
+        }
+    }
+    lines
+}
+
+/// "1,234".
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// "1 tool", "2 tools".
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{counted, escaped, grouped, hanging, one_line, paragraphs, safe};
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_instead() {
+        assert_eq!(escaped(b"a\x1b[31m\xff"), "a⟦1b⟧[31m⟦ff⟧");
+        assert_eq!(escaped(b""), "");
+        for length in 1..=3 {
+            let header = format!("Content-Length: {length}\r\n\r\n{{}}");
+            assert_eq!(escaped(header.as_bytes()), format!("Content-Length: {length}⟦0d 0a 0d 0a⟧{{}}"));
+        }
+        assert_eq!(safe("a\tb \nc\u{1b}]0;title\u{7}\n\r\n"), "a\tb \nc⟦1b⟧]0;title⟦07⟧\n\n");
+        assert_eq!(safe("éü 日本 \u{202e}x"), "éü 日本 ⟦e2 80 ae⟧x");
+        assert_eq!(one_line(" a\n\n  b\u{8}"), "a b⟦08⟧");
+    }
+
+    #[test]
+    fn long_text_is_wrapped_and_lines_stay_apart() {
+        assert_eq!(
+            paragraphs("one two three\n\n- four\n日本語日本語", 10, "  "),
+            "  one two\n  three\n\n  - four\n  日本語日\n  本語\n"
+        );
+        assert_eq!(paragraphs("", 10, "  "), "");
+        assert_eq!(hanging("one two three\n  a: four five", 9), "one two\n  three\n  a: four\n    five\n");
+    }
+
+    #[test]
+    fn figures() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(counted(1, "tool"), "1 tool");
+        assert_eq!(counted(0, "tool"), "0 tools");
+    }
+}

@@ -1,0 +1,443 @@
+//! A JSON Schema to what a person asks about it: which arguments there are, and what each takes, in words.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+/// References to references are followed this far.
+const MOST_HOPS: usize = 12;
+
+/// A schema is put into words up to this many parts: one that refers to itself has no end.
+const MOST_PARTS: usize = 200;
+
+/// Objects within objects are spelled out this deep.
+const DEEPEST_WORDS: usize = 2;
+
+/// More allowed values than this are not all named.
+const MOST_NAMED: usize = 40;
+
+/// An object within an argument is spelled out if it has this many members or fewer.
+const MOST_MEMBERS: usize = 20;
+
+/// This many schemas that must all hold are looked at.
+const MOST_ALL_OF: usize = 50;
+
+/// A schema, or a place within one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Schema<'a> {
+    /// What `#` refers to.
+    root: &'a Value,
+    node: &'a Value,
+}
+
+/// An argument of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Argument<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) required: bool,
+    pub(crate) schema: Schema<'a>,
+    pub(crate) description: Option<&'a str>,
+    pub(crate) default: Option<&'a Value>,
+}
+
+/// The types of JSON Schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl<'a> Schema<'a> {
+    pub(crate) fn new(root: &'a Value) -> Self {
+        Self { root, node: root }.followed()
+    }
+
+    fn at(self, node: &'a Value) -> Self {
+        Self { node, ..self }.followed()
+    }
+
+    fn get(self, keyword: &str) -> Option<&'a Value> {
+        self.node.get(keyword)
+    }
+
+    fn text(self, keyword: &str) -> Option<&'a str> {
+        self.get(keyword).and_then(Value::as_str)
+    }
+
+    /// Follows references within the schema. One that leads nowhere, or outside, leaves anything possible.
+    fn followed(mut self) -> Self {
+        for _ in 0..MOST_HOPS {
+            let next = match (self.text("$ref"), self.get("allOf").and_then(Value::as_array)) {
+                (Some(reference), _) => self.referred(reference),
+                // Some generators wrap a reference to give it a description.
+                (None, Some(all)) if self.get("type").is_none() && self.get("properties").is_none() => {
+                    match all.as_slice() {
+                        [only] => Some(only),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            };
+            match next {
+                Some(node) => self.node = node,
+                None => break,
+            }
+        }
+        self
+    }
+
+    fn referred(self, reference: &str) -> Option<&'a Value> {
+        self.root.pointer(reference.strip_prefix('#')?)
+    }
+
+    /// What an object takes: the required arguments in the schema's order, then the others by name.
+    pub(crate) fn arguments(self) -> Vec<Argument<'a>> {
+        let mut found: Vec<Argument<'a>> = Vec::new();
+        let (mut known, mut places) = (HashSet::new(), HashMap::new());
+        for part in self.parts() {
+            for name in strings(part.get("required")) {
+                let next = places.len();
+                places.entry(name).or_insert(next);
+            }
+            for (name, node) in part.get("properties").and_then(Value::as_object).into_iter().flatten() {
+                if known.insert(name) {
+                    found.push(part.argument(name, node));
+                }
+            }
+        }
+        for argument in &mut found {
+            argument.required = places.contains_key(argument.name);
+        }
+        found.sort_by_key(|argument| places.get(argument.name).copied().unwrap_or(usize::MAX));
+        found
+    }
+
+    /// What is said where an argument is named goes before what is said where that refers to.
+    fn argument(self, name: &'a str, node: &'a Value) -> Argument<'a> {
+        let (near, far) = (Schema { node, ..self }, self.at(node));
+        Argument {
+            name,
+            required: false,
+            schema: far,
+            description: near.text("description").or_else(|| far.text("description")),
+            default: near.get("default").or_else(|| far.get("default")),
+        }
+    }
+
+    /// The schema itself and what it says must hold as well.
+    fn parts(self) -> Vec<Self> {
+        let all = self.get("allOf").and_then(Value::as_array).into_iter().flatten();
+        std::iter::once(self).chain(all.take(MOST_ALL_OF).map(|node| self.at(node))).collect()
+    }
+
+    /// How many members it names, at most.
+    fn members(self) -> usize {
+        let named =
+            |part: &Self| part.get("properties").and_then(Value::as_object).map_or(0, |named| named.len());
+        self.parts().iter().map(named).sum()
+    }
+
+    /// What is said about members that have no name in the schema: a schema for them if they are welcome.
+    pub(crate) fn additional(self) -> Option<Self> {
+        const ANYTHING: &Value = &Value::Bool(true);
+        match self.get("additionalProperties") {
+            Some(Value::Bool(false)) => None,
+            Some(node) => Some(self.at(node)),
+            // Nothing is said. Most authors who name members mean these and no others.
+            None if self.get("patternProperties").is_none() && self.members() > 0 => None,
+            None => Some(self.at(ANYTHING)),
+        }
+    }
+
+    /// Whether no value at all is allowed.
+    pub(crate) fn takes_nothing(self) -> bool {
+        self.node == &Value::Bool(false)
+    }
+
+    /// The only values allowed, if they are listed.
+    pub(crate) fn allowed(self) -> Option<&'a [Value]> {
+        match (self.get("const"), self.get("enum")) {
+            (Some(only), _) => Some(std::slice::from_ref(only)),
+            (None, Some(values)) => values.as_array().map(Vec::as_slice),
+            (None, None) => None,
+        }
+    }
+
+    /// The types named, in the schema's order; none if it names none.
+    pub(crate) fn kinds(self) -> Vec<Kind> {
+        let types = self.get("type");
+        strings(types).chain(types.and_then(Value::as_str)).filter_map(Kind::parse).collect()
+    }
+
+    /// What it may be instead, if it says that it may be one of several things.
+    pub(crate) fn alternatives(self) -> impl Iterator<Item = Self> {
+        let of = move |keyword| self.get(keyword).and_then(Value::as_array).into_iter().flatten();
+        of("anyOf").chain(of("oneOf")).map(move |node| self.at(node))
+    }
+
+    /// What a list consists of.
+    pub(crate) fn items(self) -> Option<Self> {
+        self.get("items").filter(|items| !items.is_array()).map(|items| self.at(items))
+    }
+
+    /// What is allowed, as a person says it: "integer from 1 to 10", "one of: past, present".
+    pub(crate) fn words(self) -> String {
+        self.words_at(0, &mut MOST_PARTS.clone())
+    }
+
+    fn words_at(self, depth: usize, parts: &mut usize) -> String {
+        match parts.checked_sub(1) {
+            Some(left) => *parts = left,
+            None => return "...".to_owned(),
+        }
+        if let Some(values) = self.allowed() {
+            return match values {
+                [only] => format!("always {}", shown(only)),
+                values => named(values),
+            };
+        }
+        let mut several: Vec<String> = Vec::new();
+        for alternative in self.alternatives() {
+            if *parts == 0 {
+                break;
+            }
+            several.push(alternative.words_at(depth, parts));
+        }
+        if several.is_empty() {
+            several.extend(self.kinds().into_iter().map(|kind| self.kind_words(kind, depth, parts)));
+        }
+        several.dedup();
+        match several.as_slice() {
+            [] if self.members() > 0 => self.kind_words(Kind::Object, depth, parts),
+            [] if self.takes_nothing() => "nothing".to_owned(),
+            [] => "anything".to_owned(),
+            several => several.join(", or "),
+        }
+    }
+
+    fn kind_words(self, kind: Kind, depth: usize, parts: &mut usize) -> String {
+        match kind {
+            Kind::Null => "null".to_owned(),
+            Kind::Boolean => "true or false".to_owned(),
+            Kind::Integer => format!("integer{}", self.range()),
+            Kind::Number => format!("number{}", self.range()),
+            Kind::String => self.string_words(),
+            Kind::Array => {
+                let items = match self.items() {
+                    Some(items) => format!("list of {}", items.words_at(depth, parts)),
+                    None => "list".to_owned(),
+                };
+                items + &self.count("minItems", "maxItems", "of them")
+            }
+            Kind::Object => self.object_words(depth, parts),
+        }
+    }
+
+    fn string_words(self) -> String {
+        let mut words = "text".to_owned();
+        if let Some(format) = self.text("format") {
+            words += &format!(" ({format})");
+        }
+        if let Some(pattern) = self.text("pattern") {
+            words += &format!(" that matches {pattern}");
+        }
+        words + &self.count("minLength", "maxLength", "characters")
+    }
+
+    fn object_words(self, depth: usize, parts: &mut usize) -> String {
+        match self.members() {
+            0 => return "object".to_owned(),
+            _ if depth >= DEEPEST_WORDS => return "object".to_owned(),
+            count if count > MOST_MEMBERS => return format!("object of {count} members"),
+            _ => {}
+        }
+        let mut words = Vec::new();
+        for member in self.arguments() {
+            if *parts == 0 {
+                words.push("...".to_owned());
+                break;
+            }
+            let mark = if member.required { "" } else { "?" };
+            words.push(format!("{}{mark}: {}", member.name, member.schema.words_at(depth + 1, parts)));
+        }
+        format!("{{{}}}", words.join(", "))
+    }
+
+    /// " from 1 to 10", " of at least 1", " over 0".
+    fn range(self) -> String {
+        let number = |keyword| self.get(keyword).filter(|value| value.is_number()).map(ToString::to_string);
+        let (least, most) = (number("minimum"), number("maximum"));
+        let (above, below) = (number("exclusiveMinimum"), number("exclusiveMaximum"));
+        let mut words = match (least, most) {
+            (Some(least), Some(most)) => format!(" from {least} to {most}"),
+            (Some(least), None) => format!(", {least} or more"),
+            (None, Some(most)) => format!(", {most} or less"),
+            (None, None) => String::new(),
+        };
+        if let Some(above) = above {
+            words += &format!(", over {above}");
+        }
+        if let Some(below) = below {
+            words += &format!(", under {below}");
+        }
+        if let Some(step) = number("multipleOf") {
+            words += &format!(", a multiple of {step}");
+        }
+        words
+    }
+
+    fn count(self, least: &str, most: &str, what: &str) -> String {
+        let number = |keyword| self.get(keyword).and_then(Value::as_u64);
+        match (number(least).filter(|&least| least > 0), number(most)) {
+            (Some(least), Some(most)) if least == most => format!(", exactly {least} {what}"),
+            (Some(least), Some(most)) => format!(", {least} to {most} {what}"),
+            (Some(least), None) => format!(", at least {least} {what}"),
+            (None, Some(most)) => format!(", at most {most} {what}"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+impl Kind {
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "null" => Kind::Null,
+            "boolean" => Kind::Boolean,
+            "integer" => Kind::Integer,
+            "number" => Kind::Number,
+            "string" => Kind::String,
+            "array" => Kind::Array,
+            "object" => Kind::Object,
+            _ => return None,
+        })
+    }
+}
+
+/// "one of: past, present".
+fn named(values: &[Value]) -> String {
+    let mut names: Vec<String> = values.iter().take(MOST_NAMED).map(shown).collect();
+    if values.len() > MOST_NAMED {
+        names.push(format!("and {} more", values.len() - MOST_NAMED));
+    }
+    format!("one of: {}", names.join(", "))
+}
+
+/// A value as it would be typed: text without quotes, unless it could be taken for something else.
+pub(crate) fn shown(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) if is_plain(text) => text.to_owned(),
+        _ => value.to_string(),
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    let edges = text.trim() == text && !text.is_empty();
+    edges && !text.contains([',', '"', '\n']) && serde_json::from_str::<Value>(text).is_err()
+}
+
+fn strings(list: Option<&Value>) -> impl Iterator<Item = &str> {
+    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Schema;
+
+    #[track_caller]
+    fn check(schema: &Value, words: &str) {
+        assert_eq!(Schema::new(schema).words(), words, "{schema}");
+    }
+
+    #[test]
+    fn what_is_allowed_in_words() {
+        check(&json!({"type": "string"}), "text");
+        check(&json!({"type": "string", "format": "date-time"}), "text (date-time)");
+        check(
+            &json!({"type": "string", "minLength": 1, "maxLength": 9, "pattern": "^a"}),
+            "text that matches ^a, 1 to 9 characters",
+        );
+        check(&json!({"type": "integer", "minimum": 1, "maximum": 10}), "integer from 1 to 10");
+        check(&json!({"type": "integer", "minimum": 0, "format": "uint32"}), "integer, 0 or more");
+        check(&json!({"type": "number", "exclusiveMinimum": 0}), "number, over 0");
+        check(&json!({"type": "boolean"}), "true or false");
+        check(&json!({"enum": ["a", "b c", "1", 1, null]}), "one of: a, b c, \"1\", 1, null");
+        check(&json!({"const": "x"}), "always x");
+        check(
+            &json!({"type": "array", "items": {"type": "integer"}, "maxItems": 3}),
+            "list of integer, at most 3 of them",
+        );
+        check(&json!({"type": "array"}), "list");
+        check(&json!({"type": ["string", "null"]}), "text, or null");
+        check(&json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}), "integer, or null");
+        check(&json!({}), "anything");
+        check(&json!(true), "anything");
+        check(&json!(false), "nothing");
+        check(&json!({"type": "object"}), "object");
+        check(
+            &json!({"type": "object", "properties": {"b": {"type": "string"}, "a": {}}, "required": ["b"]}),
+            "{b: text, a?: anything}",
+        );
+    }
+
+    #[test]
+    fn references_are_followed_within_the_schema_only() {
+        let schema = json!({
+            "properties": {
+                "tree": {"$ref": "#/$defs/Node", "description": "nearest", "default": {}},
+                "far": {"$ref": "http://127.0.0.1:1/x"},
+                "wrapped": {"allOf": [{"$ref": "#/$defs/Colour"}]},
+                "loop": {"$ref": "#/$defs/Loop"},
+            },
+            "$defs": {
+                "Node": {"type": "object", "description": "far", "properties": {"child": {"$ref": "#/$defs/Node"}}},
+                "Colour": {"enum": ["red", "blue"], "description": "a colour"},
+                "Loop": {"$ref": "#/$defs/Loop"},
+            },
+        });
+        let said: Vec<_> = Schema::new(&schema)
+            .arguments()
+            .iter()
+            .map(|argument| (argument.name, argument.schema.words(), argument.description))
+            .collect();
+        let right = [
+            ("far", "anything".to_owned(), None),
+            ("loop", "anything".to_owned(), None),
+            ("tree", "{child?: {child?: object}}".to_owned(), Some("nearest")),
+            ("wrapped", "one of: red, blue".to_owned(), Some("a colour")),
+        ];
+        assert_eq!(said, right);
+        let tree = Schema::new(&schema).arguments().into_iter().find(|argument| argument.name == "tree");
+        assert_eq!(tree.and_then(|tree| tree.default), Some(&json!({})));
+    }
+
+    #[test]
+    fn an_endless_schema_has_an_end() {
+        let schema = json!({"anyOf": [{"$ref": "#"}, {"type": "string"}]});
+        assert!(Schema::new(&schema).words().len() < 10_000);
+        let schema = json!({"type": "array", "items": {"$ref": "#"}});
+        assert!(Schema::new(&schema).words().ends_with("list of ..."));
+        let members: serde_json::Map<String, Value> =
+            (0..1_000).map(|number| (number.to_string(), json!({"$ref": "#"}))).collect();
+        let schema = json!({ "properties": members });
+        assert!(
+            Schema::new(&schema).arguments().iter().all(|it| it.schema.words() == "object of 1000 members")
+        );
+        let schema = json!({"anyOf": vec![json!({"$ref": "#"}); 100]});
+        assert!(Schema::new(&schema).words().len() < 10_000);
+    }
+
+    #[test]
+    fn required_arguments_come_first_and_in_order() {
+        let schema = json!({"properties": {"a": {}, "b": {}, "c": {}}, "required": ["c", "b"]});
+        let names: Vec<_> =
+            Schema::new(&schema).arguments().iter().map(|found| (found.name, found.required)).collect();
+        assert_eq!(names, [("c", true), ("b", true), ("a", false)]);
+    }
+}

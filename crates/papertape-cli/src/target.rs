@@ -1,0 +1,124 @@
+//! What was typed as the server to the command that starts it.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use anyhow::Context;
+use papertape::stdio::ServerCommand;
+use papertape_servers::Bundled;
+
+use crate::exit::Failure;
+use crate::guess;
+
+/// A server that can be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// One of ours, run by this same binary.
+    Bundled(&'static str),
+    /// Any program.
+    Command { program: OsString, arguments: Vec<OsString> },
+}
+
+impl Target {
+    /// A bundled name, or a command line that is split as a shell would and run without one.
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        if let Some(Bundled { name, .. }) =
+            papertape_servers::ALL.into_iter().find(|server| server.name == text)
+        {
+            return Ok(Target::Bundled(name));
+        }
+        if ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme)) {
+            return Err(Failure::usage(format!(
+                "{text}: servers on HTTP cannot be reached yet, only those that are started by a command"
+            )));
+        }
+        let words = shell_words::split(text)
+            .map_err(|error| Failure::usage(format!("{text}: no command line: {error}")))?;
+        Self::of_words(words.into_iter().map(OsString::from).collect())
+            .ok_or_else(|| Failure::usage(format!("which server? {KINDS}")))
+    }
+
+    /// A command after `--`; nothing if there is none.
+    pub(crate) fn of_words(words: Vec<OsString>) -> Option<Self> {
+        let mut words = words.into_iter();
+        let program = words.next().filter(|program| !program.is_empty())?;
+        Some(Target::Command { program, arguments: words.collect() })
+    }
+
+    /// How to start it.
+    pub(crate) fn command(&self) -> anyhow::Result<ServerCommand> {
+        Ok(match self {
+            Target::Bundled(name) => {
+                let this = std::env::current_exe().context("cannot find this program's own file")?;
+                ServerCommand::new(this).args(["serve", name])
+            }
+            Target::Command { program, arguments } => ServerCommand::new(program).args(arguments),
+        })
+    }
+
+    /// For a program that is not there: the bundled server that may have been meant.
+    pub(crate) fn hint(&self) -> String {
+        let Target::Command { program, arguments } = self else { return String::new() };
+        let known = papertape_servers::ALL.map(|server| server.name);
+        match program.to_str().and_then(|typed| guess::nearest(typed, known)) {
+            Some(name) if arguments.is_empty() => format!("; did you mean the bundled server \"{name}\"?"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The server and the words after it: the first word is the target, unless a command after `--` stands in its place.
+pub(crate) fn split(
+    mut words: Vec<String>,
+    command: Vec<OsString>,
+) -> Result<(Target, Vec<String>), Failure> {
+    if let Some(target) = Target::of_words(command) {
+        return Ok((target, words));
+    }
+    if words.is_empty() {
+        return Err(Failure::usage(format!("which server? {KINDS}")));
+    }
+    let target = Target::parse(&words.remove(0))?;
+    Ok((target, words))
+}
+
+/// What a target can be, for those who gave none.
+pub(crate) const KINDS: &str = "give a bundled name (grammar, text), a quoted command line such as \
+    'python3 server.py', or a command after --";
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Bundled(name) => f.write_str(name),
+            Target::Command { program, .. } => program.to_string_lossy().fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+
+    fn command(words: &[&str]) -> Target {
+        Target::of_words(words.iter().map(Into::into).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_target_is_a_name_or_a_command_line() {
+        let parse = |text| Target::parse(text).unwrap();
+        assert_eq!(parse("grammar"), Target::Bundled("grammar"));
+        assert_eq!(parse("grammar --x"), command(&["grammar", "--x"]));
+        assert_eq!(parse("python3 'my server.py' --flag"), command(&["python3", "my server.py", "--flag"]));
+        assert_eq!(parse(r#"a "$HOME" \* ~"#), command(&["a", "$HOME", "*", "~"]));
+    }
+
+    #[test]
+    fn what_is_no_target_is_said() {
+        let refuse = |text| Target::parse(text).unwrap_err().to_string();
+        assert!(refuse("https://example.com/mcp").contains("HTTP cannot be reached yet"));
+        assert!(refuse("a 'b").contains("no command line"));
+        for empty in ["", "  ", "''"] {
+            assert!(refuse(empty).contains("which server?"), "{empty:?}");
+        }
+    }
+}

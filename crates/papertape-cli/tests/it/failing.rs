@@ -1,0 +1,123 @@
+//! Servers that fail: what a person is told, what a program is told, and the exit code.
+
+use serde_json::{Value, json};
+
+use crate::process::{End, run};
+use crate::{against, contains, document, papertape, text};
+
+/// Code, words on stderr, nothing on stdout.
+#[track_caller]
+fn fails(mut command: std::process::Command, code: i32, words: &[&str]) -> End {
+    let end = run(&mut command, "");
+    assert_eq!((end.status.code(), text(&end)), (Some(code), ""), "{end:?}");
+    contains(&end.log, words);
+    end
+}
+
+#[test]
+fn what_cannot_be_started_is_code_3() {
+    let missing = papertape(["list", "no-such-program --flag"]);
+    fails(missing, 3, &["papertape: starting the server", "no-such-program", "is it installed"]);
+    fails(papertape(["list", "grammer"]), 3, &["did you mean the bundled server \"grammar\"?\n"]);
+    fails(papertape(["list", "/"]), 3, &["starting the server", "is it a program"]);
+    fails(papertape(["list", "text", "--cwd", "/no/such"]), 3, &["there is no folder /no/such"]);
+    fails(papertape(["list", "text", "--tape", "/no/such/tape"]), 3, &["/no/such/tape"]);
+}
+
+#[test]
+fn what_does_not_open_is_code_3_with_its_last_words() {
+    let end =
+        fails(against(&["list"], &["exits", "7", "no such token"]), 3, &["(exit status 7)", "no such token"]);
+    // It has been said once.
+    assert_eq!(end.log.matches("no such token").count(), 1, "{end:?}");
+    let script = "for i in $(seq 30); do echo line $i >&2; done; exit 5";
+    let end = fails(
+        papertape(["list", "--", "sh", "-c", script]),
+        3,
+        &["(exit status 5)", "  the last 20 lines of its stderr:\n  | line 11\n", "  | line 30\n"],
+    );
+    assert!(!end.log.contains("| line 10\n"), "{end:?}");
+    fails(
+        against(&["list", "--probe", "0.1", "--timeout", "0.3"], &["never-opens"]),
+        3,
+        &["did not answer within 0.3 s", "how far it got: "],
+    );
+    fails(against(&["list"], &["initialize-version"]), 3, &["the server speaks 1999-01-01"]);
+    fails(
+        against(&["list", "--revision", "2024-11-05"], &["--modern", "well-behaved"]),
+        3,
+        &["papertape: opening the conversation"],
+    );
+}
+
+#[test]
+fn what_breaks_after_the_opening_is_code_4_with_the_evidence() {
+    fails(
+        against(&["call", "fault"], &["exits-in-call", "3", "out of paper"]),
+        4,
+        &["calling the tool \"fault\": the server has gone", "(exit status 3)", "out of paper"],
+    );
+    fails(
+        against(&["call", "fault", "--timeout", "0.2"], &["wrong-id"]),
+        4,
+        &["did not answer within 0.", "how far it got: the request was sent; no answer came"],
+    );
+    fails(
+        against(&["call", "fault"], &["both"]),
+        4,
+        &["both `result` and `error`", "  the bytes: {\"error\":", "how far it got: the server answered"],
+    );
+    fails(against(&["call", "fault"], &["huge", "20000000"]), 4, &["too large", " more bytes\n"]);
+}
+
+#[test]
+fn nothing_that_a_server_says_moves_the_terminal() {
+    let script = "printf 'a\\033[2Jb\\n\\033]0;title\\007\\n' >&2; printf '\\033[31m\\n'; exit 1";
+    let end = fails(papertape(["list", "--", "sh", "-c", script]), 3, &["| a⟦1b⟧[2Jb", "⟦1b⟧]0;title⟦07⟧"]);
+    assert!(!end.log.contains('\u{1b}'), "{end:?}");
+}
+
+/// The error document on stdout, and nothing on stderr.
+#[track_caller]
+fn error(mut command: std::process::Command, code: i32) -> Value {
+    let end = run(&mut command, "");
+    assert_eq!((end.status.code(), end.log.as_str()), (Some(code), ""), "{end:?}");
+    document(&end)["error"].clone()
+}
+
+#[test]
+fn a_program_gets_a_document() {
+    let command = papertape(["call", "grammar", "conjugat", "--output", "json"]);
+    let usage = error(command, 2);
+    assert_eq!(usage["kind"], "usage");
+    contains(usage["message"].as_str().unwrap(), &["did you mean \"conjugate\"?"]);
+
+    let not_started = error(papertape(["list", "no-such-program", "--output", "json"]), 3);
+    assert_eq!(not_started["kind"], "not_started");
+
+    let closed =
+        error(against(&["call", "fault", "--output", "json"], &["exits-in-call", "3", "last words"]), 4);
+    assert_eq!(
+        (&closed["kind"], &closed["exit"], &closed["stderr"]),
+        (&json!("closed"), &json!(3), &json!("last words\n"))
+    );
+
+    let words = ["call", "fault", "--output", "json", "--timeout", "0.2"];
+    assert_eq!(error(against(&words, &["wrong-id"]), 4)["kind"], "timed_out");
+
+    let protocol = error(against(&["call", "fault", "--output", "json"], &["both"]), 4);
+    assert_eq!(protocol["kind"], "protocol");
+    contains(protocol["bytes"].as_str().unwrap(), &["the disk is full"]);
+
+    let words = ["list", "--output", "json", "--revision", "2026-07-28"];
+    assert_eq!(error(against(&words, &["--legacy", "well-behaved"]), 3)["kind"], "unsupported");
+}
+
+#[test]
+fn the_server_gets_the_environment_and_the_folder_it_is_given() {
+    let folder = crate::scratch("environment");
+    let script = format!("printf '%s in %s\\n' \"$TOKEN\" \"$PWD\" >&2; exec '{}' exits", crate::faulty());
+    let mut command = papertape(["list", "--env", "TOKEN=a=b", "--env", "OTHER=", "--cwd"]);
+    command.arg(&folder).args(["--", "sh", "-c", &script]);
+    fails(command, 3, &[&format!("| a=b in {}", folder.display())]);
+}

@@ -1,0 +1,209 @@
+//! `papertape list`: what a server offers, for people and for programs.
+
+use serde_json::{Value, json};
+
+use crate::process::run;
+use crate::{against, canned, contains, document, opening, papertape, text};
+
+const TEXT_SERVER: &str = "\
+papertape-text VERSION Text tools (MCP 2026-07-28)
+
+  Count words with word_count rather than by eye; echo is there to test a connection.
+
+Tools (2)
+
+  echo  Echo a text  (read-only)
+    Return a text unchanged.
+      text  required  text
+                      The text to return.
+
+  word_count  Count words  (read-only)
+    Count the words of a text in any language. Numbers are words, punctuation and emoji are not, and
+    scripts written without spaces, such as Chinese, Japanese and Thai, are divided by a dictionary.
+      text  required  text
+                      The text to count.
+";
+
+#[test]
+fn a_list_is_readable_in_a_pipe() {
+    let end = run(&mut papertape(["list", "text"]), "");
+    assert_eq!(text(end.is_clean()), TEXT_SERVER.replace("VERSION", env!("CARGO_PKG_VERSION")));
+    assert_eq!(end.log, "");
+}
+
+#[test]
+fn arguments_are_shown_with_all_that_is_known_of_them() {
+    let end = run(&mut papertape(["list", "grammar"]), "");
+    let text = text(end.is_clean());
+    contains(
+        text,
+        &[
+            "papertape-grammar ",
+            " English grammar tutor (MCP 2026-07-28)\n",
+            "Tools (4)\n",
+            "  conjugate  Conjugate a verb  (read-only)\n",
+            "      tense   required  one of: infinitive, present simple, present_simple, past simple,\n",
+            "      person  required  one of: 1st singular, 1sg, 2nd singular, 2sg, 3rd singular, 3sg\n",
+            "      person        optional  one of: 1st singular, 1sg, 2nd singular, 2sg, 3rd singular, 3sg, null\n",
+            "    gives  {infinitive: text, past_simple: text, past_participle: text}\n",
+        ],
+    );
+    assert!(text.lines().all(|line| line.chars().count() <= 100 && line.trim_end() == line), "{text}");
+    assert!(!text.contains('\u{1b}'));
+}
+
+/// A server with a bit of everything.
+fn varied() -> Vec<String> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "count": {"type": "integer", "minimum": 1, "maximum": 9, "default": 3, "description": "How many."},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "a_name_that_is_longer_than_most": {"$ref": "#/$defs/Place"},
+        },
+        "$defs": {"Place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
+        "required": ["count"],
+    });
+    let tools = json!([
+        {"name": "draw", "title": "Draw\u{1b}[2J", "description": "Draws.\nTwice.", "inputSchema": schema,
+         "annotations": {"destructiveHint": true, "openWorldHint": true}},
+        {"name": "broken", "description": 5},
+    ]);
+    let resources = json!([
+        {"uri": "file:///a.md", "name": "a", "title": "Notes", "mimeType": "text/markdown", "size": 1234, "description": "My notes."},
+        {"name": "without an address"},
+    ]);
+    let templates = json!([{"uriTemplate": "file:///{name}", "name": "any file"}]);
+    let prompts = json!([{"name": "review", "description": "Reviews.", "arguments": [
+        {"name": "language", "required": true, "description": "Which one."}, {"name": "tone", "title": "How it sounds"},
+    ]}]);
+    canned(&[
+        opening(&json!({"tools": {}, "resources": {}, "prompts": {}})),
+        json!({ "tools": tools }),
+        json!({ "resources": resources }),
+        json!({ "resourceTemplates": templates }),
+        json!({ "prompts": prompts }),
+    ])
+}
+
+const VARIED: &str = "\
+canned 1 (MCP 2025-11-25)
+
+Tools (2)
+
+  draw  Draw⟦1b⟧[2J  (destructive, reaches outside)
+    Draws.
+    Twice.
+      count  required  integer from 1 to 9 (default: 3)
+                       How many.
+      a_name_that_is_longer_than_most
+             optional  {city: text}
+      tags   optional  list of text
+
+  invalid: broken
+    `description` makes no sense: invalid type: integer `5`, expected a string
+    `inputSchema` is missing
+
+Resources (2)
+
+  file:///a.md  Notes  (text/markdown, 1,234 bytes)
+    My notes.
+
+  invalid: without an address
+    missing field `uri`
+
+Resource templates (1)
+
+  file:///{name}  any file
+
+Prompts (1)
+
+  review
+    Reviews.
+      language  required  text
+                          Which one.
+      tone      optional  How it sounds
+
+2 definitions are invalid: a host may leave out what is, or refuse the server
+";
+
+#[test]
+fn everything_is_listed_and_what_is_invalid_is_marked() {
+    let end = run(papertape(["list", "--revision", "2025-11-25", "--"]).args(varied()), "");
+    assert_eq!(text(end.is_clean()), VARIED);
+}
+
+#[test]
+fn a_list_can_be_a_document() {
+    let words = ["list", "--revision", "2025-11-25", "--output", "json", "--"];
+    let end = run(papertape(words).args(varied()), "");
+    let document = document(end.is_clean());
+    assert_eq!(document["revision"], "2025-11-25");
+    assert_eq!(document["server"], json!({"name": "canned", "version": "1"}));
+    assert_eq!(document["tools"][1], json!({"name": "broken", "description": 5}));
+    assert_eq!(document["resources"][0]["size"], 1234);
+    assert_eq!(document["resourceTemplates"][0]["name"], "any file");
+    assert_eq!(document["prompts"][0]["name"], "review");
+    let problems: Vec<(&Value, &Value, &Value)> = document["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|problem| (&problem["in"], &problem["index"], &problem["name"]))
+        .collect();
+    let (tools, broken) = (json!("tools"), json!("broken"));
+    let resources = (&json!("resources"), &json!(1), &json!("without an address"));
+    assert_eq!(problems, [(&tools, &json!(1), &broken), (&tools, &json!(1), &broken), resources]);
+    assert!(document.get("instructions").is_none() && document.get("error").is_none(), "{document}");
+}
+
+#[test]
+fn a_list_that_is_refused_does_not_hide_the_others() {
+    // The second answer to be sent is no list of resources.
+    let tools = json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]});
+    let prompts = json!({"prompts": [{"name": "p"}]});
+    let offer = opening(&json!({"tools": {}, "resources": {}, "prompts": {}}));
+    let server = canned(&[offer, tools, json!({}), json!({"resourceTemplates": []}), prompts]);
+    let end = run(papertape(["list", "--revision", "2025-11-25", "--"]).args(&server), "");
+    assert_eq!(end.status.code(), Some(4), "{end:?}");
+    contains(text(&end), &["Tools (1)\n\n  t\n", "Prompts (1)\n\n  p\n"]);
+    contains(
+        &end.log,
+        &["listing resources: the server broke the protocol: the result has no array `resources`"],
+    );
+
+    let words = ["list", "--revision", "2025-11-25", "--output", "json", "--"];
+    let end = run(papertape(words).args(&server), "");
+    assert_eq!((end.status.code(), end.log.as_str()), (Some(4), ""), "{end:?}");
+    let document = document(&end);
+    assert_eq!((&document["tools"][0]["name"], &document["prompts"][0]["name"]), (&json!("t"), &json!("p")));
+    assert_eq!(document["error"]["kind"], "protocol");
+}
+
+#[test]
+fn a_server_that_declares_nothing_is_asked_for_tools() {
+    let tools = json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]});
+    let server = canned(&[opening(&json!({})), tools]);
+    let end = run(papertape(["list", "--revision", "2025-11-25", "--"]).args(&server), "");
+    contains(text(end.is_clean()), &["Tools (1)"]);
+}
+
+#[test]
+fn ten_thousand_tools_are_listed() {
+    let end = run(&mut against(&["list", "--output", "json"], &["many-tools"]), "");
+    assert!(document(end.is_clean())["tools"].as_array().unwrap().len() >= 10_000);
+}
+
+#[test]
+fn odd_tools_are_all_there() {
+    let end = run(&mut against(&["list"], &["odd-tools"]), "");
+    contains(
+        text(&end),
+        &[
+            "  invalid: schema_missing\n    `inputSchema` is missing\n",
+            "  invalid: (without a name)\n",
+            "  smörgås bord/⟦1b⟧[31m\n",
+            "definitions are invalid: a host may leave out what is, or refuse the server\n",
+        ],
+    );
+    assert!(!text(&end).contains('\u{1b}'), "{end:?}");
+}

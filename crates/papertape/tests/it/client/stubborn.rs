@@ -1,0 +1,112 @@
+//! Servers that do not end by themselves: each takes seconds to end, so that all are waited for together.
+
+use std::os::unix::process::ExitStatusExt;
+
+use papertape::CallOptions;
+use papertape::stdio::{ServerCommand, spawn_with};
+use serde_json::json;
+
+use super::pids::Pids;
+use super::{SHORT, lives, open, patient, run, text, timed_out};
+
+#[test]
+fn servers_that_do_not_end_by_themselves_are_ended() {
+    run(async {
+        tokio::join!(
+            a_server_that_ignores_the_end_of_its_input_is_asked_to_end(),
+            a_server_that_ignores_being_asked_to_end_is_killed(),
+            what_a_server_has_started_ends_even_if_the_server_does_not_by_itself(),
+            a_server_that_stops_reading_holds_no_call_up_for_longer_than_its_time(),
+            a_client_that_is_dropped_takes_even_a_stubborn_server_with_it(),
+            closing_is_not_undone_by_dropping_it_half_way(),
+            a_group_that_ignores_being_asked_to_end_is_killed_when_it_does_not_open(),
+            a_server_that_has_been_stopped_is_ended_too(),
+        );
+    });
+}
+
+fn shell(script: &str) -> ServerCommand {
+    ServerCommand::new("sh").args(["-c", script])
+}
+
+// C-10
+async fn a_server_that_ignores_the_end_of_its_input_is_asked_to_end() {
+    let pids = Pids::new();
+    let client = open(&["ignores-end", "--pids", pids.path()]).await;
+    lives(&client).await;
+    assert_eq!(client.close().await.unwrap().signal(), Some(15));
+    pids.are_gone_now(1);
+}
+
+// C-11
+async fn a_server_that_ignores_being_asked_to_end_is_killed() {
+    let pids = Pids::new();
+    let client = open(&["ignores-term", "--pids", pids.path()]).await;
+    lives(&client).await;
+    assert_eq!(client.close().await.unwrap().signal(), Some(9));
+    pids.are_gone_now(1);
+}
+
+// C-12
+async fn what_a_server_has_started_ends_even_if_the_server_does_not_by_itself() {
+    let pids = Pids::new();
+    let client = open(&["grandchild", "never", "--pids", pids.path()]).await;
+    lives(&client).await;
+    assert_eq!(client.close().await.unwrap().signal(), Some(15));
+    pids.are_gone_now(2);
+}
+
+// C-26
+async fn a_server_that_stops_reading_holds_no_call_up_for_longer_than_its_time() {
+    let pids = Pids::new();
+    let client = open(&["deaf", "--pids", pids.path()]).await;
+    assert_eq!(text(&client, "fault").await, "reading no more");
+    let short = || CallOptions::new().timeout(SHORT).longest(SHORT);
+    let (large, small) = tokio::join!(
+        client.call_with("echo", json!({"text": "x".repeat(10_000_000)}), short()),
+        client.call_with("echo", json!({"text": "x"}), short()),
+    );
+    let after = client.call_with("echo", json!({"text": "y"}), short()).await;
+    for error in [large, small, after].map(Result::unwrap_err) {
+        assert_eq!(timed_out(&error), SHORT);
+        assert!(error.reached().contains("the server does not read its input"), "{}", error.reached());
+    }
+    // What was dropped is forgotten.
+    drop(tokio::time::timeout(SHORT, client.call("echo", json!({}))).await);
+    assert_eq!(client.close().await.unwrap().signal(), Some(15));
+    pids.are_gone_now(1);
+}
+
+// C-14, C-11
+async fn a_client_that_is_dropped_takes_even_a_stubborn_server_with_it() {
+    let pids = Pids::new();
+    drop(open(&["ignores-term", "--pids", pids.path()]).await);
+    pids.are_gone(1).await;
+}
+
+// C-14
+async fn closing_is_not_undone_by_dropping_it_half_way() {
+    let pids = Pids::new();
+    let client = open(&["ignores-end", "--pids", pids.path()]).await;
+    assert!(tokio::time::timeout(SHORT, client.close()).await.is_err());
+    pids.are_gone(1).await;
+}
+
+// C-11, C-15
+async fn a_group_that_ignores_being_asked_to_end_is_killed_when_it_does_not_open() {
+    let pids = Pids::new();
+    let script = "trap '' TERM; sleep 3600 & echo $! >> \"$PIDS\"; echo $$ >> \"$PIDS\"; wait";
+    let options = patient().probe_timeout(SHORT).open_timeout(SHORT);
+    let error = spawn_with(shell(script).env("PIDS", pids.path()), options).await.unwrap_err();
+    assert_eq!(timed_out(&error), SHORT);
+    pids.are_gone_now(2);
+}
+
+// C-15
+async fn a_server_that_has_been_stopped_is_ended_too() {
+    let pids = Pids::new();
+    let options = patient().probe_timeout(SHORT).open_timeout(SHORT);
+    let command = shell("echo $$ >> \"$PIDS\"; kill -STOP $$").env("PIDS", pids.path());
+    assert_eq!(timed_out(&spawn_with(command, options).await.unwrap_err()), SHORT);
+    pids.are_gone_now(1);
+}
