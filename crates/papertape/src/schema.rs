@@ -65,6 +65,9 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
             return Err(format!("the dialect {} is not supported: use 2020-12 or draft-07", excerpt(other)));
         }
     };
+    if parts(schema) > MOST_PARTS {
+        return Err(format!("it has over {MOST_PARTS} parts, too many to be checked"));
+    }
     if let Some(reference) = reference_loop(schema) {
         return Err(format!("the `$ref` {} leads back to itself", excerpt(reference)));
     }
@@ -77,6 +80,27 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
             "" => error.to_string(),
             _ => format!("{error} (at {})", place(error.instance_path().as_str())),
         })
+}
+
+/// The most parts a schema may have: somebody else's can be made to take for ever.
+const MOST_PARTS: usize = 10_000;
+
+/// How many objects, arrays and values there are in a schema, or one more than allowed.
+fn parts(schema: &Value) -> usize {
+    let mut todo = vec![schema];
+    let mut count = 0;
+    while let Some(part) = todo.pop() {
+        count += 1;
+        if count > MOST_PARTS {
+            break;
+        }
+        match part {
+            Value::Object(members) => todo.extend(members.values()),
+            Value::Array(items) => todo.extend(items),
+            _ => {}
+        }
+    }
+    count
 }
 
 /// A reference that leads to nothing but references, and back to itself.

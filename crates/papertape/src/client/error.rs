@@ -230,7 +230,7 @@ impl fmt::Display for ErrorKind {
 
 impl Stray {
     /// Bytes of a stray frame that are kept.
-    const KEPT: usize = 1024;
+    pub(crate) const KEPT: usize = 1024;
 
     pub(crate) fn note(&mut self, bytes: &[u8]) {
         self.count += 1;
@@ -242,7 +242,11 @@ impl Stray {
     /// What was there instead of messages, and what to do about it.
     fn advice(&self) -> Option<String> {
         if self.count == 0 {
-            return None;
+            let text = String::from_utf8_lossy(&self.first);
+            let first = crate::wire::error::excerpt(&text);
+            let what = "each message must end with a line end";
+            return (!self.first.is_empty())
+                .then(|| format!("it wrote {first} to stdout without a line end: {what}"));
         }
         let lines = match self.count {
             1 => "1 line to stdout that is no MCP message".to_owned(),

@@ -50,6 +50,8 @@ pub(super) struct State {
     /// Who wants to hear of changes that belong to no request.
     pub(super) listeners: Vec<Arc<Mailbox>>,
     pub(super) stray: Stray,
+    /// The beginning of what the server has said without an end.
+    unfinished: Vec<u8>,
     /// The list of tools is not what it was.
     pub(super) tools_changed: bool,
     /// Frames that have crossed, of those that went out.
@@ -282,6 +284,15 @@ impl Session {
         self.state().crossed += frames;
     }
 
+    /// Notes what the server has said without an end, for errors.
+    pub(crate) fn note_unfinished(&self, bytes: &[u8]) {
+        let bytes = bytes.get(..Stray::KEPT).unwrap_or(bytes);
+        let mut state = self.state();
+        if state.unfinished != bytes {
+            state.unfinished = bytes.to_vec();
+        }
+    }
+
     // Ending.
 
     /// The conversation is to end, and the server gets so long for each step of it. The first wish counts.
@@ -334,11 +345,11 @@ impl Session {
         {
             trouble = Trouble { kind: ErrorKind::Protocol(problem), bytes: Some(bytes), ..trouble };
         }
-        let evidence = Evidence {
-            exit: self.remains.exit(),
-            stderr: self.remains.stderr(),
-            stray: self.state().stray.clone(),
-        };
+        let mut stray = self.state().stray.clone();
+        if stray.count == 0 {
+            stray.first = self.state().unfinished.clone();
+        }
+        let evidence = Evidence { exit: self.remains.exit(), stderr: self.remains.stderr(), stray };
         ClientError::new(doing, trouble.kind, trouble.reached, evidence).with_bytes(trouble.bytes)
     }
 }

@@ -221,7 +221,10 @@ impl Pump {
     fn receive(&mut self) -> bool {
         self.more = false;
         for _ in 0..MOST_AT_ONCE {
-            let Some(piece) = self.decoder.next_piece() else { return true };
+            let Some(piece) = self.decoder.next_piece() else {
+                self.session.note_unfinished(self.decoder.unfinished());
+                return true;
+            };
             self.tap.lock().unwrap_or_else(PoisonError::into_inner).frame(Direction::ToClient, piece.raw);
             match piece.kind {
                 Kind::Frame(body) => self.session.receive(body),

@@ -176,6 +176,12 @@ impl Decoder {
         self.space().extend_from_slice(bytes);
     }
 
+    /// The bytes that are not yet a piece: the beginning of one.
+    #[must_use]
+    pub fn unfinished(&self) -> &[u8] {
+        self.buffer.get(self.start..).unwrap_or_default()
+    }
+
     /// The next piece, if the bytes so far hold one.
     pub fn next_piece(&mut self) -> Option<Piece<'_>> {
         let cut = self.cut()?;
