@@ -7,7 +7,7 @@ use super::content::Icon;
 
 /// What a server offers: only what is there is announced.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct ServerCapabilities {
     /// There are tools.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub struct ServerCapabilities {
 
 /// A list a server offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct ListCapability {
     /// Whether changes of the list are announced.
     #[serde(default)]
@@ -43,7 +43,7 @@ pub struct ListCapability {
 
 /// The resources a server offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct ResourcesCapability {
     /// Whether changes of a single resource can be subscribed to.
     #[serde(default)]
@@ -84,7 +84,7 @@ pub struct Nothing {}
 
 /// A server or a client, as it introduces itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct Implementation {
     /// For programs.
     pub name: String,

@@ -22,7 +22,7 @@ pub enum Reference {
 
 /// What an argument may go on with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct Completion {
     /// At most 100.
     pub values: Vec<String>,

@@ -21,6 +21,7 @@ pub enum Content {
 
 /// Text, for a person or a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "an object")]
 pub struct TextContent {
     /// The text.
     pub text: String,
@@ -34,7 +35,7 @@ pub struct TextContent {
 
 /// A picture or a sound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct MediaContent {
     /// The bytes in base64 (standard alphabet).
     pub data: String,
@@ -50,6 +51,7 @@ pub struct MediaContent {
 
 /// A resource within a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "an object")]
 pub struct EmbeddedResource {
     /// The resource.
     pub resource: ResourceContents,
@@ -63,7 +65,7 @@ pub struct EmbeddedResource {
 
 /// What a resource holds: `text` or `blob`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct ResourceContents {
     /// Which resource it is.
     pub uri: String,
@@ -83,7 +85,7 @@ pub struct ResourceContents {
 
 /// Where to find a resource, and what it is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct ResourceLink {
     /// Where.
     pub uri: String,
@@ -114,7 +116,7 @@ pub struct ResourceLink {
 
 /// Hints about content.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct Annotations {
     /// Whom it is for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -139,7 +141,7 @@ pub enum Role {
 
 /// A picture of a server, a tool or a resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct Icon {
     /// An `https:` or `data:` URI.
     pub src: String,

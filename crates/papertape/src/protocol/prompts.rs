@@ -7,6 +7,7 @@ use super::content::{Content, Icon, Role};
 
 /// A prompt as it is listed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "an object")]
 pub struct Prompt {
     /// Unique within the server.
     pub name: String,
@@ -29,6 +30,7 @@ pub struct Prompt {
 
 /// A blank of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object")]
 pub struct PromptArgument {
     /// Its name.
     pub name: String,
@@ -45,6 +47,7 @@ pub struct PromptArgument {
 
 /// A prompt, filled in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "an object")]
 pub struct PromptResult {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +61,7 @@ pub struct PromptResult {
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "an object")]
 pub struct PromptMessage {
     /// Who says it.
     pub role: Role,

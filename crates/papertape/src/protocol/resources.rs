@@ -10,7 +10,7 @@ pub type Resource = ResourceLink;
 
 /// A family of resources whose addresses have blanks to fill in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct ResourceTemplate {
     /// An address with `{blanks}` (RFC 6570).
     pub uri_template: String,

@@ -8,7 +8,7 @@ use super::meta::present_value;
 
 /// A tool as it is listed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct ToolDefinition {
     /// Unique within the server.
     pub name: String,
@@ -37,7 +37,7 @@ pub struct ToolDefinition {
 
 /// How a tool behaves. All of it is a hint, none of it a promise.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct ToolAnnotations {
     /// For people (the tool's own title goes first).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct ToolAnnotations {
 
 /// What a call gives back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct CallToolResult {
     /// What a person or a model reads.
     pub content: Vec<Content>,

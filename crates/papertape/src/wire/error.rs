@@ -18,6 +18,7 @@ pub const INTERNAL_ERROR: i32 = -32603;
 
 /// What a peer is told when a request cannot be served.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "an object")]
 pub struct RpcError {
     /// One of the codes of JSON-RPC or MCP.
     pub code: i32,
