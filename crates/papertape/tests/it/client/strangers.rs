@@ -49,7 +49,7 @@ fn programs_that_go_on_for_ever_are_ended_and_what_they_say_is_told() {
         let (silent, lines, bytes) = tokio::join!(
             no_server(ServerCommand::new("sleep").args(["3600"]), impatient()),
             no_server(ServerCommand::new("yes"), impatient()),
-            no_server(ServerCommand::new("cat").args(["/dev/zero"]), impatient()),
+            no_server(ServerCommand::new("cat").args(["/dev/zero"]), impatient().frame_limit(100_000)),
         );
         assert_eq!(timed_out(&silent), WHILE);
         assert_eq!(silent.bytes(), None);
@@ -58,6 +58,17 @@ fn programs_that_go_on_for_ever_are_ended_and_what_they_say_is_told() {
         says(&lines, &["lines to stdout that are no MCP message", "\"y\"", "logs belong on stderr"]);
         assert!(bytes.bytes().is_some_and(|bytes| bytes.len() <= 4096), "{bytes:?}");
         says(&bytes, &["opening the conversation"]);
+    });
+}
+
+// C-15
+#[test]
+fn a_question_without_a_line_end_is_told() {
+    run(async {
+        let error = no_server(shell("printf 'Password: '; exec sleep 3600"), impatient()).await;
+        assert_eq!(timed_out(&error), WHILE);
+        assert_eq!(error.bytes(), Some(&b"Password: "[..]));
+        says(&error, &["Password: "]);
     });
 }
 
