@@ -48,9 +48,14 @@ pub use client::{
     Subscription,
 };
 pub use protocol::content::Content;
+pub use protocol::logging::LogLevel;
 pub use protocol::project::CacheScope;
 pub use schema::Violation;
-pub use server::{Cx, Json, Limits, Server, SetupError, Tool, ToolError, ToolOutput, Tools};
+pub use server::{
+    About, Completing, Cx, Done, Elicited, Form, Json, Limits, MemoryTasks, Next, Prompt, PromptOutput,
+    Prompts, Question, ReadOutput, Resource, ResourceTemplate, Resources, Roots, Server, SetupError, Stored,
+    Task, TaskStatus, TaskStore, Tool, ToolError, ToolOutput, Tools, Visit,
+};
 #[cfg(unix)]
 pub use transport::stdio;
 pub use transport::{Frame, connect, memory, serve};

@@ -3,18 +3,23 @@
 //! The connection's loop and the handlers that outlive their first poll share a link; everything that must happen
 //! together (a reply and the end of its request, a cancellation and the end of its progress) happens under its one lock.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use tokio::sync::Notify;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::outbox::{
-    OUTBOX, Outbox, Outgoing, Reply, write_anonymous_error, write_notification, write_reply,
+    OUTBOX, Outbox, Outgoing, Reply, write_anonymous_error, write_json, write_notification, write_reply,
+    write_request,
 };
+use crate::protocol::capabilities::Abilities;
+use crate::protocol::logging::LogLevel;
 use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::{Revision, method};
 use crate::server::{Call, Limits};
@@ -59,10 +64,55 @@ struct State {
     noted_haste: bool,
     /// A revision is in use whose errors go without an id if there is none.
     omits_unreadable_id: bool,
-    /// The list of tools has changed since the client was last told.
-    tools_changed: bool,
+    /// What has changed since the client was last told.
+    changes: Changes,
+    /// The resources whose changes a legacy client has asked to hear of.
+    subscribed: BTreeSet<String>,
+    /// What a legacy client can be asked.
+    abilities: Abilities,
+    /// What a legacy client wants to see of the log.
+    log_level: Option<LogLevel>,
+    /// Questions of ours that have no answer yet.
+    asked: BTreeMap<i64, oneshot::Sender<Answered>>,
+    /// No answer can come any more.
+    deaf: bool,
+    last_ask: i64,
     last_key: u64,
 }
+
+/// A list that can change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tools,
+    Resources,
+    Prompts,
+}
+
+/// What a client wants to hear of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    pub(crate) tools: bool,
+    pub(crate) resources: bool,
+    pub(crate) prompts: bool,
+    pub(crate) uris: Vec<String>,
+    pub(crate) tasks: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct Changes {
+    tools: bool,
+    resources: bool,
+    prompts: bool,
+    uris: BTreeSet<String>,
+    /// Tasks, as they are now.
+    tasks: BTreeMap<String, String>,
+}
+
+/// Resources that may have changed since a client was last told; it is not told of more.
+const MOST_CHANGED: usize = 1_000;
+
+/// How a question was answered.
+pub(crate) type Answered = Result<Box<RawValue>, RpcError>;
 
 struct Running {
     ticket: Ticket,
@@ -78,7 +128,7 @@ struct Batch {
 
 struct Listener {
     id: Id,
-    tools: bool,
+    wanted: Wanted,
 }
 
 impl Link {
@@ -286,24 +336,134 @@ impl Link {
         state.out.swap(outgoing);
     }
 
+    // What is asked of the client.
+
+    pub(crate) fn set_abilities(&self, abilities: Abilities) {
+        self.state().abilities = abilities;
+    }
+
+    pub(crate) fn abilities(&self) -> Abilities {
+        self.state().abilities
+    }
+
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        self.state().log_level = Some(level);
+    }
+
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.state().log_level
+    }
+
+    /// Asks a legacy client something. The answer never comes if the connection ends before it does.
+    ///
+    /// Whoever stops waiting takes the question back.
+    pub(crate) fn ask(self: &Arc<Self>, method: &str, params: &Value) -> Question {
+        let (tell, answer) = oneshot::channel();
+        let mut state = self.state();
+        state.last_ask += 1;
+        let id = state.last_ask;
+        if !state.deaf {
+            state.asked.insert(id, tell);
+            state.out.push(|out| write_request(out, &Id::Integer(id), method, Some(params)));
+        }
+        drop(state);
+        self.wake.notify_one();
+        Question { link: Arc::clone(self), id, answer }
+    }
+
+    /// The client has answered something; whether that was a question of ours.
+    pub(crate) fn answered(&self, id: &Id, answer: Answered) -> bool {
+        let Id::Integer(id) = id else { return false };
+        match self.state().asked.remove(id) {
+            // Whoever no longer waits does not mind.
+            Some(tell) => {
+                drop(tell.send(answer));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// No answer can come any more.
+    pub(crate) fn stop_asking(&self) {
+        let mut state = self.state();
+        state.deaf = true;
+        // In the order in which they were asked.
+        state.asked.clear();
+    }
+
     // Who wants to hear of changes.
 
-    /// The list of tools has changed: whoever wants to know is told with the next write.
-    pub(crate) fn tools_changed(&self) {
-        self.state().tools_changed = true;
+    /// A list has changed: whoever wants to know is told with the next write.
+    pub(crate) fn list_changed(&self, kind: Kind) {
+        let mut state = self.state();
+        match kind {
+            Kind::Tools => state.changes.tools = true,
+            Kind::Resources => state.changes.resources = true,
+            Kind::Prompts => state.changes.prompts = true,
+        }
+        drop(state);
         self.wake.notify_one();
     }
 
+    /// A resource has changed: likewise.
+    pub(crate) fn resource_updated(&self, uri: &str) {
+        let mut state = self.state();
+        let is_watched = |watched: &str| concerns(watched, uri);
+        let wanted = state.subscribed.iter().any(|watched| is_watched(watched))
+            || state
+                .listeners
+                .iter()
+                .any(|listener| listener.wanted.uris.iter().any(|watched| is_watched(watched)));
+        if !wanted || state.changes.uris.len() >= MOST_CHANGED {
+            return;
+        }
+        state.changes.uris.insert(uri.to_owned());
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// A task has changed, and is this now: likewise.
+    pub(crate) fn task_changed(&self, id: &str, task: &str) {
+        let mut state = self.state();
+        if !state.listeners.iter().any(|listener| listener.wanted.tasks.iter().any(|wanted| wanted == id)) {
+            return;
+        }
+        state.changes.tasks.insert(id.to_owned(), task.to_owned());
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// A legacy client wants to hear of changes of a resource, or no longer does.
+    pub(crate) fn subscribe(&self, uri: String, limit: usize) -> Result<(), RpcError> {
+        let mut state = self.state();
+        if state.subscribed.len() >= limit && !state.subscribed.contains(&uri) {
+            let message = format!(
+                "too many subscriptions: {limit} resources are watched, the limit; unsubscribe from one"
+            );
+            return Err(RpcError::invalid_request(message));
+        }
+        state.subscribed.insert(uri);
+        Ok(())
+    }
+
+    pub(crate) fn unsubscribe(&self, uri: &str) {
+        self.state().subscribed.remove(uri);
+    }
+
     /// Opens a subscription: acknowledged first, then kept until it is cancelled or the connection ends.
-    pub(crate) fn listen(&self, id: Id, tools: bool, limit: usize) -> Result<(), RpcError> {
+    pub(crate) fn listen(&self, id: Id, wanted: Wanted, limit: usize) -> Result<(), RpcError> {
         let mut state = self.state();
         if state.listeners.len() >= limit {
             let message = format!("too many subscriptions: {limit} are open, the limit; cancel one");
             return Err(RpcError::invalid_request(message));
         }
-        let params = SubscriptionParams::new(&id, Some(Honoured { tools_list_changed: tools }));
+        let params = SubscriptionParams {
+            notifications: Some(Honoured::new(&wanted)),
+            ..SubscriptionParams::new(&id)
+        };
         state.send(None, |out| write_notification(out, method::ACKNOWLEDGED, Some(&params)));
-        state.listeners.push(Listener { id, tools });
+        state.listeners.push(Listener { id, wanted });
         Ok(())
     }
 
@@ -323,22 +483,96 @@ struct SubscriptionParams<'a> {
     #[serde(rename = "_meta")]
     meta: SubscriptionMeta<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    notifications: Option<Honoured>,
+    notifications: Option<Honoured<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<&'a str>,
+}
+
+/// The parameters of a notification about a resource that belongs to no subscription.
+#[derive(Serialize)]
+struct Updated<'a> {
+    uri: &'a str,
 }
 
 /// The kinds of notification that a subscription will bring; the others are left out.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Honoured {
+struct Honoured<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     tools_list_changed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    prompts_list_changed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    resources_list_changed: bool,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    resource_subscriptions: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    task_ids: &'a [String],
+}
+
+impl<'a> Honoured<'a> {
+    fn new(wanted: &'a Wanted) -> Self {
+        Self {
+            tools_list_changed: wanted.tools,
+            prompts_list_changed: wanted.prompts,
+            resources_list_changed: wanted.resources,
+            resource_subscriptions: &wanted.uris,
+            task_ids: &wanted.tasks,
+        }
+    }
 }
 
 impl<'a> SubscriptionParams<'a> {
-    fn new(subscription: &'a Id, notifications: Option<Honoured>) -> Self {
-        Self { meta: SubscriptionMeta { subscription, server: None }, notifications }
+    fn new(subscription: &'a Id) -> Self {
+        Self { meta: SubscriptionMeta { subscription, server: None }, notifications: None, uri: None }
     }
 }
+
+/// A notification that is a task, with the `_meta` of its subscription.
+fn write_task(out: &mut Vec<u8>, subscription: &Id, task: &str) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"");
+    out.extend_from_slice(method::TASK_CHANGED.as_bytes());
+    out.extend_from_slice(b"\",\"params\":{\"_meta\":");
+    write_json(out, &SubscriptionMeta { subscription, server: None });
+    out.push(b',');
+    out.extend_from_slice(task.get(1..).unwrap_or("}").as_bytes());
+    out.push(b'}');
+}
+
+/// Whether a change of `uri` concerns who watches `watched`: the same, or a part of it.
+fn concerns(watched: &str, uri: &str) -> bool {
+    uri.strip_prefix(watched)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || watched.ends_with('/'))
+}
+
+/// A question of ours, which is taken back when nobody waits for its answer any more.
+pub(crate) struct Question {
+    link: Arc<Link>,
+    id: i64,
+    answer: oneshot::Receiver<Answered>,
+}
+
+impl Question {
+    /// The answer; None if none can come.
+    pub(crate) async fn answer(mut self) -> Option<Answered> {
+        (&mut self.answer).await.ok()
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        let mut state = self.link.state();
+        if state.asked.remove(&self.id).is_some() {
+            let params = serde_json::json!({"requestId": self.id});
+            state.out.push(|out| write_notification(out, method::CANCELLED, Some(&params)));
+            drop(state);
+            self.link.wake.notify_one();
+        }
+    }
+}
+
+/// Whether somebody wants to hear of something.
+type Wants = fn(&Wanted) -> bool;
 
 impl State {
     fn forget(&mut self, id: &Id) -> Option<Running> {
@@ -385,15 +619,38 @@ impl State {
 
     /// Changes are told once per write, however many there were.
     fn tell_changes(&mut self) {
-        if !std::mem::take(&mut self.tools_changed) {
-            return;
+        let changes = std::mem::take(&mut self.changes);
+        let lists: [(bool, &str, Wants); 3] = [
+            (changes.tools, method::TOOLS_CHANGED, |wanted| wanted.tools),
+            (changes.resources, method::RESOURCES_CHANGED, |wanted| wanted.resources),
+            (changes.prompts, method::PROMPTS_CHANGED, |wanted| wanted.prompts),
+        ];
+        for (_, name, wants) in lists.into_iter().filter(|(changed, _, _)| *changed) {
+            if self.initialized {
+                self.out.push(|out| write_notification(out, name, None::<&()>));
+            }
+            for listener in self.listeners.iter().filter(|listener| wants(&listener.wanted)) {
+                let params = SubscriptionParams::new(&listener.id);
+                self.out.push(|out| write_notification(out, name, Some(&params)));
+            }
         }
-        if self.initialized {
-            self.out.push(|out| write_notification(out, method::TOOLS_CHANGED, None::<&()>));
+        for (id, task) in &changes.tasks {
+            for listener in self.listeners.iter().filter(|listener| listener.wanted.tasks.contains(id)) {
+                self.out.push(|out| write_task(out, &listener.id, task));
+            }
         }
-        for listener in self.listeners.iter().filter(|listener| listener.tools) {
-            let params = SubscriptionParams::new(&listener.id, None);
-            self.out.push(|out| write_notification(out, method::TOOLS_CHANGED, Some(&params)));
+        for uri in &changes.uris {
+            if self.initialized && self.subscribed.iter().any(|watched| concerns(watched, uri)) {
+                self.out
+                    .push(|out| write_notification(out, method::RESOURCE_UPDATED, Some(&Updated { uri })));
+            }
+            for listener in &self.listeners {
+                if listener.wanted.uris.iter().any(|watched| concerns(watched, uri)) {
+                    let params =
+                        SubscriptionParams { uri: Some(uri), ..SubscriptionParams::new(&listener.id) };
+                    self.out.push(|out| write_notification(out, method::RESOURCE_UPDATED, Some(&params)));
+                }
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::error::Error;
 use jsonschema::error::{ValidationError, ValidationErrorKind};
 use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use schemars::JsonSchema;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::wire::error::excerpt;
 
@@ -26,6 +26,66 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
     }
     unwrap_descriptions(&mut schema);
     schema
+}
+
+/// The schema of a form: a flat object of plain values.
+pub(crate) fn of_form<T: JsonSchema>() -> Result<Value, String> {
+    let settings =
+        schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    unwrap_descriptions(&mut schema);
+    let Some(root) = schema.as_object_mut().filter(|root| root.get("type") == Some(&Value::from("object")))
+    else {
+        return Err("its type must be a struct".to_owned());
+    };
+    // A form has these members and no others.
+    root.retain(|member, _| ["type", "properties", "required"].contains(&member.as_str()));
+    let properties = root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    for (name, property) in properties.as_object_mut().into_iter().flatten() {
+        make_plain(property).map_err(|problem| format!("{name:?} {problem}"))?;
+    }
+    Ok(schema)
+}
+
+/// A value that may be missing is one that is not required, and not one that may be null.
+fn make_plain(property: &mut Value) -> Result<(), String> {
+    let Some(members) = property.as_object_mut() else { return Err("can be anything".to_owned()) };
+    if let Some(Value::Array(kinds)) = members.get("type") {
+        let kinds: Vec<Value> = kinds.iter().filter(|kind| *kind != "null").cloned().collect();
+        if let [kind] = &kinds[..] {
+            members.insert("type".to_owned(), kind.clone());
+        }
+    }
+    if let Some(Value::Array(values)) = members.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    // Only those formats have a meaning in a form.
+    let known = ["email", "uri", "date", "date-time"];
+    if !members
+        .get("format")
+        .is_none_or(|format| format.as_str().is_some_and(|format| known.contains(&format)))
+    {
+        members.remove("format");
+    }
+    match members.get("type").and_then(Value::as_str) {
+        Some("string" | "number" | "integer" | "boolean") => Ok(()),
+        _ if members.get("oneOf").is_some() || members.get("enum").is_some() => {
+            members.insert("type".to_owned(), "string".into());
+            for choice in members.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+                spell_out_choice(choice);
+            }
+            Ok(())
+        }
+        _ => Err("is no string, number, boolean or plain choice".to_owned()),
+    }
+}
+
+/// A choice has a value and a title.
+fn spell_out_choice(choice: &mut Value) {
+    let Some(members) = choice.as_object_mut() else { return };
+    let title = members.get("description").or(members.get("const")).cloned().unwrap_or_default();
+    members.entry("title").or_insert(title);
+    members.retain(|member, _| ["const", "title"].contains(&member.as_str()));
 }
 
 /// Doc comments are wrapped for the source's sake; a description is not. Empty lines between paragraphs stay.

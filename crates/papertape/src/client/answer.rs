@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::protocol::capabilities::{ClientCapabilities, ElicitationCapability, Nothing};
+use crate::protocol::capabilities::{ClientCapabilities, ElicitationCapability, Nothing, SamplingCapability};
 use crate::protocol::{
     ElicitResult, FormRequest, Revision, Root, SamplingRequest, SamplingResult, UrlRequest, method,
 };
@@ -25,6 +25,8 @@ pub(crate) struct Handlers {
     form: Option<Handler<FormRequest, ElicitResult>>,
     url: Option<Handler<UrlRequest, ElicitResult>>,
     sampling: Option<Handler<SamplingRequest, Result<SamplingResult, RpcError>>>,
+    /// The model can use tools.
+    sampling_tools: bool,
     roots: Option<Arc<[Root]>>,
 }
 
@@ -50,6 +52,10 @@ impl Handlers {
         self.sampling = Some(Arc::new(move |question| Box::pin(answer(question))));
     }
 
+    pub(crate) fn set_sampling_tools(&mut self) {
+        self.sampling_tools = true;
+    }
+
     pub(crate) fn set_roots(&mut self, roots: Vec<Root>) {
         self.roots = Some(roots.into());
     }
@@ -63,7 +69,10 @@ impl Handlers {
         });
         ClientCapabilities {
             roots: there(self.roots.is_some()),
-            sampling: there(self.sampling.is_some()),
+            sampling: self
+                .sampling
+                .is_some()
+                .then(|| SamplingCapability { tools: there(self.sampling_tools) }),
             elicitation,
         }
     }

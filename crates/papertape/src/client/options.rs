@@ -172,6 +172,12 @@ impl ClientOptions {
         self
     }
 
+    /// Says that the model behind [`ClientOptions::on_sampling`] can use tools, so that servers may give it some.
+    pub fn sampling_tools(mut self) -> Self {
+        self.handlers.set_sampling_tools();
+        self
+    }
+
     /// Where the user's files are, for servers that ask.
     pub fn roots(mut self, roots: Vec<Root>) -> Self {
         self.handlers.set_roots(roots);

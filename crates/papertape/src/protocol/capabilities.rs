@@ -61,11 +61,70 @@ pub struct ClientCapabilities {
     pub roots: Option<Nothing>,
     /// A model.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sampling: Option<Nothing>,
+    pub sampling: Option<SamplingCapability>,
     /// The user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
 }
+
+/// What a client's model can do.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct SamplingCapability {
+    /// Use tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Nothing>,
+}
+
+/// What a client says it can be asked, in whatever revision.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// Its user, with a form.
+    pub form: bool,
+    /// Its user, with a page to visit.
+    pub url: bool,
+    /// A model.
+    pub sampling: bool,
+    /// A model that can use tools.
+    pub sampling_tools: bool,
+    /// Where the user's files are.
+    pub roots: bool,
+    /// It can wait for tasks.
+    pub tasks: bool,
+}
+
+impl Abilities {
+    /// What the JSON of a client's capabilities says. What makes no sense says nothing.
+    #[must_use]
+    pub fn read(capabilities: &str) -> Self {
+        let Ok(Value::Object(declared)) = serde_json::from_str(capabilities) else { return Self::default() };
+        let elicitation = declared.get("elicitation").and_then(Value::as_object);
+        let url = elicitation.is_some_and(|ways| ways.get("url").is_some_and(Value::is_object));
+        let form = elicitation.is_some_and(|ways| ways.get("form").is_some_and(Value::is_object));
+        let tasks =
+            declared.get("extensions").and_then(|known| known.get(TASKS)).is_some_and(Value::is_object);
+        Self {
+            // An empty object is what declared forms before there was anything else.
+            form: form || (elicitation.is_some() && !url),
+            url,
+            sampling: declared.get("sampling").is_some_and(Value::is_object),
+            sampling_tools: declared
+                .get("sampling")
+                .and_then(|model| model.get("tools"))
+                .is_some_and(Value::is_object),
+            roots: declared.get("roots").is_some_and(Value::is_object),
+            tasks,
+        }
+    }
+
+    /// Whether it can be asked anything.
+    #[must_use]
+    pub fn can_be_asked(self) -> bool {
+        self.form || self.url || self.sampling || self.roots
+    }
+}
+
+/// The extension by which calls go on after they are answered.
+pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// How the user can be asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -229,6 +229,7 @@ impl MediaContent {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
+/// Bytes as they stand in JSON.
+pub(crate) fn base64(bytes: &[u8]) -> String {
     data_encoding::BASE64.encode(bytes)
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::content::Role;
+use super::tools::ToolDefinition;
 
 /// A form for the user to fill in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,7 +78,7 @@ impl ElicitResult {
 }
 
 /// Something for the client's model to go on with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingRequest {
     /// What was said so far.
@@ -96,6 +97,12 @@ pub struct SamplingRequest {
     /// Where the model stops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<String>,
+    /// The tools that the model may use. Only for clients that say that their model can.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolDefinition>,
+    /// Whether it must: `{"mode": "auto"}`, `required` or `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<Value>,
     /// Whatever the model's vendor understands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
@@ -116,7 +123,7 @@ pub struct SamplingMessage {
 pub struct SamplingResult {
     /// Who says it.
     pub role: Role,
-    /// One block of content.
+    /// One block of content, or an array of them.
     pub content: Value,
     /// Which model it was.
     pub model: String,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::logging::LogLevel;
 use crate::wire::Id;
 use crate::wire::error::RpcError;
 
@@ -18,6 +19,10 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// Who answers, on every modern result.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// What a modern client wants to see of the log.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// The levels there are, for messages.
+pub(crate) const LOG_LEVELS: &str = "it is debug, info, notice, warning, error, critical, alert or emergency";
 /// Who asks, on modern requests.
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// Which subscription a notification belongs to.
@@ -42,6 +47,8 @@ pub struct RequestMeta<'a> {
     client_capabilities: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present", rename = "progressToken")]
     progress_token: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present", rename = "io.modelcontextprotocol/logLevel")]
+    log_level: Option<&'a RawValue>,
 }
 
 /// Tells a `null` from an absent member.
@@ -102,6 +109,17 @@ impl RequestMeta<'_> {
                 "`_meta[\"{CLIENT_CAPABILITIES}\"]` must be an object on every request (`{{}}` if the client can do nothing special)"
             ))),
         }
+    }
+
+    /// What the client wants to see of the log while this request is served.
+    ///
+    /// # Errors
+    /// If it is no level.
+    pub fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
+        let Some(raw) = self.log_level else { return Ok(None) };
+        serde_json::from_str(raw.get()).map(Some).map_err(|_| {
+            RpcError::invalid_params(format!("`_meta[\"{LOG_LEVEL}\"]` is no level: {LOG_LEVELS}"))
+        })
     }
 
     /// The token under which the client wants to hear of progress.

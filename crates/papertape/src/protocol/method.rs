@@ -32,6 +32,14 @@ pub const ELICIT: &str = "elicitation/create";
 pub const SAMPLE: &str = "sampling/createMessage";
 /// Asks where the user's files are.
 pub const ROOTS_LIST: &str = "roots/list";
+/// How a task is. An extension.
+pub const TASKS_GET: &str = "tasks/get";
+/// Answers what a task asks. An extension.
+pub const TASKS_UPDATE: &str = "tasks/update";
+/// Takes a task back. An extension.
+pub const TASKS_CANCEL: &str = "tasks/cancel";
+/// How much of the log a client wants to see. Legacy only.
+pub const SET_LEVEL: &str = "logging/setLevel";
 /// Asks for change notifications. Modern only.
 pub const LISTEN: &str = "subscriptions/listen";
 
@@ -51,5 +59,7 @@ pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 /// A line of the server's log.
 pub const LOG_MESSAGE: &str = "notifications/message";
+/// A task is another now. An extension.
+pub const TASK_CHANGED: &str = "notifications/tasks";
 /// Which of the wanted notifications will come.
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";

@@ -7,6 +7,7 @@ pub mod capabilities;
 pub mod completion;
 pub mod content;
 pub mod input;
+pub mod logging;
 pub mod meta;
 pub mod method;
 pub mod project;
@@ -21,6 +22,7 @@ pub use input::{
     ElicitAction, ElicitResult, FormRequest, Root, SamplingMessage, SamplingRequest, SamplingResult,
     UrlRequest,
 };
+pub use logging::LogLevel;
 pub use prompts::{Prompt, PromptArgument, PromptMessage, PromptResult};
 pub use resources::{Resource, ResourceTemplate};
 pub use revision::Revision;

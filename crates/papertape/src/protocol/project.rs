@@ -7,9 +7,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::capabilities::{ClientCapabilities, ElicitationCapability, Implementation};
+use super::capabilities::{
+    Abilities, ClientCapabilities, ElicitationCapability, Implementation, ServerCapabilities,
+};
 use super::content::{Annotations, Content, EmbeddedResource, ResourceContents, ResourceLink};
 use super::meta::SERVER_INFO;
+use super::prompts::{Prompt, PromptResult};
+use super::resources::{Resource, ResourceTemplate};
 use super::revision::Revision;
 use super::tools::{CallToolResult, ToolDefinition};
 
@@ -98,6 +102,9 @@ pub fn client_capabilities(mut offered: ClientCapabilities, revision: Revision) 
         }
         ways => ways,
     };
+    if let Some(model) = &mut offered.sampling {
+        model.tools = model.tools.filter(|_| revision.sampling_has_tools());
+    }
     offered
 }
 
@@ -105,6 +112,173 @@ pub fn client_capabilities(mut offered: ClientCapabilities, revision: Revision) 
 #[must_use]
 pub fn completion_context(context: Option<Value>, revision: Revision) -> Option<Value> {
     context.filter(|_| revision.has_structured_output())
+}
+
+/// What a client can be asked in a revision, of what it says it can.
+#[must_use]
+pub fn abilities(said: Abilities, revision: Revision) -> Abilities {
+    Abilities {
+        form: said.form && revision.has_elicitation(),
+        url: said.url && revision.elicitation_has_modes(),
+        sampling_tools: said.sampling_tools && revision.sampling_has_tools(),
+        tasks: said.tasks && !revision.opens_with_handshake(),
+        ..said
+    }
+}
+
+/// What a server offers.
+#[must_use]
+pub fn server_capabilities(mut offered: ServerCapabilities, revision: Revision) -> ServerCapabilities {
+    if !revision.announces_completions() {
+        offered.completions = None;
+    }
+    if revision.opens_with_handshake() {
+        offered.extensions = None;
+    }
+    offered
+}
+
+/// A form for the user.
+#[must_use]
+pub fn form(mut params: Value, revision: Revision) -> Value {
+    if revision.elicitation_has_modes() {
+        return params;
+    }
+    if let Some(members) = params.as_object_mut() {
+        members.remove("mode");
+    }
+    let properties = params.pointer_mut("/requestedSchema/properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(|properties| properties.values_mut()) {
+        let Some(members) = property.as_object_mut() else { continue };
+        // Only truth values had a default.
+        if members.get("type") != Some(&Value::from("boolean")) {
+            members.remove("default");
+        }
+        // Choices with titles were two lists.
+        if let Some(Value::Array(choices)) = members.remove("oneOf") {
+            let all =
+                |member| Value::from_iter(choices.iter().filter_map(|choice| choice.get(member).cloned()));
+            members.insert("enum".to_owned(), all("const"));
+            members.insert("enumNames".to_owned(), all("title"));
+        }
+    }
+    params
+}
+
+/// A page for the user to visit. Older revisions want to name each such request.
+#[must_use]
+pub fn visit(mut params: Value, revision: Revision, name: impl FnOnce() -> String) -> Value {
+    if revision.opens_with_handshake()
+        && let Some(members) = params.as_object_mut()
+    {
+        members.insert("elicitationId".to_owned(), name().into());
+    }
+    params
+}
+
+/// A resource in a list.
+#[must_use]
+pub fn resource(mut resource: Resource, revision: Revision) -> Resource {
+    if !revision.has_icons() {
+        resource.icons.clear();
+    }
+    if !revision.has_structured_output() {
+        resource.title = None;
+        resource.meta = None;
+        older_annotations(&mut resource.annotations);
+    }
+    resource
+}
+
+/// A resource template in a list.
+#[must_use]
+pub fn resource_template(mut template: ResourceTemplate, revision: Revision) -> ResourceTemplate {
+    if !revision.has_icons() {
+        template.icons.clear();
+    }
+    if !revision.has_structured_output() {
+        template.title = None;
+        template.meta = None;
+        older_annotations(&mut template.annotations);
+    }
+    template
+}
+
+/// A prompt in a list.
+#[must_use]
+pub fn prompt(mut prompt: Prompt, revision: Revision) -> Prompt {
+    if !revision.has_icons() {
+        prompt.icons.clear();
+    }
+    if !revision.has_structured_output() {
+        prompt.title = None;
+        prompt.meta = None;
+        for argument in &mut prompt.arguments {
+            argument.title = None;
+        }
+    }
+    prompt
+}
+
+/// What a resource holds.
+#[must_use]
+pub fn contents(mut contents: Vec<ResourceContents>, revision: Revision) -> Vec<ResourceContents> {
+    for content in &mut contents {
+        content.meta = content.meta.take().filter(|_| revision.has_structured_output());
+    }
+    contents
+}
+
+/// A prompt, filled in; `identity` goes into the `_meta` of revisions that want it there.
+#[must_use]
+pub fn prompt_result(
+    mut result: PromptResult,
+    revision: Revision,
+    identity: &Implementation,
+) -> PromptResult {
+    result.meta = meta(result.meta, revision, identity);
+    for (number, message) in (1..).zip(&mut result.messages) {
+        content(&mut message.content, revision, number);
+    }
+    result
+}
+
+/// A modern result that says who gave it.
+#[must_use]
+pub fn described(mut result: Map<String, Value>, identity: &Implementation) -> Map<String, Value> {
+    let identity = serde_json::to_value(identity).unwrap_or_default();
+    let own = result.entry("_meta").or_insert_with(|| json!({}));
+    if let Some(own) = own.as_object_mut() {
+        own.entry(SERVER_INFO).or_insert(identity);
+    }
+    result
+}
+
+/// The `_meta` of a result.
+fn meta(
+    meta: Option<Map<String, Value>>,
+    revision: Revision,
+    identity: &Implementation,
+) -> Option<Map<String, Value>> {
+    if !revision.results_describe_themselves() {
+        return meta.and_then(legacy_meta);
+    }
+    meta.map(|mut meta| {
+        meta.entry(SERVER_INFO).or_insert_with(|| serde_json::to_value(identity).unwrap_or_default());
+        meta
+    })
+}
+
+/// A block of content; `number` names what needs a name.
+fn content(block: &mut Content, revision: Revision, number: usize) {
+    if !revision.has_structured_output() {
+        older_content(block, revision, number);
+    }
+    if let Content::ResourceLink(link) = block
+        && !revision.has_icons()
+    {
+        link.icons.clear();
+    }
 }
 
 /// A tool in a list.
@@ -154,29 +328,14 @@ pub fn call_result(
     revision: Revision,
     identity: &Implementation,
 ) -> CallToolResult {
+    result.meta = meta(result.meta, revision, identity);
     if revision.results_describe_themselves() {
-        if let Some(meta) = &mut result.meta {
-            let identity = serde_json::to_value(identity).unwrap_or_default();
-            meta.entry(SERVER_INFO).or_insert(identity);
-        }
         return result;
     }
-    result.meta = result.meta.and_then(legacy_meta);
     result.structured_content =
         result.structured_content.filter(|value| revision.has_structured_output() && value.is_object());
-    if !revision.has_structured_output() {
-        let mut count = 0;
-        for block in &mut result.content {
-            count += 1;
-            older_content(block, revision, count);
-        }
-    }
-    if !revision.has_icons() {
-        for block in &mut result.content {
-            if let Content::ResourceLink(link) = block {
-                link.icons.clear();
-            }
-        }
+    for (number, block) in (1..).zip(&mut result.content) {
+        content(block, revision, number);
     }
     result
 }

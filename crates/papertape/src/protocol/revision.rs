@@ -118,6 +118,24 @@ impl Revision {
         self >= Revision::V2025_11_25
     }
 
+    /// Whether a server can give a client's model tools.
+    #[must_use]
+    pub fn sampling_has_tools(self) -> bool {
+        self >= Revision::V2025_11_25
+    }
+
+    /// The code of the error for a resource that does not exist.
+    #[must_use]
+    pub fn resource_not_found_code(self) -> i32 {
+        if self >= Revision::V2026_07_28 { -32602 } else { -32002 }
+    }
+
+    /// Whether completion is announced. (It could be asked for before.)
+    #[must_use]
+    pub fn announces_completions(self) -> bool {
+        self >= Revision::V2025_03_26
+    }
+
     /// Whether structured output may be any JSON value, and not only an object.
     #[must_use]
     pub fn structured_output_is_any_json(self) -> bool {

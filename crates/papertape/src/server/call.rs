@@ -1,32 +1,31 @@
-//! `tools/call`: arguments checked, the function run, its outcome turned into an answer.
+//! A function at work: run, and its outcome turned into an answer.
 //!
 //! A function begins on the connection's thread. If it is ready at its first poll it is answered there and then; if not,
 //! or if it has kept the thread before, it runs on the runtime.
 
 use std::any::Any;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use serde_json::value::RawValue;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tracing::Instrument;
 
-use super::context::{Call, Cx, Flags};
-use super::dispatch::{Params, Service, write};
+use super::around;
+use super::context::{Call, Target};
+use super::dispatch::write;
 use super::error::{Failure, ToolError};
-use super::tool::{Registered, Run};
-use crate::link::{Link, ReplyTo, Ticket};
-use crate::outbox::Reply;
-use crate::protocol::meta::RequestMeta;
+use super::pace::Pace;
+use crate::link::Ticket;
+use crate::outbox::{Reply, write_json};
 use crate::protocol::tools::CallToolResult;
-use crate::protocol::{Revision, project};
+use crate::protocol::{Completion, PromptResult, ResourceContents, project};
 use crate::wire::RpcError;
-use crate::wire::error::excerpt;
-use crate::wire::message;
 
 /// A function that keeps the connection's thread longer than this is suspect.
 const HELD_THE_WIRE: Duration = Duration::from_millis(2);
@@ -49,14 +48,14 @@ impl Begun {
 
     /// Whether the function has kept the thread that polled it not many calls ago.
     pub(crate) fn belongs_elsewhere(&self) -> bool {
-        self.call.tool.is_suspect() && self.call.tool.count_off_the_wire()
+        self.call.target.pace().is_suspect() && self.call.target.pace().count_off_the_wire()
     }
 
     /// Polls the function for the first time.
     pub(crate) fn first_poll(&mut self) -> Poll<Outcome> {
         let _entered = self.call.span.enter();
         // If it is not ready the runtime polls it again, with a real waker.
-        timed_poll(&self.call.tool, &mut self.run, &mut Context::from_waker(Waker::noop()))
+        timed_poll(self.call.target.pace(), &mut self.run, &mut Context::from_waker(Waker::noop()))
     }
 
     /// Answers, or hands the rest of the function to the runtime.
@@ -93,7 +92,7 @@ impl Begun {
         let Begun { call, mut run } = self;
         let there = Arc::clone(&call);
         let task = async move {
-            let outcome = poll_fn(|cx| poll_elsewhere(&there.tool, &mut run, suspect, cx)).await;
+            let outcome = poll_fn(|cx| poll_elsewhere(there.target.pace(), &mut run, suspect, cx)).await;
             there.write_outcome(outcome, |reply| there.link.finish(&there.to, ticket, reply));
         };
         let task = tokio::spawn(task.instrument(call.span.clone()));
@@ -101,99 +100,133 @@ impl Begun {
     }
 }
 
-impl Service {
-    /// Checks a call and makes it ready to run.
-    pub(super) fn begin_call(
-        self: &Arc<Self>,
-        to: &ReplyTo,
-        params: &Params<'_>,
-        bytes: usize,
-        revision: Revision,
-        link: &Arc<Link>,
-        span: &tracing::Span,
-    ) -> Result<Option<Begun>, RpcError> {
-        let Some(name) = params.name.and_then(message::string) else {
-            return Err(RpcError::invalid_params("`tools/call` needs `params.name`, a string"));
-        };
-        let tool = self.registry.find(&name).ok_or_else(|| self.unknown_tool(&name))?;
-        let arguments = read_arguments(params.arguments, self.limits.tree)?;
-        let progress_token = params.meta.as_ref().map_or(Ok(None), RequestMeta::progress_token)?;
-        if progress_token.as_ref().is_some_and(|token| link.has_progress_token(token)) {
-            let message = "`_meta.progressToken` is in use by a request that is still running";
-            return Err(RpcError::invalid_params(message));
-        }
-        let call = Arc::new(Call {
-            service: Arc::clone(self),
-            tool,
-            link: Arc::clone(link),
-            to: to.clone(),
-            bytes,
-            revision,
-            progress_token,
-            span: span.clone(),
-            flags: Flags::default(),
-        });
-        match catch_unwind(AssertUnwindSafe(|| call.tool.start(arguments, bytes, Cx::new(&call)))) {
-            Ok(Ok(run)) => Ok(Some(Begun { call, run })),
-            Ok(Err(problem)) if revision.invalid_arguments_are_results() => {
-                call.write_result(CallToolResult::failed(problem), |reply| link.reply(to, reply));
-                Ok(None)
-            }
-            Ok(Err(problem)) => Err(RpcError::invalid_params(problem)),
-            Err(panic) => Err(panicked(&call.tool, panic)),
-        }
-    }
+/// What a function gives back.
+#[derive(Debug)]
+pub(crate) enum Output {
+    Tool(CallToolResult),
+    Read(Vec<ResourceContents>),
+    Prompt(PromptResult),
+    Completion(Completion),
+    /// A result of another kind, as it goes to a modern client.
+    Object(Map<String, Value>),
+}
 
-    fn unknown_tool(&self, name: &str) -> RpcError {
-        let tools = self.registry.snapshot();
-        let names: Vec<&str> = tools.names().take(50).collect();
-        let names = names.join(", ");
-        RpcError::invalid_params(format!("unknown tool: {}; the tools are {names}", excerpt(name)))
+/// A function under way.
+pub(crate) type Run = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
+
+impl Begun {
+    pub(super) fn new(call: Arc<Call>, run: Run) -> Self {
+        let run = around::wrapped(&call, run);
+        Self { call, run }
     }
 }
 
 impl Call {
     /// Turns what became of a call into its answer.
     fn write_outcome(&self, outcome: Outcome, send: impl FnOnce(&Reply<'_>)) {
-        tracing::debug!(tool = self.tool.definition.name, "answered");
+        tracing::debug!(name = self.target.name(), "answered");
         // An error of the author's may panic too, when it is shown or dropped.
         match catch_unwind(AssertUnwindSafe(|| self.judge(outcome))) {
-            Ok(Ok(result)) => self.write_result(result, send),
+            Ok(Ok(answer)) => self.write_answer(answer, send),
             Ok(Err(error)) => send(&Reply::Error(&error)),
-            Err(panic) => send(&Reply::Error(&panicked(&self.tool, panic))),
+            Err(panic) => send(&Reply::Error(&panicked(&self.target, panic))),
         }
     }
 
-    fn judge(&self, outcome: Outcome) -> Result<CallToolResult, RpcError> {
-        let name = &self.tool.definition.name;
+    fn judge(&self, outcome: Outcome) -> Result<Answer, RpcError> {
         match outcome {
-            Ok(Ok(result)) => match self.tool.check_output(&result) {
-                None => Ok(result),
-                Some(problem) => {
-                    tracing::error!(tool = name, "{problem}");
-                    Err(RpcError::internal(format!("tool \"{name}\": {problem}")))
-                }
+            Ok(Err(ToolError(Failure::Ask(questions)))) => self.ask_back(&questions),
+            outcome => self.judge_complete(outcome).map(Answer::Complete),
+        }
+    }
+
+    /// The same for a function that has nothing more to ask.
+    pub(super) fn judge_complete(&self, outcome: Outcome) -> Result<Output, RpcError> {
+        match outcome {
+            Ok(Ok(output)) => self.check(&output).map(|()| output),
+            Ok(Err(ToolError(Failure::Failed(message)))) => match self.target {
+                Target::Tool(_) => Ok(Output::Tool(CallToolResult::failed(message))),
+                // Only tools have results that say that they failed.
+                _ => Err(RpcError::internal(message)),
             },
-            Ok(Err(ToolError(Failure::Failed(message)))) => Ok(CallToolResult::failed(message)),
+            Ok(Err(ToolError(Failure::Ask(_)))) => {
+                Err(RpcError::internal("a question that nobody can answer"))
+            }
             Ok(Err(ToolError(Failure::Refused(error)))) => Err(error),
             Ok(Err(ToolError(Failure::Internal(error)))) => {
-                tracing::error!(tool = name, error = &*error, "internal error");
+                tracing::error!(name = self.target.name(), error = &*error, "internal error");
                 Err(RpcError::internal("internal error"))
             }
-            Err(panic) => Err(panicked(&self.tool, panic)),
+            Err(panic) => Err(panicked(&self.target, panic)),
         }
     }
 
-    fn write_result(&self, result: CallToolResult, send: impl FnOnce(&Reply<'_>)) {
-        let service = &self.service;
-        let result = project::call_result(result, self.revision, &service.identity);
-        let identity = result.meta.is_none().then_some(&*service.identity_json);
-        send(&Reply::Result(&|out| write(out, self.revision, &result, None, identity)));
+    fn check(&self, output: &Output) -> Result<(), RpcError> {
+        let (Target::Tool(tool), Output::Tool(result)) = (&self.target, output) else { return Ok(()) };
+        let Some(problem) = tool.check_output(result) else { return Ok(()) };
+        let name = &tool.definition.name;
+        tracing::error!(tool = name, "{problem}");
+        Err(RpcError::internal(format!("tool \"{name}\": {problem}")))
+    }
+
+    pub(super) fn write_answer(&self, answer: Answer, send: impl FnOnce(&Reply<'_>)) {
+        let (service, revision) = (&self.service, self.revision);
+        let own = Some(&*service.identity_json);
+        match answer {
+            Answer::Complete(Output::Tool(result)) => {
+                let result = project::call_result(result, revision, &service.identity);
+                let identity = own.filter(|_| result.meta.is_none());
+                send(&Reply::Result(&|out| write(out, revision, &result, None, identity)));
+            }
+            Answer::Complete(Output::Prompt(result)) => {
+                let result = project::prompt_result(result, revision, &service.identity);
+                let identity = own.filter(|_| result.meta.is_none());
+                send(&Reply::Result(&|out| write(out, revision, &result, None, identity)));
+            }
+            Answer::Complete(Output::Read(contents)) => {
+                let result = ReadResult { contents: project::contents(contents, revision) };
+                send(&Reply::Result(&|out| write(out, revision, &result, Some(service.cache), own)));
+            }
+            Answer::Complete(Output::Completion(completion)) => {
+                let result = CompleteResult { completion };
+                send(&Reply::Result(&|out| write(out, revision, &result, None, own)));
+            }
+            Answer::Complete(Output::Object(result)) => {
+                let result = project::described(result, &service.identity);
+                send(&Reply::Result(&|out| write_json(out, &result)));
+            }
+            Answer::InputRequired(needed) => {
+                send(&Reply::Result(&|out| write_json(out, &needed)));
+            }
+        }
+    }
+}
+
+/// What goes to the client.
+pub(super) enum Answer {
+    Complete(Output),
+    InputRequired(Value),
+}
+
+#[derive(Serialize)]
+struct ReadResult {
+    contents: Vec<ResourceContents>,
+}
+
+#[derive(Serialize)]
+struct CompleteResult {
+    completion: Completion,
+}
+
+impl Call {
+    /// Runs a function to its end, outside of any connection.
+    pub(super) async fn guarded(&self, mut run: Run) -> Outcome {
+        poll_fn(|cx| poll_elsewhere(self.target.pace(), &mut run, false, cx)).await
     }
 }
 
 /// What became of a call: what the function returned, or how it panicked.
-pub(crate) type Outcome = Result<Result<CallToolResult, ToolError>, Box<dyn Any + Send>>;
+pub(crate) type Outcome = Result<Result<Output, ToolError>, Box<dyn Any + Send>>;
 
 /// Polls a call whose panic must not be anybody else's.
 fn guarded_poll(run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
@@ -204,30 +237,32 @@ fn guarded_poll(run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
 }
 
 /// Polls a call, and notes whether its function has kept the thread.
-fn timed_poll(tool: &Registered, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
+fn timed_poll(pace: &Pace, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
     let began = Instant::now();
     let poll = guarded_poll(run, cx);
     if began.elapsed() > HELD_THE_WIRE {
-        tool.suspect();
+        pace.suspect();
     }
     poll
 }
 
 /// The same on the runtime, where a function that may keep the thread is given one.
-fn poll_elsewhere(tool: &Registered, run: &mut Run, suspect: bool, cx: &mut Context<'_>) -> Poll<Outcome> {
-    if (suspect || tool.is_suspect()) && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
-        tokio::task::block_in_place(|| timed_poll(tool, run, cx))
+fn poll_elsewhere(pace: &Pace, run: &mut Run, suspect: bool, cx: &mut Context<'_>) -> Poll<Outcome> {
+    if (suspect || pace.is_suspect()) && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
+        tokio::task::block_in_place(|| timed_poll(pace, run, cx))
     } else {
-        timed_poll(tool, run, cx)
+        timed_poll(pace, run, cx)
     }
 }
 
-fn panicked(tool: &Registered, panic: Box<dyn Any + Send>) -> RpcError {
-    let name = &tool.definition.name;
+pub(super) fn panicked(target: &Target, panic: Box<dyn Any + Send>) -> RpcError {
+    let (what, name) = (target.what(), target.name());
     let words = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(tool = name, "the tool panicked: {}", words.unwrap_or("(no message)"));
+    tracing::error!(name, "a {what} panicked: {}", words.unwrap_or("(no message)"));
     drop_guarded(panic);
-    RpcError::internal(format!("tool \"{name}\" panicked: this is a bug in the tool; the server lives on"))
+    RpcError::internal(format!(
+        "{what} \"{name}\" panicked: this is a bug in the {what}; the server lives on"
+    ))
 }
 
 /// Drops something of the author's, which may panic; what that panic carries is left alone.
@@ -235,51 +270,4 @@ fn drop_guarded<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         std::mem::forget(panic);
     }
-}
-
-/// The `arguments` of a call: an object, empty if absent, that takes at most `tree` bytes or not much more than its JSON.
-fn read_arguments(raw: Option<&RawValue>, tree: usize) -> Result<Value, RpcError> {
-    match raw.map(RawValue::get) {
-        None | Some("null") => Ok(Value::Object(Map::new())),
-        Some(text) if text.starts_with('{') => {
-            let enough = tree.max(ROOM_PER_BYTE * text.len());
-            if room_as_a_tree(text.as_bytes(), enough) > enough {
-                let message = format!(
-                    "`params.arguments` has so many arrays and objects that it would take over {enough} bytes"
-                );
-                return Err(RpcError::invalid_request(message));
-            }
-            // The envelope has been read, so that what fails here is a string that no text can hold.
-            serde_json::from_str(text)
-                .map_err(|error| RpcError::parse(format!("in `params.arguments`: {error}")))
-        }
-        Some(_) => Err(RpcError::invalid_params("`params.arguments` must be a JSON object")),
-    }
-}
-
-/// No arguments of so few bytes take much room.
-const SMALL: usize = 64 * 1024;
-/// Bytes that a byte of JSON may take as a tree of values, however many that is.
-const ROOM_PER_BYTE: usize = 20;
-
-/// Bytes that JSON takes as a tree of values, about: a small object takes a hundred times its text.
-fn room_as_a_tree(json: &[u8], enough: usize) -> usize {
-    let room = |objects: usize, arrays: usize, commas: usize| 700 * objects + 180 * arrays + 32 * commas;
-    if json.len() <= SMALL {
-        return 0;
-    }
-    // Brackets within strings are counted too here, which is wrong but fast, and nearly always good enough.
-    let count = |byte| memchr::memchr_iter(byte, json).count();
-    let at_most = room(count(b'{'), count(b'['), count(b','));
-    if at_most <= enough {
-        return at_most;
-    }
-    let [mut objects, mut arrays, mut commas] = [0; 3];
-    message::outside_strings(json, |byte| match byte {
-        b'{' => objects += 1,
-        b'[' => arrays += 1,
-        b',' => commas += 1,
-        _ => {}
-    });
-    room(objects, arrays, commas)
 }

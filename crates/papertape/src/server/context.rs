@@ -6,12 +6,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 use tokio::time::Instant;
 
+use super::ask::Dialogue;
+use super::completion::Completer;
 use super::dispatch::Service;
+use super::pace::Pace;
+use super::prompt::RegisteredPrompt;
+use super::registry::Offer;
+use super::resource::{RegisteredResource, RegisteredTemplate};
 use super::tool::Registered;
 use crate::link::{Link, ReplyTo};
-use crate::protocol::{Revision, method, project};
+use crate::protocol::capabilities::Abilities;
+use crate::protocol::{LogLevel, Revision, method, project};
 use crate::wire::Id;
 
 /// The call a handler is answering.
@@ -25,7 +33,8 @@ pub struct Cx {
 /// What is known of a call while it runs. Its flags change under the link's lock only.
 pub(crate) struct Call {
     pub(crate) service: Arc<Service>,
-    pub(crate) tool: Arc<Registered>,
+    /// What is asked for.
+    pub(crate) target: Target,
     pub(crate) link: Arc<Link>,
     /// Where its answer goes.
     pub(crate) to: ReplyTo,
@@ -34,7 +43,66 @@ pub(crate) struct Call {
     pub(crate) revision: Revision,
     pub(crate) progress_token: Option<Id>,
     pub(crate) span: tracing::Span,
+    /// What the client wants to see of the log, in revisions where each request says so.
+    pub(super) log_level: Option<LogLevel>,
+    /// What the client can be asked.
+    pub(super) abilities: Abilities,
+    /// What was asked and answered so far.
+    pub(super) dialogue: Mutex<Dialogue>,
+    /// What the state of a dialogue is sealed for, if the client can be asked.
+    pub(super) purpose: Vec<u8>,
     pub(super) flags: Flags,
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone)]
+pub(crate) enum Target {
+    Tool(Arc<Registered>),
+    Resource(Arc<RegisteredResource>),
+    Template(Arc<RegisteredTemplate>),
+    Prompt(Arc<RegisteredPrompt>),
+    Completion(Completer),
+    /// How a task is.
+    Tasks,
+}
+
+/// Nothing that we do ourselves keeps a thread.
+static QUICK: Pace = Pace::new();
+
+impl Target {
+    pub(crate) fn pace(&self) -> &Pace {
+        match self {
+            Target::Tool(tool) => tool.pace(),
+            Target::Resource(resource) => resource.pace(),
+            Target::Template(template) => template.pace(),
+            Target::Prompt(prompt) => prompt.pace(),
+            Target::Completion(completer) => &completer.pace,
+            Target::Tasks => &QUICK,
+        }
+    }
+
+    /// What it is, for messages.
+    pub(crate) fn what(&self) -> &'static str {
+        match self {
+            Target::Tool(_) => Registered::WHAT,
+            Target::Resource(_) => RegisteredResource::WHAT,
+            Target::Template(_) => RegisteredTemplate::WHAT,
+            Target::Prompt(_) => RegisteredPrompt::WHAT,
+            Target::Completion(_) => "completion",
+            Target::Tasks => "task",
+        }
+    }
+
+    /// Which one it is.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Target::Tool(tool) => tool.key(),
+            Target::Resource(resource) => resource.key(),
+            Target::Template(template) => template.key(),
+            Target::Prompt(prompt) => prompt.key(),
+            Target::Completion(_) | Target::Tasks => "",
+        }
+    }
 }
 
 /// What becomes of a call.
@@ -104,6 +172,44 @@ impl Cx {
         let message = project::progress_message(message.into().map(str::to_owned), self.call.revision);
         let params = ProgressParams { progress_token: token, progress: done, total, message };
         self.call.link.notify_unless(&self.call.flags.answered, method::PROGRESS, &params);
+    }
+
+    /// Writes a line to the client's log, if the client wants to see it.
+    ///
+    /// The server must have said that it logs: [`Server::logging`](crate::Server::logging). Nothing secret belongs here.
+    ///
+    /// ```
+    /// # fn f(cx: papertape::Cx) {
+    /// use papertape::LogLevel;
+    /// cx.log(LogLevel::Info, "read 3 files");
+    /// cx.log(LogLevel::Debug, serde_json::json!({"files": 3}));
+    /// # }
+    /// ```
+    pub fn log(&self, level: LogLevel, data: impl Into<Value>) {
+        #[derive(Serialize)]
+        struct LogParams<'a> {
+            level: LogLevel,
+            logger: &'a str,
+            data: Value,
+        }
+        let call = &self.call;
+        let wanted =
+            if call.revision.opens_with_handshake() { call.link.log_level() } else { call.log_level };
+        if !call.service.logs || wanted.is_none_or(|wanted| level < wanted) {
+            return;
+        }
+        let logger = if call.target.name().is_empty() { call.target.what() } else { call.target.name() };
+        let params = LogParams { level, logger, data: data.into() };
+        call.link.notify_unless(&call.flags.answered, method::LOG_MESSAGE, &params);
+    }
+
+    /// What the client can be asked.
+    pub(super) fn abilities(&self) -> Abilities {
+        self.call.abilities
+    }
+
+    pub(super) fn dialogue<T>(&self, act: impl FnOnce(&mut Dialogue) -> T) -> T {
+        act(&mut self.call.dialogue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the client has taken the call back, or the connection has ended. For blocking work that should stop.

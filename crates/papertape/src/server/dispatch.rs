@@ -1,30 +1,44 @@
 //! A message to the function it asks for, and the answer back: the one entry for every transport.
 
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 use serde_json::value::RawValue;
 
 use super::Server;
+use super::around::Hook;
+use super::begin::Asking;
 use super::call::Begun;
 use super::limits::Limits;
 use super::opening::Speaking;
-use super::registry::Registry;
+use super::prompt::RegisteredPrompt;
+use super::registry::{Offer, Registry};
+use super::resource::{RegisteredResource, RegisteredTemplate};
+use super::seal::Sealer;
+use super::task::Tasks;
+use super::tool::Registered;
 use super::watch::Filter;
 use crate::link::{BatchPlace, Link, ReplyTo};
 use crate::outbox::Reply;
-use crate::protocol::capabilities::{Implementation, ListCapability, ServerCapabilities};
-use crate::protocol::meta::{RequestMeta, object, present};
+use crate::protocol::capabilities::{
+    Implementation, ListCapability, ResourcesCapability, ServerCapabilities, TASKS,
+};
+use crate::protocol::meta::{LOG_LEVELS, RequestMeta, object, present};
 use crate::protocol::project::CacheHint;
 use crate::protocol::{Revision, method, project};
 use crate::wire::error::{PARSE_ERROR, excerpt, shortened};
-use crate::wire::message::{self, Message, Notification, Payload, Request};
+use crate::wire::message::{self, Message, Notification, Payload, Request, Response};
 use crate::wire::{Id, RpcError};
 
 /// Calls that are ready to run, in the order in which they came.
 pub(crate) type Calls = VecDeque<Begun>;
+
+/// How long a client may take to answer, if the server does not say otherwise.
+pub(super) const STATE_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 /// A server that serves.
 #[derive(Debug)]
@@ -33,8 +47,18 @@ pub(crate) struct Service {
     /// The identity as it stands in every modern result.
     pub(super) identity_json: Box<RawValue>,
     pub(super) instructions: Option<String>,
-    pub(super) registry: Arc<Registry>,
-    pub(super) dynamic: bool,
+    pub(super) tools: Arc<Registry<Registered>>,
+    pub(super) resources: Arc<Registry<RegisteredResource>>,
+    pub(super) templates: Arc<Registry<RegisteredTemplate>>,
+    pub(super) prompts: Arc<Registry<RegisteredPrompt>>,
+    /// What somebody holds a handle to change.
+    pub(super) changing: Changing,
+    pub(super) tasks: Tasks,
+    pub(super) hooks: Vec<Hook>,
+    /// Lines of log may be sent to clients.
+    pub(super) logs: bool,
+    /// Seals what a client must carry; None if the system has no randomness to give.
+    pub(super) sealer: Option<Sealer>,
     pub(super) cache: CacheHint,
     pub(super) limits: Limits,
 }
@@ -57,9 +81,42 @@ pub(super) struct Params<'a> {
     pub(super) notifications: Option<Filter>,
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) request_id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) level: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present", rename = "ref")]
+    pub(super) reference: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) argument: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) context: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) input_responses: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) request_state: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) task_id: Option<&'a RawValue>,
+}
+
+/// The lists that can change while the server runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Changing {
+    pub(super) tools: bool,
+    pub(super) resources: bool,
+    pub(super) prompts: bool,
 }
 
 impl<'a> Params<'a> {
+    /// The `uri` that a method is about.
+    pub(super) fn uri(&self, method: &str) -> Result<String, RpcError> {
+        let uri = self.uri.and_then(message::string);
+        uri.map(Cow::into_owned)
+            .ok_or_else(|| RpcError::invalid_params(format!("`{method}` needs `params.uri`, a string")))
+    }
+
     fn read(raw: Option<&'a RawValue>) -> Result<Self, RpcError> {
         let Some(raw) = raw else { return Ok(Self::default()) };
         serde_json::from_str(raw.get()).map_err(|error| {
@@ -82,8 +139,15 @@ impl Service {
                 .unwrap_or_else(|_| RawValue::NULL.to_owned()),
             identity: server.identity,
             instructions: server.instructions,
-            registry: server.registry,
-            dynamic: server.dynamic,
+            tools: server.tools,
+            resources: server.resources,
+            templates: server.templates,
+            prompts: server.prompts,
+            changing: server.changing,
+            tasks: Tasks::new(server.tasks),
+            hooks: server.hooks,
+            logs: server.logs,
+            sealer: server.sealer.or_else(|| Sealer::random(STATE_LIFETIME)),
             cache: server.cache,
             limits: server.limits,
         }
@@ -95,22 +159,48 @@ impl Service {
 
     /// What is offered follows from what is registered.
     pub(super) fn capabilities(&self) -> ServerCapabilities {
-        let tools = self.offers_tools().then_some(ListCapability { list_changed: self.dynamic });
-        ServerCapabilities { tools, ..ServerCapabilities::default() }
+        let Changing { tools, resources, prompts } = self.changing;
+        let offered = |there: bool| there.then(serde_json::Map::new);
+        ServerCapabilities {
+            tools: self.offers_tools().then_some(ListCapability { list_changed: tools }),
+            resources: self
+                .offers_resources()
+                .then_some(ResourcesCapability { subscribe: resources, list_changed: resources }),
+            prompts: self.offers_prompts().then_some(ListCapability { list_changed: prompts }),
+            completions: offered(self.offers_completions()),
+            logging: offered(self.logs),
+            extensions: self.offers_tasks().then(|| Map::from_iter([(TASKS.to_owned(), Map::new().into())])),
+            ..ServerCapabilities::default()
+        }
     }
 
     fn offers_tools(&self) -> bool {
-        self.dynamic || !self.registry.snapshot().is_empty()
+        self.changing.tools || !self.tools.is_empty()
     }
 
-    pub(super) fn tools_can_change(&self) -> bool {
-        self.dynamic
+    fn offers_resources(&self) -> bool {
+        self.changing.resources || !self.resources.is_empty() || !self.templates.is_empty()
+    }
+
+    fn offers_prompts(&self) -> bool {
+        self.changing.prompts || !self.prompts.is_empty()
+    }
+
+    pub(super) fn offers_tasks(&self) -> bool {
+        self.tools.snapshot().offers.iter().any(|tool| tool.is_long_running())
+    }
+
+    fn offers_completions(&self) -> bool {
+        self.prompts.snapshot().offers.iter().any(|prompt| !prompt.completers.is_empty())
+            || self.templates.snapshot().offers.iter().any(|template| !template.completers.is_empty())
     }
 
     /// A new conversation with this server.
     pub(crate) fn open(&self) -> Arc<Link> {
         let link = Link::new();
-        self.registry.watch(&link);
+        self.tools.watch(&link);
+        self.resources.watch(&link);
+        self.prompts.watch(&link);
         link
     }
 
@@ -150,10 +240,8 @@ impl Service {
         match message {
             Message::Request(request) => calls.extend(self.request(request, link, batch)),
             Message::Notification(notification) => Self::notification(&notification, link),
-            // This side asks nothing, so that it awaits no answer; and an answer is never answered.
-            Message::Response(response) => {
-                tracing::info!(id = ?response.id, "ignored a response to no request")
-            }
+            // An answer is never answered.
+            Message::Response(response) => Self::response(&response, link),
         }
     }
 
@@ -197,6 +285,19 @@ impl Service {
                 }
                 Err(rejected) => link.reject(rejected.id, place, &rejected.error),
             }
+        }
+    }
+
+    /// The answer to a question of ours, or to nothing.
+    fn response(response: &Response<'_>, link: &Link) {
+        let answer = match (response.result, response.error) {
+            (Some(result), None) => Ok(result.to_owned()),
+            (_, error) => Err(error
+                .and_then(|error| serde_json::from_str(error.get()).ok())
+                .unwrap_or_else(|| RpcError::internal("an answer that makes no sense"))),
+        };
+        if !response.id.as_ref().is_some_and(|id| link.answered(id, answer)) {
+            tracing::info!(id = ?response.id, "ignored a response to no request");
         }
     }
 
@@ -250,11 +351,28 @@ impl Service {
         let (Speaking::Modern(revision) | Speaking::Legacy(revision)) = speaking else {
             return self.unopened(to, name, params, link).map(|()| None);
         };
+        let asking = Asking { to, params, bytes, revision, link, span };
         match (name, speaking) {
-            (method::TOOLS_CALL, _) if self.offers_tools() => {
-                return self.begin_call(to, params, bytes, revision, link, span);
+            (method::TOOLS_CALL, _) if self.offers_tools() => return self.begin_call(&asking),
+            (method::RESOURCES_READ, _) if self.offers_resources() => return self.begin_read(&asking),
+            (method::PROMPTS_GET, _) if self.offers_prompts() => return self.begin_prompt(&asking),
+            (method::COMPLETE, _) if self.offers_completions() => return self.begin_completion(&asking),
+            (method::TOOLS_LIST, _) if self.offers_tools() => self.list(&self.tools, &asking),
+            (method::RESOURCES_LIST, _) if self.offers_resources() => self.list(&self.resources, &asking),
+            (method::TEMPLATES_LIST, _) if self.offers_resources() => self.list(&self.templates, &asking),
+            (method::PROMPTS_LIST, _) if self.offers_prompts() => self.list(&self.prompts, &asking),
+            (method::SUBSCRIBE, Speaking::Legacy(_)) if self.changing.resources => {
+                self.subscribe(to, params, revision, link)
             }
-            (method::TOOLS_LIST, _) if self.offers_tools() => self.list_tools(to, params, revision, link),
+            (method::UNSUBSCRIBE, Speaking::Legacy(_)) if self.changing.resources => {
+                self.unsubscribe(to, params, revision, link)
+            }
+            (method::SET_LEVEL, Speaking::Legacy(_)) if self.logs => self.set_level(&asking),
+            (method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL, Speaking::Modern(_))
+                if self.offers_tasks() =>
+            {
+                return self.begin_task_request(name, &asking);
+            }
             (method::DISCOVER, Speaking::Modern(_)) => {
                 self.discover(to, revision, link);
                 Ok(())
@@ -284,25 +402,30 @@ impl Service {
         link.reply(to, &Reply::Result(&|out| write(out, revision, body, hint, Some(&self.identity_json))));
     }
 
-    fn list_tools(
-        &self,
-        to: &ReplyTo,
-        params: &Params<'_>,
-        revision: Revision,
-        link: &Link,
-    ) -> Result<(), RpcError> {
+    fn set_level(&self, asking: &Asking<'_>) -> Result<(), RpcError> {
+        let level = asking.params.level.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let Some(level) = level else {
+            let message = format!("`logging/setLevel` needs `params.level`: {LOG_LEVELS}");
+            return Err(RpcError::invalid_params(message));
+        };
+        asking.link.set_log_level(level);
+        self.reply(asking.to, &Map::new(), None, asking.revision, asking.link);
+        Ok(())
+    }
+
+    fn list<T: Offer>(&self, registry: &Registry<T>, asking: &Asking<'_>) -> Result<(), RpcError> {
         let invalid = || {
             RpcError::invalid_params(
                 "the cursor leads nowhere (the list may have changed): list again without one",
             )
         };
-        let cursor: Option<String> = match params.cursor.map(RawValue::get) {
+        let cursor: Option<String> = match asking.params.cursor.map(RawValue::get) {
             None | Some("null") => None,
             Some(raw) => Some(serde_json::from_str(raw).map_err(|_| invalid())?),
         };
-        let tools = self.registry.snapshot();
-        let page = tools.page(cursor.as_deref(), revision, self.limits.page).ok_or_else(invalid)?;
-        self.reply(to, page, Some(self.cache), revision, link);
+        let offers = registry.snapshot();
+        let page = offers.page(cursor.as_deref(), asking.revision, self.limits.page).ok_or_else(invalid)?;
+        self.reply(asking.to, page, Some(self.cache), asking.revision, asking.link);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use super::ask::Asked;
 use crate::wire::RpcError;
 
 /// Why a tool gives no result.
@@ -14,6 +15,8 @@ pub(crate) enum Failure {
     Failed(String),
     Refused(RpcError),
     Internal(Box<dyn Error + Send + Sync>),
+    /// An answer is needed first.
+    Ask(Vec<(String, Asked)>),
 }
 
 impl ToolError {
@@ -53,6 +56,10 @@ impl fmt::Debug for ToolError {
             Failure::Failed(message) => write!(f, "failed: {message}"),
             Failure::Refused(error) => write!(f, "refused: {error}"),
             Failure::Internal(error) => write!(f, "internal: {error}"),
+            Failure::Ask(questions) => {
+                let names: Vec<&str> = questions.iter().map(|(name, _)| name.as_str()).collect();
+                write!(f, "asks: {}", names.join(", "))
+            }
         }
     }
 }
@@ -60,14 +67,35 @@ impl fmt::Debug for ToolError {
 /// Why a server cannot start.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// A tool has no name.
-    #[error("a tool has an empty name")]
-    EmptyName,
-    /// Two tools have one name.
-    #[error("tool \"{tool}\": registered twice")]
+    /// Something has no name.
+    #[error("a {what} has an empty name")]
+    EmptyName {
+        /// A tool, a resource, a prompt ...
+        what: &'static str,
+    },
+    /// Two of a kind have one name.
+    #[error("{what} \"{name}\": registered twice")]
     Duplicate {
+        /// A tool, a resource, a prompt ...
+        what: &'static str,
         /// The name.
-        tool: String,
+        name: String,
+    },
+    /// A URI template cannot be used.
+    #[error("resource template \"{template}\": {problem}")]
+    Template {
+        /// The template.
+        template: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The arguments of a prompt cannot be filled in.
+    #[error("prompt \"{prompt}\": {problem}")]
+    Prompt {
+        /// The prompt's name.
+        prompt: String,
+        /// What is wrong with it.
+        problem: String,
     },
     /// A schema cannot be used.
     #[error("tool \"{tool}\": bad {which} schema: {problem}")]

@@ -21,9 +21,12 @@ pub struct Limits {
     /// Bytes that the arguments of one call may take in memory, where that is over 20 times their JSON: a small object
     /// takes a hundred times its text.
     pub tree: usize,
-    /// Open `subscriptions/listen` requests on one connection.
+    /// Time that a client of an older revision gets to answer a question.
+    pub answer: Duration,
+    /// Open `subscriptions/listen` requests on one connection, and resources that one of them, or a client of an older
+    /// revision, may watch.
     pub subscriptions: usize,
-    /// Tools on one page of `tools/list`.
+    /// Members on one page of a list.
     pub page: usize,
     /// Time that running requests get to finish once the input has ended.
     pub grace: Duration,
@@ -38,6 +41,7 @@ impl Default for Limits {
             in_flight: 1_000,
             bytes_in_flight: 256 * 1024 * 1024,
             tree: 64 * 1024 * 1024,
+            answer: Duration::from_secs(10 * 60),
             subscriptions: 100,
             page: 1_000,
             grace: Duration::from_secs(10),

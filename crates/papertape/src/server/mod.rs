@@ -3,17 +3,33 @@
 //! [`Server`] collects; `dispatch` takes a message to what it asks for; `call` runs tools; `opening` does the
 //! handshakes of both eras; `watch` the subscriptions.
 
+mod arguments;
+mod around;
+mod ask;
+mod begin;
 mod call;
+mod completion;
 mod context;
+mod dialogue;
 mod dispatch;
 mod error;
+mod handles;
 mod limits;
 mod opening;
 mod output;
+mod pace;
+mod prompt;
 mod registry;
+mod resource;
+mod seal;
+mod task;
 mod tool;
+mod uri_template;
 mod watch;
+mod words;
 
+use std::collections::HashSet;
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,32 +38,49 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use around::{About, Done, Next};
+pub use ask::{Elicited, Form, Question, Roots, Visit};
 pub(crate) use call::Begun;
+pub use completion::Completing;
 pub(crate) use context::Call;
 pub use context::Cx;
 pub(crate) use dispatch::{Calls, Service};
 pub use error::{SetupError, ToolError};
+pub use handles::{Prompts, Resources, Tools};
 pub use limits::Limits;
 pub use output::{Json, ToolOutput};
-pub use registry::Tools;
+pub use prompt::{Prompt, PromptOutput};
+pub use resource::{ReadOutput, Resource, ResourceTemplate};
+pub use task::{MemoryTasks, Stored, Task, TaskStatus, TaskStore};
 pub use tool::Tool;
 
 use crate::protocol::capabilities::Implementation;
 use crate::protocol::content::Icon;
 use crate::protocol::project::{CacheHint, CacheScope};
-use registry::Registry;
+use around::{Hook, prefixed};
+use dispatch::Changing;
+use prompt::RegisteredPrompt;
+use registry::{Offer, Registry};
+use resource::{RegisteredResource, RegisteredTemplate};
+use seal::Sealer;
 use tool::Registered;
 
 /// A server under construction.
 ///
 /// Everything it announces follows from what is registered here; every schema is checked when it starts.
-#[derive(Debug)]
 pub struct Server {
     identity: Implementation,
     instructions: Option<String>,
-    registry: Arc<Registry>,
-    /// Somebody holds a handle to change the tools.
-    dynamic: bool,
+    tools: Arc<Registry<Registered>>,
+    resources: Arc<Registry<RegisteredResource>>,
+    templates: Arc<Registry<RegisteredTemplate>>,
+    prompts: Arc<Registry<RegisteredPrompt>>,
+    /// What somebody holds a handle to change.
+    changing: Changing,
+    tasks: Arc<dyn TaskStore>,
+    hooks: Vec<Hook>,
+    logs: bool,
+    sealer: Option<Sealer>,
     cache: CacheHint,
     limits: Limits,
     /// The first thing that went wrong, told when the server is built.
@@ -64,8 +97,15 @@ impl Server {
                 ..Implementation::default()
             },
             instructions: None,
-            registry: Arc::default(),
-            dynamic: false,
+            tools: Arc::default(),
+            resources: Arc::default(),
+            templates: Arc::default(),
+            prompts: Arc::default(),
+            changing: Changing::default(),
+            tasks: Arc::new(MemoryTasks::default()),
+            hooks: Vec::new(),
+            logs: false,
+            sealer: None,
             cache: CacheHint { ttl_ms: 0, cache_scope: CacheScope::Private },
             limits: Limits::default(),
             problem: None,
@@ -115,36 +155,184 @@ impl Server {
     /// The function's first steps run on the connection's own thread; when it first awaits something that is not ready,
     /// it moves to the runtime. Blocking work belongs into `tokio::task::spawn_blocking`.
     #[must_use]
-    pub fn tool<A, F, Fut, O>(mut self, tool: impl Into<Tool>, handler: F) -> Self
+    pub fn tool<A, F, Fut, O>(self, tool: impl Into<Tool>, handler: F) -> Self
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
         F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ToolOutput,
     {
-        self.add(Registered::typed(tool.into(), handler));
-        self
+        let tool = Registered::typed(tool.into(), handler).and_then(|tool| self.tools.add(tool));
+        self.note(tool)
     }
 
     /// Adds a tool whose schema is given as JSON ([`Tool::input_schema`]) and whose function takes any JSON that the
     /// schema allows: for bridges and tools that are not known when the program is written.
     #[must_use]
-    pub fn raw_tool<F, Fut, O>(mut self, tool: impl Into<Tool>, handler: F) -> Self
+    pub fn raw_tool<F, Fut, O>(self, tool: impl Into<Tool>, handler: F) -> Self
     where
         F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ToolOutput,
     {
-        self.add(Registered::raw(tool.into(), handler));
+        let tool = Registered::raw(tool.into(), handler).and_then(|tool| self.tools.add(tool));
+        self.note(tool)
+    }
+
+    /// Adds a resource: a URI (or a [`Resource`] with more to say) and an async function that reads it.
+    ///
+    /// The function gives text (`String`), bytes (`Vec<u8>`), or contents made by hand.
+    #[must_use]
+    pub fn resource<F, Fut, O>(self, resource: impl Into<Resource>, read: F) -> Self
+    where
+        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let resource = RegisteredResource::new(resource.into(), read);
+        let resource = resource.and_then(|resource| self.resources.add(resource));
+        self.note(resource)
+    }
+
+    /// Adds a family of resources whose URIs have blanks, and an async function that reads one of them.
+    ///
+    /// The function takes what stands in the blanks as a type of its own. A URI that it cannot be read from does not
+    /// exist, for the client; neither does one for which the function fails with [`ToolError::refused`].
+    #[must_use]
+    pub fn resource_template<A, F, Fut, O>(self, template: impl Into<ResourceTemplate>, read: F) -> Self
+    where
+        A: DeserializeOwned + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let template = RegisteredTemplate::new(template.into(), read);
+        let template = template.and_then(|template| self.templates.add(template));
+        self.note(template)
+    }
+
+    /// Adds a prompt: a name (or a [`Prompt`] with more to say) and an async function that fills it in.
+    ///
+    /// The function takes its arguments as a type of its own, whose fields are plain values.
+    #[must_use]
+    pub fn prompt<A, F, Fut, O>(self, prompt: impl Into<Prompt>, fill: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: PromptOutput,
+    {
+        let prompt = RegisteredPrompt::new(prompt.into(), fill).and_then(|prompt| self.prompts.add(prompt));
+        self.note(prompt)
+    }
+
+    /// Lets handlers write to the client's log, with [`Cx::log`].
+    #[must_use]
+    pub fn logging(mut self) -> Self {
+        self.logs = true;
         self
+    }
+
+    /// The key with which the state of a dialogue is sealed, which the client carries while it is asked something; and
+    /// how long it may take. Servers that stand in for each other need the same key.
+    ///
+    /// Without this there is a random key for each server, and 10 minutes.
+    #[must_use]
+    pub fn state_key(mut self, key: [u8; 32], lifetime: Duration) -> Self {
+        self.sealer = Some(Sealer::new(key, lifetime));
+        self
+    }
+
+    /// Where the tasks of long-running tools are kept. In memory, without this.
+    #[must_use]
+    pub fn task_store(mut self, store: impl TaskStore) -> Self {
+        self.tasks = Arc::new(store);
+        self
+    }
+
+    /// Puts a hook around every function: it may do something before and after, or refuse.
+    ///
+    /// The first hook that is added is the outermost.
+    ///
+    /// ```
+    /// use papertape::{Server, ToolError};
+    ///
+    /// let server = Server::new("timed", "1.0.0").around(|about, next| async move {
+    ///     if about.name == "secret" {
+    ///         return Err(ToolError::refused("not for you"));
+    ///     }
+    ///     let began = std::time::Instant::now();
+    ///     let done = next.run().await;
+    ///     eprintln!("{} {}: {:?}", about.what, about.name, began.elapsed());
+    ///     done
+    /// });
+    /// ```
+    #[must_use]
+    pub fn around<F, Fut>(mut self, hook: F) -> Self
+    where
+        F: Fn(About, Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Done, ToolError>> + Send + 'static,
+    {
+        self.hooks.push(Hook::new(hook));
+        self
+    }
+
+    /// Adds all that another server offers. Its tools and prompts get a prefix: `PREFIX_NAME`; resources keep their URIs.
+    ///
+    /// It is taken as it is now: handles to change it change nothing here. Its hooks go on being around what is its own.
+    #[must_use]
+    pub fn mount(mut self, prefix: &str, other: Server) -> Self {
+        let mut mounted = other.problem.clone().map_or(Ok(()), Err);
+        let mut names = HashSet::new();
+        for tool in &other.tools.snapshot().offers {
+            let name = prefixed(prefix, tool.key());
+            names.insert(name.clone());
+            mounted = mounted.and_then(|()| self.tools.add(tool.renamed(name)));
+        }
+        for prompt in &other.prompts.snapshot().offers {
+            let name = prefixed(prefix, prompt.key());
+            names.insert(name.clone());
+            mounted = mounted.and_then(|()| self.prompts.add(prompt.renamed(name)));
+        }
+        for resource in &other.resources.snapshot().offers {
+            names.insert(resource.key().to_owned());
+            mounted = mounted.and_then(|()| self.resources.add((**resource).clone()));
+        }
+        for template in &other.templates.snapshot().offers {
+            names.insert(template.key().to_owned());
+            mounted = mounted.and_then(|()| self.templates.add((**template).clone()));
+        }
+        let names = Arc::new(names);
+        self.hooks.extend(other.hooks.into_iter().map(|hook| hook.only_for(&names)));
+        self.logs |= other.logs;
+        let said = [self.instructions.take(), other.instructions];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        self.instructions = (!said.is_empty()).then(|| said.join("\n\n"));
+        self.note(mounted)
     }
 
     /// A handle to add and remove tools while the server runs.
     /// Taking one makes the server announce that its list of tools can change.
     #[must_use]
     pub fn tools(&mut self) -> Tools {
-        self.dynamic = true;
-        Tools { registry: Arc::clone(&self.registry) }
+        self.changing.tools = true;
+        Tools { registry: Arc::clone(&self.tools) }
+    }
+
+    /// A handle to add and remove resources while the server runs, and to tell that some have changed.
+    /// Taking one makes the server announce that they can.
+    #[must_use]
+    pub fn resources(&mut self) -> Resources {
+        self.changing.resources = true;
+        Resources { registry: Arc::clone(&self.resources) }
+    }
+
+    /// A handle to add and remove prompts while the server runs.
+    /// Taking one makes the server announce that its list of prompts can change.
+    #[must_use]
+    pub fn prompts(&mut self) -> Prompts {
+        self.changing.prompts = true;
+        Prompts { registry: Arc::clone(&self.prompts) }
     }
 
     /// For how long clients may keep lists, and whether they may share them with others. Not at all, by default.
@@ -180,9 +368,23 @@ impl Server {
         self.problem.clone().map_or(Ok(()), Err)
     }
 
-    fn add(&mut self, tool: Result<Registered, SetupError>) {
-        if let Err(problem) = tool.and_then(|tool| self.registry.add(tool)) {
+    /// The first thing that goes wrong is told when the server is built.
+    fn note(mut self, added: Result<(), SetupError>) -> Self {
+        if let Err(problem) = added {
             self.problem.get_or_insert(problem);
         }
+        self
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("identity", &self.identity)
+            .field("tools", &self.tools)
+            .field("resources", &self.resources)
+            .field("templates", &self.templates)
+            .field("prompts", &self.prompts)
+            .finish_non_exhaustive()
     }
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::dispatch::{Params, Service};
 use crate::link::{Link, ReplyTo};
 use crate::outbox::Reply;
-use crate::protocol::capabilities::{Implementation, ServerCapabilities};
+use crate::protocol::capabilities::{Abilities, Implementation, ServerCapabilities};
 use crate::protocol::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 use crate::protocol::{Revision, method, project};
 use crate::wire::RpcError;
@@ -74,9 +74,11 @@ impl Service {
         };
         let revision = Revision::negotiate(&asked);
         link.set_legacy(revision);
+        let abilities = Abilities::read(params.capabilities.map_or("{}", RawValue::get));
+        link.set_abilities(project::abilities(abilities, revision));
         let result = InitializeResult {
             protocol_version: revision.as_str(),
-            capabilities: self.capabilities(),
+            capabilities: project::server_capabilities(self.capabilities(), revision),
             server_info: project::implementation(self.identity.clone(), revision),
             instructions: self.instructions.as_deref(),
         };
@@ -107,15 +109,22 @@ impl Service {
                 link.reply(to, &Reply::Result(&|out| out.extend_from_slice(b"{}")));
                 Ok(())
             }
-            method::DISCOVER | method::TOOLS_LIST | method::TOOLS_CALL | method::LISTEN => {
-                Err(RpcError::invalid_params(format!(
-                    "the conversation has not been opened: send `initialize` first (revisions {} to {}), or put \
+            method::DISCOVER
+            | method::TOOLS_LIST
+            | method::TOOLS_CALL
+            | method::RESOURCES_LIST
+            | method::TEMPLATES_LIST
+            | method::RESOURCES_READ
+            | method::PROMPTS_LIST
+            | method::PROMPTS_GET
+            | method::COMPLETE
+            | method::LISTEN => Err(RpcError::invalid_params(format!(
+                "the conversation has not been opened: send `initialize` first (revisions {} to {}), or put \
                      `{PROTOCOL_VERSION}` (\"{}\") and `{CLIENT_CAPABILITIES}` into this request's `params._meta`",
-                    oldest(),
-                    Revision::NEWEST_LEGACY,
-                    Revision::MODERN
-                )))
-            }
+                oldest(),
+                Revision::NEWEST_LEGACY,
+                Revision::MODERN
+            ))),
             other => Err(RpcError::method_not_found(other)),
         }
     }

@@ -1,121 +1,90 @@
-//! The tools there are, now: looked up by name, listed page by page, changed at run time.
+//! What a server offers, now: looked up by name, listed page by page, changed at run time.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
-use schemars::JsonSchema;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::ser::SerializeMap;
 
-use super::context::Cx;
-use super::error::{SetupError, ToolError};
-use super::output::ToolOutput;
-use super::tool::{Registered, Tool};
-use crate::link::Link;
-use crate::protocol::project;
-use crate::protocol::{Revision, ToolDefinition};
+use super::error::SetupError;
+use crate::link::{Kind, Link};
+use crate::protocol::Revision;
 
-/// A handle to the tools of a server, to add and remove some while it runs.
-///
-/// Clients are told of changes: legacy ones without asking, modern ones if they listen.
-#[derive(Clone)]
-pub struct Tools {
-    pub(crate) registry: Arc<Registry>,
+/// Something that a server offers in a list: a tool, a resource, a prompt.
+pub(crate) trait Offer: fmt::Debug + Send + Sync {
+    type Definition: Serialize;
+    /// What one of them is called in messages.
+    const WHAT: &'static str;
+    /// The member of a result that is the list.
+    const LIST: &'static str;
+    /// What clients are told when the list changes.
+    const KIND: Kind;
+
+    /// What tells it from the others of its kind.
+    fn key(&self) -> &str;
+
+    /// How it is listed in a revision.
+    fn definition(&self, revision: Revision) -> Self::Definition;
 }
 
-impl Tools {
-    /// Adds a tool; see [`Server::tool`](crate::Server::tool).
-    ///
-    /// # Errors
-    /// If there is a tool of that name, or a schema is bad.
-    pub fn add<A, F, Fut, O>(&self, tool: impl Into<Tool>, handler: F) -> Result<(), SetupError>
-    where
-        A: DeserializeOwned + JsonSchema + Send + 'static,
-        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
-        O: ToolOutput,
-    {
-        self.registry.add(Registered::typed(tool.into(), handler)?)
-    }
-
-    /// Adds a tool with a schema given as JSON; see [`Server::raw_tool`](crate::Server::raw_tool).
-    ///
-    /// # Errors
-    /// If there is a tool of that name, or a schema is bad.
-    pub fn add_raw<F, Fut, O>(&self, tool: impl Into<Tool>, handler: F) -> Result<(), SetupError>
-    where
-        F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
-        O: ToolOutput,
-    {
-        self.registry.add(Registered::raw(tool.into(), handler)?)
-    }
-
-    /// Removes a tool; false if there is none of that name. Calls that are running go on.
-    #[must_use = "tells whether there was such a tool"]
-    pub fn remove(&self, name: &str) -> bool {
-        self.registry.remove(name)
-    }
-}
-
-impl fmt::Debug for Tools {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.registry.fmt(f)
-    }
-}
-
-/// The tools of one server and the links to tell when they change.
-#[derive(Debug, Default)]
-pub(crate) struct Registry {
-    now: RwLock<Arc<Snapshot>>,
+/// The offers of one kind, and the links to tell when they change.
+#[derive(Debug)]
+pub(crate) struct Registry<T> {
+    now: RwLock<Arc<Snapshot<T>>>,
     links: Mutex<Vec<Weak<Link>>>,
 }
 
-impl Registry {
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+impl<T> Default for Registry<T> {
+    fn default() -> Self {
+        let nothing =
+            Snapshot { offers: Vec::new(), by_key: HashMap::new(), generation: 0, pages: Default::default() };
+        Self { now: RwLock::new(Arc::new(nothing)), links: Mutex::default() }
+    }
+}
+
+impl<T: Offer> Registry<T> {
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot<T>> {
         Arc::clone(&self.now.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The tool of that name.
-    pub(crate) fn find(&self, name: &str) -> Option<Arc<Registered>> {
-        let now = self.now.read().unwrap_or_else(PoisonError::into_inner);
-        now.by_name.get(name).and_then(|&at| now.tools.get(at)).cloned()
+    pub(crate) fn is_empty(&self) -> bool {
+        self.now.read().unwrap_or_else(PoisonError::into_inner).offers.is_empty()
     }
 
-    pub(crate) fn add(&self, tool: Registered) -> Result<(), SetupError> {
-        self.change(|tools| {
-            if tools.iter().any(|old| old.definition.name == tool.definition.name) {
-                return Err(SetupError::Duplicate { tool: tool.definition.name });
+    /// The one of that name.
+    pub(crate) fn find(&self, key: &str) -> Option<Arc<T>> {
+        let now = self.now.read().unwrap_or_else(PoisonError::into_inner);
+        now.by_key.get(key).and_then(|&at| now.offers.get(at)).cloned()
+    }
+
+    pub(crate) fn add(&self, offer: T) -> Result<(), SetupError> {
+        self.change(|offers| {
+            if offers.iter().any(|old| old.key() == offer.key()) {
+                return Err(SetupError::Duplicate { what: T::WHAT, name: offer.key().to_owned() });
             }
-            tools.push(Arc::new(tool));
+            offers.push(Arc::new(offer));
             Ok(())
         })
     }
 
-    pub(crate) fn remove(&self, name: &str) -> bool {
-        self.change(|tools| {
-            let at = tools.iter().position(|tool| tool.definition.name == name).ok_or(())?;
-            tools.remove(at);
+    pub(crate) fn remove(&self, key: &str) -> bool {
+        self.change(|offers| {
+            let at = offers.iter().position(|offer| offer.key() == key).ok_or(())?;
+            offers.remove(at);
             Ok::<(), ()>(())
         })
         .is_ok()
     }
 
-    fn change<E>(&self, change: impl FnOnce(&mut Vec<Arc<Registered>>) -> Result<(), E>) -> Result<(), E> {
+    fn change<E>(&self, change: impl FnOnce(&mut Vec<Arc<T>>) -> Result<(), E>) -> Result<(), E> {
         {
             let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
-            let mut tools = now.tools.clone();
-            change(&mut tools)?;
-            *now = Arc::new(Snapshot::new(tools, now.generation + 1));
+            let mut offers = now.offers.clone();
+            change(&mut offers)?;
+            *now = Arc::new(Snapshot::new(offers, now.generation + 1));
         }
-        self.links.lock().unwrap_or_else(PoisonError::into_inner).retain(|link| {
-            let Some(link) = link.upgrade() else { return false };
-            link.tools_changed();
-            true
-        });
+        self.tell(|link| link.list_changed(T::KIND));
         Ok(())
     }
 
@@ -125,34 +94,39 @@ impl Registry {
         links.retain(|link| link.strong_count() > 0);
         links.push(Arc::downgrade(link));
     }
+
+    /// Tells every link something.
+    pub(crate) fn tell(&self, tell: impl Fn(&Link)) {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner).retain(|link| {
+            let Some(link) = link.upgrade() else { return false };
+            tell(&link);
+            true
+        });
+    }
 }
 
-/// The tools at one moment.
-#[derive(Debug, Default)]
-pub(crate) struct Snapshot {
-    tools: Vec<Arc<Registered>>,
-    by_name: HashMap<String, usize>,
+/// The offers at one moment.
+#[derive(Debug)]
+pub(crate) struct Snapshot<T> {
+    pub(crate) offers: Vec<Arc<T>>,
+    by_key: HashMap<String, usize>,
     /// Counts changes, so that a cursor into another list is found out.
     generation: u64,
-    /// The pages of `tools/list`, written once per revision.
+    /// The pages of the list, written once per revision.
     pages: [OnceLock<Vec<Page>>; Revision::ALL.len()],
 }
 
-/// One page of the list: the result object's members `tools` and `nextCursor`, as JSON.
+/// One page of a list: the members of the result that are the list and `nextCursor`, as JSON.
 pub(crate) type Page = Box<serde_json::value::RawValue>;
 
-impl Snapshot {
-    fn new(tools: Vec<Arc<Registered>>, generation: u64) -> Self {
-        let by_name = tools.iter().enumerate().map(|(at, tool)| (tool.definition.name.clone(), at)).collect();
-        Self { tools, by_name, generation, pages: Default::default() }
+impl<T: Offer> Snapshot<T> {
+    fn new(offers: Vec<Arc<T>>, generation: u64) -> Self {
+        let by_key = offers.iter().enumerate().map(|(at, offer)| (offer.key().to_owned(), at)).collect();
+        Self { offers, by_key, generation, pages: Default::default() }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.tools.is_empty()
-    }
-
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().map(|tool| tool.definition.name.as_str())
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.offers.iter().map(|offer| offer.key())
     }
 
     /// The page a cursor leads to, or the first; `None` if the cursor leads nowhere.
@@ -172,21 +146,30 @@ impl Snapshot {
     }
 
     fn write_pages(&self, revision: Revision, size: usize) -> Vec<Page> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct List {
-            tools: Vec<ToolDefinition>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            next_cursor: Option<String>,
-        }
-        let count = self.tools.len().div_ceil(size).max(1);
+        let count = self.offers.len().div_ceil(size).max(1);
         (0..count)
             .filter_map(|page| {
-                let tools = self.tools.iter().skip(page * size).take(size);
-                let tools = tools.map(|tool| project::tool(tool.definition.clone(), revision)).collect();
+                let offers = self.offers.iter().skip(page * size).take(size);
+                let list = offers.map(|offer| offer.definition(revision)).collect();
                 let next_cursor = (page + 1 < count).then(|| format!("{}.{}", self.generation, page + 1));
-                serde_json::value::to_raw_value(&List { tools, next_cursor }).ok()
+                serde_json::value::to_raw_value(&List::<T> { list, next_cursor }).ok()
             })
             .collect()
+    }
+}
+
+struct List<T: Offer> {
+    list: Vec<T::Definition>,
+    next_cursor: Option<String>,
+}
+
+impl<T: Offer> Serialize for List<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(T::LIST, &self.list)?;
+        if let Some(next) = &self.next_cursor {
+            map.serialize_entry("nextCursor", next)?;
+        }
+        map.end()
     }
 }

@@ -2,20 +2,23 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use jsonschema::Validator;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::call::{Output, Run};
 use super::context::Cx;
 use super::error::{SetupError, ToolError};
 use super::output::ToolOutput;
+use super::pace::Pace;
+use super::registry::Offer;
+use crate::link::Kind;
 use crate::protocol::content::Icon;
 use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
+use crate::protocol::{Revision, project};
 use crate::schema::{self, Explain, Violation};
 
 /// What a tool is called and how it presents itself; a plain name will often do.
@@ -27,6 +30,7 @@ use crate::schema::{self, Explain, Violation};
 pub struct Tool {
     definition: ToolDefinition,
     explain: Option<Box<Explain>>,
+    long_running: bool,
 }
 
 impl Tool {
@@ -42,7 +46,7 @@ impl Tool {
             icons: Vec::new(),
             meta: None,
         };
-        Self { definition, explain: None }
+        Self { definition, explain: None, long_running: false }
     }
 
     /// Its name for people.
@@ -124,6 +128,14 @@ impl Tool {
         self
     }
 
+    /// It may take so long that a client would rather ask for its result later: for clients that can, its calls become
+    /// tasks.
+    #[must_use]
+    pub fn long_running(mut self) -> Self {
+        self.long_running = true;
+        self
+    }
+
     fn hint(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
         change(self.definition.annotations.get_or_insert_default());
         self
@@ -148,24 +160,24 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// Calls that a suspect function begins off the wire.
-const CALLS_OFF_THE_WIRE: u32 = 16;
-
-/// A call under way.
-pub(crate) type Run = Pin<Box<dyn Future<Output = Result<CallToolResult, ToolError>> + Send>>;
-
 /// Starts a call with arguments that the schema allows; the error says why the tool cannot read them all the same.
 type Start = dyn Fn(Value, Cx) -> Result<Run, String> + Send + Sync;
 
 /// A tool ready to be called.
+#[derive(Clone)]
 pub(crate) struct Registered {
     pub(crate) definition: ToolDefinition,
+    work: Arc<Work>,
+}
+
+/// What a tool does, under whatever name.
+struct Work {
     input: Validator,
     output: Option<Validator>,
     explain: Option<Box<Explain>>,
     start: Box<Start>,
-    /// So many of its next calls begin elsewhere, because it held the connection's thread up.
-    calls_off_the_wire: AtomicU32,
+    long_running: bool,
+    pace: Pace,
 }
 
 impl Registered {
@@ -204,7 +216,7 @@ impl Registered {
                 let arguments = read_arguments(arguments)?;
                 let handler = Arc::clone(&handler);
                 // All of the author's code runs within the call, where it is timed and its panics are caught.
-                Ok(Box::pin(async move { handler(arguments, cx).await?.into_result() }))
+                Ok(Box::pin(async move { handler(arguments, cx).await?.into_result().map(Output::Tool) }))
             }),
         )
     }
@@ -221,15 +233,15 @@ impl Registered {
             tool,
             Box::new(move |arguments, cx| {
                 let handler = Arc::clone(&handler);
-                Ok(Box::pin(async move { handler(arguments, cx).await?.into_result() }))
+                Ok(Box::pin(async move { handler(arguments, cx).await?.into_result().map(Output::Tool) }))
             }),
         )
     }
 
     fn new<O: ToolOutput>(tool: Tool, start: Box<Start>) -> Result<Self, SetupError> {
-        let Tool { mut definition, explain } = tool;
+        let Tool { mut definition, explain, long_running } = tool;
         if definition.name.is_empty() {
-            return Err(SetupError::EmptyName);
+            return Err(SetupError::EmptyName { what: Self::WHAT });
         }
         let bad = |which, problem| SetupError::Schema { tool: definition.name.clone(), which, problem };
         if definition.input_schema.is_null() {
@@ -251,40 +263,42 @@ impl Registered {
             .transpose()
             .map_err(|problem| bad("output", problem))?;
         definition.output_schema = output_schema;
-        Ok(Self { definition, input, output, explain, start, calls_off_the_wire: AtomicU32::new(0) })
+        Ok(Self {
+            definition,
+            work: Arc::new(Work { input, output, explain, start, long_running, pace: Pace::default() }),
+        })
     }
 
-    /// Its function has kept the thread that polled it: its next calls begin elsewhere. Not all of them, because it may
-    /// have been the machine's fault.
-    pub(crate) fn suspect(&self) {
-        self.calls_off_the_wire.store(CALLS_OFF_THE_WIRE, Ordering::Relaxed);
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.work.pace
     }
 
-    pub(crate) fn is_suspect(&self) -> bool {
-        self.calls_off_the_wire.load(Ordering::Relaxed) > 0
+    pub(crate) fn is_long_running(&self) -> bool {
+        self.work.long_running
     }
 
-    /// Counts a call that begins off the wire; false if it need not.
-    pub(crate) fn count_off_the_wire(&self) -> bool {
-        let count = |left: u32| left.checked_sub(1);
-        self.calls_off_the_wire.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).is_ok()
+    /// The same tool under another name.
+    pub(crate) fn renamed(&self, name: String) -> Self {
+        let mut renamed = self.clone();
+        renamed.definition.name = name;
+        renamed
     }
 
     /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is what to tell whoever called.
     pub(crate) fn start(&self, arguments: Value, size: usize, cx: Cx) -> Result<Run, String> {
         let name = &self.definition.name;
         if let Some(problem) =
-            schema::violations(&self.input, name, &arguments, size, self.explain.as_deref())
+            schema::violations(&self.work.input, name, &arguments, size, self.work.explain.as_deref())
         {
             return Err(problem);
         }
-        (self.start)(arguments, cx)
+        (self.work.start)(arguments, cx)
             .map_err(|problem| format!("invalid arguments for tool \"{name}\": {problem}"))
     }
 
     /// What is wrong with a result, if anything is.
     pub(crate) fn check_output(&self, result: &CallToolResult) -> Option<String> {
-        let validator = self.output.as_ref()?;
+        let validator = self.work.output.as_ref()?;
         // What a failure must look like, no schema says.
         if result.is_error {
             return None;
@@ -294,6 +308,21 @@ impl Registered {
         };
         let error = validator.validate(value).err()?;
         Some(format!("its structured content breaks its output schema at {}: {error}", error.instance_path()))
+    }
+}
+
+impl Offer for Registered {
+    type Definition = ToolDefinition;
+    const WHAT: &'static str = "tool";
+    const LIST: &'static str = "tools";
+    const KIND: Kind = Kind::Tools;
+
+    fn key(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn definition(&self, revision: Revision) -> ToolDefinition {
+        project::tool(self.definition.clone(), revision)
     }
 }
 

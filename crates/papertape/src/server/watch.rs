@@ -1,21 +1,26 @@
-//! `subscriptions/listen`: who wants to hear of what.
+//! Who wants to hear of what: `subscriptions/listen`, and `resources/subscribe` in older revisions.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
 
 use super::dispatch::{Params, Service};
-use crate::link::{Link, ReplyTo};
+use crate::link::{Link, ReplyTo, Wanted};
 use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::{Revision, project};
 use crate::wire::{Id, RpcError};
 
 /// The kinds of notification a client can ask for.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
 pub(super) struct Filter {
-    #[serde(default)]
     tools_list_changed: bool,
+    prompts_list_changed: bool,
+    resources_list_changed: bool,
+    resource_subscriptions: Vec<String>,
+    task_ids: Vec<String>,
 }
 
 impl Service {
@@ -30,8 +35,53 @@ impl Service {
                 "`subscriptions/listen` needs `params.notifications`, such as {\"toolsListChanged\": true}";
             return Err(RpcError::invalid_params(message));
         };
-        let tools = filter.tools_list_changed && self.tools_can_change();
-        link.listen(to.id.clone(), tools, self.limits.subscriptions)
+        let watchable = self.changing.resources;
+        let uris = if watchable { filter.resource_subscriptions.clone() } else { Vec::new() };
+        if uris.len().max(filter.task_ids.len()) > self.limits.subscriptions {
+            let message = format!(
+                "too many resources or tasks in one subscription: the limit is {}",
+                self.limits.subscriptions
+            );
+            return Err(RpcError::invalid_request(message));
+        }
+        let wanted = Wanted {
+            tools: filter.tools_list_changed && self.changing.tools,
+            prompts: filter.prompts_list_changed && self.changing.prompts,
+            resources: filter.resources_list_changed && watchable,
+            uris,
+            tasks: if self.offers_tasks() { filter.task_ids.clone() } else { Vec::new() },
+        };
+        link.listen(to.id.clone(), wanted, self.limits.subscriptions)
+    }
+
+    /// A legacy client wants to hear of changes of a resource.
+    pub(super) fn subscribe(
+        &self,
+        to: &ReplyTo,
+        params: &Params<'_>,
+        revision: Revision,
+        link: &Link,
+    ) -> Result<(), RpcError> {
+        let uri = params.uri("resources/subscribe")?;
+        if !self.has_resource(&uri) {
+            return Err(Self::unknown_resource(&uri, revision));
+        }
+        link.subscribe(uri, self.limits.subscriptions)?;
+        self.reply(to, &Map::new(), None, revision, link);
+        Ok(())
+    }
+
+    /// It no longer does.
+    pub(super) fn unsubscribe(
+        &self,
+        to: &ReplyTo,
+        params: &Params<'_>,
+        revision: Revision,
+        link: &Link,
+    ) -> Result<(), RpcError> {
+        link.unsubscribe(&params.uri("resources/unsubscribe")?);
+        self.reply(to, &Map::new(), None, revision, link);
+        Ok(())
     }
 
     /// Ends every subscription, because the server does.

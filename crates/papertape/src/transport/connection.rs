@@ -230,6 +230,7 @@ impl Connection {
 
     fn serve_the_end(&mut self) {
         self.input = Input::Served;
+        self.link.stop_asking();
         if let Some(piece) = self.decoder.finish() {
             self.tap.frame(Direction::ToServer, piece.raw);
             answer_in(piece.framing, &mut self.framing, &self.link);

@@ -191,10 +191,10 @@ impl Lending {
             }
         };
         // From here on the call is like any that runs elsewhere, and others of its tool begin there.
-        call.tool.suspect();
+        call.target.pace().suspect();
         *slot = Slot::Taken(call.link.track(&call));
         drop(slot);
-        tracing::info!(tool = call.tool.definition.name, "a tool keeps the wire's thread: another goes on");
+        tracing::info!(name = call.target.name(), "a function keeps the wire's thread: another goes on");
         Some(wire)
     }
 }

@@ -1,0 +1,239 @@
+//! A request for a tool, a resource, a prompt or a completion to a function that is ready to run.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::arguments;
+use super::ask::Dialogue;
+use super::call::{Answer, Begun, Output, Run, panicked};
+use super::completion::{self, Completing};
+use super::context::{Call, Cx, Flags, Target};
+use super::dispatch::{Params, Service};
+use super::registry::{Offer, Registry};
+use crate::link::{Link, ReplyTo};
+use crate::protocol::capabilities::Abilities;
+use crate::protocol::meta::RequestMeta;
+use crate::protocol::tools::CallToolResult;
+use crate::protocol::{Reference, Revision, method};
+use crate::wire::RpcError;
+use crate::wire::error::excerpt;
+use crate::wire::message;
+
+/// A request that somebody's function is to answer.
+pub(super) struct Asking<'a> {
+    pub(super) to: &'a ReplyTo,
+    pub(super) params: &'a Params<'a>,
+    /// The size of its parameters.
+    pub(super) bytes: usize,
+    pub(super) revision: Revision,
+    pub(super) link: &'a Arc<Link>,
+    pub(super) span: &'a tracing::Span,
+}
+
+impl Service {
+    /// `tools/call`
+    pub(super) fn begin_call(self: &Arc<Self>, asking: &Asking<'_>) -> Result<Option<Begun>, RpcError> {
+        let Some(name) = asking.params.name.and_then(message::string) else {
+            return Err(RpcError::invalid_params("`tools/call` needs `params.name`, a string"));
+        };
+        let tool = self.tools.find(&name).ok_or_else(|| unknown(&self.tools, &name))?;
+        let arguments = arguments::read(asking.params.arguments, self.limits.tree)?;
+        let call = self.call(asking, method::TOOLS_CALL, &name, Target::Tool(Arc::clone(&tool)))?;
+        let bytes = asking.bytes;
+        let as_task = call.abilities.tasks && tool.is_long_running();
+        // A function that asks is run again, with the same arguments.
+        let kept = (as_task || call.can_ask_back()).then(|| arguments.clone());
+        let started = guarded(&call, |cx| tool.start(arguments, bytes, cx))?;
+        match started {
+            Ok(run) => {
+                let again = kept.map(|kept| move |cx: Cx| tool.start(kept.clone(), bytes, cx));
+                if let (true, Some(again)) = (as_task, again.clone()) {
+                    return Ok(Some(self.begin_task(&call, run, again)));
+                }
+                Ok(Some(Begun::new(Arc::clone(&call), call.asking_back(run, again))))
+            }
+            Err(problem) if asking.revision.invalid_arguments_are_results() => {
+                let failed = Answer::Complete(Output::Tool(CallToolResult::failed(problem)));
+                call.write_answer(failed, |reply| asking.link.reply(asking.to, reply));
+                Ok(None)
+            }
+            Err(problem) => Err(RpcError::invalid_params(problem)),
+        }
+    }
+
+    /// `resources/read`
+    pub(super) fn begin_read(self: &Arc<Self>, asking: &Asking<'_>) -> Result<Option<Begun>, RpcError> {
+        let uri = asking.params.uri(method::RESOURCES_READ)?;
+        if let Some(resource) = self.resources.find(&uri) {
+            let call =
+                self.call(asking, method::RESOURCES_READ, &uri, Target::Resource(Arc::clone(&resource)))?;
+            let run = guarded(&call, |cx| Ok(resource.read(cx)))?.map_err(RpcError::invalid_params)?;
+            let again = call.can_ask_back().then_some(move |cx: Cx| Ok(resource.read(cx)));
+            return Ok(Some(Begun::new(Arc::clone(&call), call.asking_back(run, again))));
+        }
+        let templates = self.templates.snapshot();
+        let found = templates.offers.iter().find_map(|template| Some((template, template.match_uri(&uri)?)));
+        let Some((template, values)) = found else {
+            return Err(Self::unknown_resource(&uri, asking.revision));
+        };
+        let call = self.call(asking, method::RESOURCES_READ, &uri, Target::Template(Arc::clone(template)))?;
+        let run = guarded(&call, |cx| template.read(uri.clone(), &values, cx))?;
+        let run = run.map_err(|_| Self::unknown_resource(&uri, asking.revision))?;
+        let template = Arc::clone(template);
+        let again = call.can_ask_back().then_some(move |cx: Cx| template.read(uri.clone(), &values, cx));
+        Ok(Some(Begun::new(Arc::clone(&call), call.asking_back(run, again))))
+    }
+
+    /// `prompts/get`
+    pub(super) fn begin_prompt(self: &Arc<Self>, asking: &Asking<'_>) -> Result<Option<Begun>, RpcError> {
+        let Some(name) = asking.params.name.and_then(message::string) else {
+            return Err(RpcError::invalid_params("`prompts/get` needs `params.name`, a string"));
+        };
+        let prompt = self.prompts.find(&name).ok_or_else(|| unknown(&self.prompts, &name))?;
+        let values = strings("arguments", asking.params.arguments)?;
+        let call = self.call(asking, method::PROMPTS_GET, &name, Target::Prompt(Arc::clone(&prompt)))?;
+        let run = guarded(&call, |cx| prompt.fill(&values, cx))?.map_err(RpcError::invalid_params)?;
+        let again = call.can_ask_back().then_some(move |cx: Cx| prompt.fill(&values, cx));
+        Ok(Some(Begun::new(Arc::clone(&call), call.asking_back(run, again))))
+    }
+
+    /// `completion/complete`
+    pub(super) fn begin_completion(self: &Arc<Self>, asking: &Asking<'_>) -> Result<Option<Begun>, RpcError> {
+        #[derive(Deserialize)]
+        struct Argument {
+            name: String,
+            value: String,
+        }
+        #[derive(Deserialize)]
+        struct Context<'a> {
+            #[serde(borrow, default)]
+            arguments: Option<&'a RawValue>,
+        }
+        let params = asking.params;
+        let bad =
+            |what: &str| RpcError::invalid_params(format!("`completion/complete` needs `params.{what}`"));
+        let reference = params.reference.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let reference: Reference = reference.ok_or_else(|| {
+            bad("ref`, such as `{\"type\": \"ref/prompt\", \"name\": ..} or {\"type\": \"ref/resource\", \"uri\": ..}")
+        })?;
+        let argument = params.argument.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let argument: Argument = argument.ok_or_else(|| bad("argument`, with strings `name` and `value"))?;
+        let context = params.context.and_then(|raw| serde_json::from_str::<Context<'_>>(raw.get()).ok());
+        let known = strings("context.arguments", context.and_then(|context| context.arguments))?;
+        let completers = match &reference {
+            Reference::Prompt { name } => {
+                self.prompts.find(name).ok_or_else(|| unknown(&self.prompts, name))?.completers.clone()
+            }
+            Reference::Resource { uri } => match self.templates.find(uri) {
+                Some(template) => template.completers.clone(),
+                None if self.has_resource(uri) => super::completion::Completers::default(),
+                None => return Err(unknown(&self.templates, uri)),
+            },
+        };
+        let Some(completer) = completers.find(&argument.name) else {
+            let answer = Answer::Complete(Output::Completion(completion::nothing()));
+            let nobody = super::completion::Completer::nobody();
+            let call = self.call(asking, method::COMPLETE, "", Target::Completion(nobody))?;
+            call.write_answer(answer, |reply| asking.link.reply(asking.to, reply));
+            return Ok(None);
+        };
+        let call = self.call(asking, method::COMPLETE, "", Target::Completion(completer.clone()))?;
+        let so_far = Completing { value: argument.value, known };
+        let run = guarded(&call, |_| Ok(completer.complete(so_far)))?.map_err(RpcError::invalid_params)?;
+        Ok(Some(Begun::new(call, run)))
+    }
+
+    /// What is known of a request before its function runs.
+    pub(super) fn call(
+        self: &Arc<Self>,
+        asking: &Asking<'_>,
+        name: &str,
+        subject: &str,
+        target: Target,
+    ) -> Result<Arc<Call>, RpcError> {
+        let Asking { to, params, bytes, revision, link, span } = *asking;
+        let meta = params.meta.as_ref();
+        let progress_token = meta.map_or(Ok(None), RequestMeta::progress_token)?;
+        if progress_token.as_ref().is_some_and(|token| link.has_progress_token(token)) {
+            let message = "`_meta.progressToken` is in use by a request that is still running";
+            return Err(RpcError::invalid_params(message));
+        }
+        let modern = !revision.opens_with_handshake();
+        let abilities = if modern {
+            // Most clients can do nothing special, and say so in two bytes.
+            let declared = meta.and_then(|meta| meta.client_capabilities().ok()).map_or("{}", RawValue::get);
+            if declared == "{}" { Abilities::default() } else { Abilities::read(declared) }
+        } else {
+            link.abilities()
+        };
+        let purpose = if modern && abilities.can_be_asked() {
+            purpose(name, subject, params.arguments)
+        } else {
+            Vec::new()
+        };
+        let dialogue = if modern { self.resume(params, &purpose)? } else { Dialogue::default() };
+        Ok(Arc::new(Call {
+            service: Arc::clone(self),
+            target,
+            link: Arc::clone(link),
+            to: to.clone(),
+            bytes,
+            revision,
+            progress_token,
+            span: span.clone(),
+            log_level: if modern { meta.map_or(Ok(None), RequestMeta::log_level)? } else { None },
+            abilities,
+            dialogue: Mutex::new(dialogue),
+            purpose,
+            flags: Flags::default(),
+        }))
+    }
+
+    pub(super) fn has_resource(&self, uri: &str) -> bool {
+        let templates = self.templates.snapshot();
+        self.resources.find(uri).is_some()
+            || templates.offers.iter().any(|template| template.match_uri(uri).is_some())
+    }
+
+    pub(super) fn unknown_resource(uri: &str, revision: Revision) -> RpcError {
+        let shown: String = uri.chars().take(1_000).collect();
+        RpcError::new(revision.resource_not_found_code(), format!("unknown resource: {}", excerpt(uri)))
+            .with_data(serde_json::json!({ "uri": shown }))
+    }
+}
+
+/// What a dialogue is about: it must not be taken up in another request.
+fn purpose(method: &str, subject: &str, arguments: Option<&RawValue>) -> Vec<u8> {
+    // The client may write the same arguments another way when it asks again.
+    let arguments: Value = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    serde_json::to_vec(&(method, subject, arguments)).unwrap_or_default()
+}
+
+/// Starts a function of the author's, whose panic must not be anybody else's.
+fn guarded(
+    call: &Arc<Call>,
+    start: impl FnOnce(Cx) -> Result<Run, String>,
+) -> Result<Result<Run, String>, RpcError> {
+    catch_unwind(AssertUnwindSafe(|| start(Cx::new(call)))).map_err(|panic| panicked(&call.target, panic))
+}
+
+fn unknown<T: Offer>(registry: &Registry<T>, name: &str) -> RpcError {
+    let offers = registry.snapshot();
+    let names: Vec<&str> = offers.keys().take(50).collect();
+    let (what, names) = (T::WHAT, names.join(", "));
+    RpcError::invalid_params(format!("unknown {what}: {}; the {what}s are {names}", excerpt(name)))
+}
+
+/// An object whose values are strings; none is an empty one.
+fn strings(what: &str, raw: Option<&RawValue>) -> Result<BTreeMap<String, String>, RpcError> {
+    match raw.map(RawValue::get) {
+        None | Some("null") => Ok(BTreeMap::new()),
+        Some(text) => serde_json::from_str(text)
+            .map_err(|_| RpcError::invalid_params(format!("`params.{what}` must be an object of strings"))),
+    }
+}

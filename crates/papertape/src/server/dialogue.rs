@@ -1,0 +1,181 @@
+//! Questions to the client and back: carried by modern clients, asked of legacy ones.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use super::ask::{Asked, Dialogue, shaped};
+use super::call::{Answer, Output, Run};
+use super::context::{Call, Cx, Target};
+use super::dispatch::{Params, Service};
+use super::error::{Failure, ToolError};
+use super::seal::Unsealed;
+use crate::protocol::tools::CallToolResult;
+use crate::wire::RpcError;
+use crate::wire::message;
+
+/// A modern client cannot do what is needed.
+pub(super) const MISSING_CAPABILITY: i32 = -32021;
+
+/// How often one request may ask.
+const MOST_ROUNDS: usize = 10;
+
+/// A dialogue as a modern client carries it.
+#[derive(Serialize, Deserialize)]
+struct Carried {
+    answers: Map<String, Value>,
+    kept: Map<String, Value>,
+    /// The questions that have no answer yet.
+    asked: Vec<String>,
+}
+
+impl Service {
+    /// Takes a dialogue up where a modern client was asked.
+    pub(super) fn resume(&self, params: &Params<'_>, purpose: &[u8]) -> Result<Dialogue, RpcError> {
+        let answers: BTreeMap<String, Value> = match params.input_responses.map(RawValue::get) {
+            None => BTreeMap::new(),
+            Some(text) => serde_json::from_str(text)
+                .map_err(|_| RpcError::invalid_params("`params.inputResponses` must be an object"))?,
+        };
+        let Some(raw) = params.request_state else {
+            return Ok(Dialogue { answers: answers.into_iter().collect(), kept: Map::new() });
+        };
+        let Some(sealed) = message::string(raw) else {
+            return Err(RpcError::invalid_params("`params.requestState` must be a string"));
+        };
+        let opened =
+            self.sealer.as_ref().ok_or(Unsealed::Foreign).and_then(|sealer| sealer.open(&sealed, purpose));
+        let state = opened.map_err(|why| {
+            RpcError::invalid_params(match why {
+                Unsealed::Expired => "`params.requestState` has expired: make the request again without it",
+                Unsealed::Foreign => "`params.requestState` was not given for this request: hand it back as it came, with the same parameters",
+            })
+        })?;
+        let carried: Carried = serde_json::from_slice(&state).map_err(|_| {
+            RpcError::invalid_params("`params.requestState` is of another version of this server")
+        })?;
+        let mut all = carried.answers;
+        // Answers to what was not asked are none.
+        all.extend(answers.into_iter().filter(|(name, _)| carried.asked.contains(name)));
+        Ok(Dialogue { answers: all, kept: carried.kept })
+    }
+}
+
+impl Call {
+    /// Whether the function may have to be run again here, because a legacy client was asked.
+    pub(super) fn can_ask_back(&self) -> bool {
+        self.revision.opens_with_handshake() && self.abilities.can_be_asked()
+    }
+
+    /// A function that is run again, with the answers, each time it asks.
+    pub(super) fn asking_back<F>(self: &Arc<Self>, run: Run, again: Option<F>) -> Run
+    where
+        F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+    {
+        let Some(again) = again else { return run };
+        let call = Arc::clone(self);
+        Box::pin(async move {
+            let mut outcome = run.await;
+            for _ in 0..MOST_ROUNDS {
+                let Err(ToolError(Failure::Ask(questions))) = outcome else { return outcome };
+                let answers = call.ask_client(&questions).await?;
+                call.dialogue
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    .answers
+                    .extend(answers);
+                outcome = again(Cx::new(&call)).map_err(ToolError::failed)?.await;
+            }
+            outcome
+        })
+    }
+
+    /// Asks a legacy client all questions at once.
+    async fn ask_client(
+        self: &Arc<Self>,
+        questions: &[(String, Asked)],
+    ) -> Result<Map<String, Value>, ToolError> {
+        if let Some((_, cannot)) = questions.iter().find(|(_, asked)| !asked.needs.is_among(&self.abilities))
+        {
+            return Err(cannot_be_asked(cannot));
+        }
+        let mut waiting = Vec::new();
+        for (name, asked) in questions {
+            waiting.push((name, self.link.ask(asked.method, &shaped(asked, self.revision))));
+        }
+        let mut answers = Map::new();
+        for (name, question) in waiting {
+            let answer = timeout(self.service.limits.answer, question.answer()).await;
+            let answer = match answer {
+                Ok(Some(Ok(answer))) => answer,
+                Ok(Some(Err(error))) => {
+                    return Err(ToolError::failed(format!("the client did not answer a question: {error}")));
+                }
+                Ok(None) => {
+                    return Err(ToolError::failed("the client has gone before it answered a question"));
+                }
+                Err(_) => return Err(ToolError::failed("the client did not answer a question in time")),
+            };
+            answers.insert(name.clone(), serde_json::from_str(answer.get())?);
+        }
+        Ok(answers)
+    }
+
+    /// What a client is told when a function has questions that were not answered here.
+    pub(super) fn ask_back(&self, questions: &[(String, Asked)]) -> Result<Answer, RpcError> {
+        let cannot = questions.iter().find(|(_, asked)| !asked.needs.is_among(&self.abilities));
+        if self.revision.opens_with_handshake() {
+            let message = match cannot {
+                Some((_, asked)) => cannot_be_asked_text(asked),
+                None => format!("the {} asked more than {MOST_ROUNDS} times", self.target.what()),
+            };
+            return match self.target {
+                Target::Tool(_) => Ok(Answer::Complete(Output::Tool(CallToolResult::failed(message)))),
+                _ => Err(RpcError::internal(message)),
+            };
+        }
+        if let Some((_, asked)) = cannot {
+            return Err(RpcError::new(MISSING_CAPABILITY, cannot_be_asked_text(asked))
+                .with_data(json!({"requiredCapabilities": asked.needs.required()})));
+        }
+        let Target::Completion(_) = self.target else { return self.input_required(questions) };
+        Err(RpcError::internal("a completion must not ask"))
+    }
+
+    fn input_required(&self, questions: &[(String, Asked)]) -> Result<Answer, RpcError> {
+        let dialogue = self.dialogue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let carried = Carried {
+            answers: dialogue.answers,
+            kept: dialogue.kept,
+            asked: questions.iter().map(|(name, _)| name.clone()).collect(),
+        };
+        let state = serde_json::to_vec(&carried).unwrap_or_default();
+        let sealed = self.service.sealer.as_ref().and_then(|sealer| sealer.seal(&state, &self.purpose));
+        let Some(sealed) = sealed else {
+            tracing::error!("the system gives no randomness: no question can be asked");
+            return Err(RpcError::internal("internal error"));
+        };
+        let requests: Map<String, Value> = questions
+            .iter()
+            .map(|(name, asked)| (name.clone(), json!({"method": asked.method, "params": asked.params})))
+            .collect();
+        Ok(Answer::InputRequired(json!({
+            "resultType": "input_required",
+            "inputRequests": requests,
+            "requestState": sealed,
+            "_meta": {crate::protocol::meta::SERVER_INFO: &*self.service.identity_json},
+        })))
+    }
+}
+
+fn cannot_be_asked(asked: &Asked) -> ToolError {
+    ToolError::failed(cannot_be_asked_text(asked))
+}
+
+fn cannot_be_asked_text(asked: &Asked) -> String {
+    format!("this needs a client that can {}, and yours has not said that it can", asked.needs.name())
+}

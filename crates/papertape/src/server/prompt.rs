@@ -1,0 +1,259 @@
+//! Prompts: what a server suggests to say to a model, with blanks to fill in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::call::{Output, Run};
+use super::completion::{Completers, Completing};
+use super::context::Cx;
+use super::error::{SetupError, ToolError};
+use super::pace::Pace;
+use super::registry::Offer;
+use super::words;
+use crate::link::Kind;
+use crate::protocol::content::Icon;
+use crate::protocol::{self, Content, PromptArgument, PromptMessage, PromptResult, Revision, Role, project};
+use crate::schema;
+use crate::wire::error::excerpt;
+
+/// A prompt and how it presents itself; a plain name will often do.
+///
+/// ```
+/// use papertape::Prompt;
+/// let prompt = Prompt::new("explain_tense").title("Explain a tense");
+/// ```
+pub struct Prompt {
+    definition: protocol::Prompt,
+    completers: Completers,
+}
+
+impl Prompt {
+    /// A prompt of that name.
+    pub fn new(name: impl Into<String>) -> Self {
+        let definition = protocol::Prompt { name: name.into(), ..protocol::Prompt::default() };
+        Self { definition, completers: Completers::default() }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// What it is for. Without this, the doc comment of the arguments' type is used.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.definition.description = Some(description.into());
+        self
+    }
+
+    /// A picture of it.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.push(icon);
+        self
+    }
+
+    /// A `_meta` entry, passed on untouched.
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: Value) -> Self {
+        self.definition.meta.get_or_insert_default().insert(key.into(), value);
+        self
+    }
+
+    /// What an argument may be filled in with, given what was typed so far.
+    #[must_use]
+    pub fn complete<F, Fut>(mut self, argument: impl Into<String>, complete: F) -> Self
+    where
+        F: Fn(Completing) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<String>, ToolError>> + Send + 'static,
+    {
+        self.completers.add(argument.into(), complete);
+        self
+    }
+}
+
+impl From<&str> for Prompt {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl From<String> for Prompt {
+    fn from(name: String) -> Self {
+        Self::new(name)
+    }
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+/// Something that a prompt can come to.
+pub trait PromptOutput: Send + 'static {
+    /// The messages as they go to the client.
+    fn into_prompt(self) -> PromptResult;
+}
+
+/// One message of the user's.
+impl PromptOutput for String {
+    fn into_prompt(self) -> PromptResult {
+        vec![PromptMessage { role: Role::User, content: Content::text(self) }].into_prompt()
+    }
+}
+
+impl PromptOutput for Vec<PromptMessage> {
+    fn into_prompt(self) -> PromptResult {
+        PromptResult { messages: self, ..PromptResult::default() }
+    }
+}
+
+impl PromptOutput for PromptResult {
+    fn into_prompt(self) -> PromptResult {
+        self
+    }
+}
+
+type Fill = dyn Fn(&BTreeMap<String, String>, Cx) -> Result<Run, String> + Send + Sync;
+
+/// A prompt ready to be filled in.
+#[derive(Clone)]
+pub(crate) struct RegisteredPrompt {
+    definition: protocol::Prompt,
+    pub(crate) completers: Completers,
+    fill: Arc<Fill>,
+    pace: Arc<Pace>,
+}
+
+impl RegisteredPrompt {
+    pub(crate) fn new<A, F, Fut, O>(prompt: Prompt, fill: F) -> Result<Self, SetupError>
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: PromptOutput,
+    {
+        let Prompt { mut definition, completers } = prompt;
+        if definition.name.is_empty() {
+            return Err(SetupError::EmptyName { what: Self::WHAT });
+        }
+        let bad = |problem| SetupError::Prompt { prompt: definition.name.clone(), problem };
+        let schema = schema::of::<A>();
+        definition.arguments = arguments(&schema).map_err(bad)?;
+        if let Some(name) =
+            completers.names().find(|name| !definition.arguments.iter().any(|known| known.name == *name))
+        {
+            return Err(bad(format!("{name:?} is completed, but is none of its arguments")));
+        }
+        if let Some(Value::String(text)) = schema.get("description") {
+            definition.description.get_or_insert_with(|| text.clone());
+        }
+        let description = definition.description.clone();
+        let fill = Arc::new(fill);
+        let fill = Arc::new(move |values: &BTreeMap<String, String>, cx: Cx| {
+            let values: A = words::read(values)?;
+            let (fill, description) = (Arc::clone(&fill), description.clone());
+            let run: Run = Box::pin(async move {
+                let mut result = fill(values, cx).await?.into_prompt();
+                result.description = result.description.or(description);
+                Ok(Output::Prompt(result))
+            });
+            Ok(run)
+        });
+        Ok(Self { definition, completers, fill, pace: Arc::default() })
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The same prompt under another name.
+    pub(crate) fn renamed(&self, name: String) -> Self {
+        let mut renamed = self.clone();
+        renamed.definition.name = name;
+        renamed
+    }
+
+    /// Fills it in; the error says which argument is wrong.
+    pub(crate) fn fill(&self, values: &BTreeMap<String, String>, cx: Cx) -> Result<Run, String> {
+        let name = &self.definition.name;
+        let known = &self.definition.arguments;
+        if let Some(missing) =
+            known.iter().find(|argument| argument.required && !values.contains_key(&argument.name))
+        {
+            return Err(format!("prompt \"{name}\": the argument \"{}\" is missing", missing.name));
+        }
+        if let Some(odd) = values.keys().find(|given| !known.iter().any(|argument| argument.name == **given))
+        {
+            let names: Vec<&str> = known.iter().map(|argument| argument.name.as_str()).collect();
+            return Err(format!(
+                "prompt \"{name}\" has no argument {}, but {}",
+                excerpt(odd),
+                names.join(", ")
+            ));
+        }
+        (self.fill)(values, cx).map_err(|problem| format!("prompt \"{name}\": {problem}"))
+    }
+}
+
+/// The arguments that a type has, from its schema.
+fn arguments(schema: &Value) -> Result<Vec<PromptArgument>, String> {
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    properties
+        .map(|(name, property)| {
+            let kinds = match property.get("type") {
+                Some(Value::Array(kinds)) => kinds.clone(),
+                Some(kind) => vec![kind.clone()],
+                None => Vec::new(),
+            };
+            if kinds.iter().any(|kind| kind == "object" || kind == "array") {
+                return Err(format!(
+                    "the argument {name:?} is no plain value, and prompts are filled in with text"
+                ));
+            }
+            Ok(PromptArgument {
+                name: name.clone(),
+                title: None,
+                description: property.get("description").and_then(Value::as_str).map(str::to_owned),
+                required: required.contains(&name.as_str()),
+            })
+        })
+        .collect()
+}
+
+impl Offer for RegisteredPrompt {
+    type Definition = protocol::Prompt;
+    const WHAT: &'static str = "prompt";
+    const LIST: &'static str = "prompts";
+    const KIND: Kind = Kind::Prompts;
+
+    fn key(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn definition(&self, revision: Revision) -> protocol::Prompt {
+        project::prompt(self.definition.clone(), revision)
+    }
+}
+
+impl fmt::Debug for RegisteredPrompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}

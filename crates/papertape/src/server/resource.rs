@@ -1,0 +1,394 @@
+//! Resources: what a client may read, one by one or by template.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::call::{Output, Run};
+use super::completion::{Completers, Completing};
+use super::context::Cx;
+use super::error::{SetupError, ToolError};
+use super::pace::Pace;
+use super::registry::Offer;
+use super::uri_template::UriTemplate;
+use super::words;
+use crate::link::Kind;
+use crate::protocol::content::{Annotations, Icon, ResourceContents, base64};
+use crate::protocol::{self, Revision, project};
+
+/// A resource and how it presents itself; a plain URI will often do.
+///
+/// ```
+/// use papertape::Resource;
+/// let resource = Resource::new("grammar://table").name("table").mime_type("text/markdown");
+/// ```
+pub struct Resource {
+    definition: protocol::Resource,
+}
+
+impl Resource {
+    /// A resource with that URI, and the same for a name.
+    pub fn new(uri: impl Into<String>) -> Self {
+        let uri = uri.into();
+        Self { definition: protocol::Resource { name: uri.clone(), uri, ..protocol::Resource::default() } }
+    }
+
+    /// Its name for programs.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.definition.name = name.into();
+        self
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.definition.description = Some(description.into());
+        self
+    }
+
+    /// What it holds, such as `text/markdown`.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.definition.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.definition.size = Some(bytes);
+        self
+    }
+
+    /// Hints about it.
+    #[must_use]
+    pub fn annotations(mut self, hints: Annotations) -> Self {
+        self.definition.annotations = Some(hints);
+        self
+    }
+
+    /// A picture of it.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.push(icon);
+        self
+    }
+
+    /// A `_meta` entry, passed on untouched.
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: Value) -> Self {
+        self.definition.meta.get_or_insert_default().insert(key.into(), value);
+        self
+    }
+}
+
+impl From<&str> for Resource {
+    fn from(uri: &str) -> Self {
+        Self::new(uri)
+    }
+}
+
+impl From<String> for Resource {
+    fn from(uri: String) -> Self {
+        Self::new(uri)
+    }
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+/// A family of resources whose URIs have blanks.
+///
+/// Understood are `{x}` (no slash in it), `{x,y}`, `{+path}` (slashes and all), `{/x}`, `{.x}`, `{#x}` and `{?x,y}`.
+///
+/// ```
+/// use papertape::ResourceTemplate;
+/// let template = ResourceTemplate::new("grammar://verb/{verb}")
+///     .complete("verb", |so_far| async move {
+///         Ok(["eat", "go"].into_iter().filter(|verb| verb.starts_with(&so_far.value)).map(str::to_owned).collect())
+///     });
+/// ```
+pub struct ResourceTemplate {
+    definition: protocol::ResourceTemplate,
+    completers: Completers,
+}
+
+impl ResourceTemplate {
+    /// A template, and the same for a name.
+    pub fn new(template: impl Into<String>) -> Self {
+        let template = template.into();
+        let definition = protocol::ResourceTemplate {
+            name: template.clone(),
+            uri_template: template,
+            ..protocol::ResourceTemplate::default()
+        };
+        Self { definition, completers: Completers::default() }
+    }
+
+    /// Its name for programs.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.definition.name = name.into();
+        self
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// What they are.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.definition.description = Some(description.into());
+        self
+    }
+
+    /// What all of them hold, such as `text/markdown`.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.definition.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// Hints about them.
+    #[must_use]
+    pub fn annotations(mut self, hints: Annotations) -> Self {
+        self.definition.annotations = Some(hints);
+        self
+    }
+
+    /// A picture.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.push(icon);
+        self
+    }
+
+    /// A `_meta` entry, passed on untouched.
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: Value) -> Self {
+        self.definition.meta.get_or_insert_default().insert(key.into(), value);
+        self
+    }
+
+    /// What a blank may be filled in with, given what was typed so far.
+    #[must_use]
+    pub fn complete<F, Fut>(mut self, variable: impl Into<String>, complete: F) -> Self
+    where
+        F: Fn(Completing) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<String>, ToolError>> + Send + 'static,
+    {
+        self.completers.add(variable.into(), complete);
+        self
+    }
+}
+
+impl From<&str> for ResourceTemplate {
+    fn from(template: &str) -> Self {
+        Self::new(template)
+    }
+}
+
+impl fmt::Debug for ResourceTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+/// Something that reading a resource can give: text, bytes, or contents made by hand.
+pub trait ReadOutput: Send + 'static {
+    /// The contents as they go to the client. `uri` is what was asked for, `mime_type` what the resource says it holds.
+    fn into_contents(self, uri: &str, mime_type: Option<&str>) -> Vec<ResourceContents>;
+}
+
+impl ReadOutput for String {
+    fn into_contents(self, uri: &str, mime_type: Option<&str>) -> Vec<ResourceContents> {
+        vec![ResourceContents { text: Some(self), ..contents(uri, mime_type) }]
+    }
+}
+
+impl ReadOutput for &'static str {
+    fn into_contents(self, uri: &str, mime_type: Option<&str>) -> Vec<ResourceContents> {
+        self.to_owned().into_contents(uri, mime_type)
+    }
+}
+
+/// Bytes.
+impl ReadOutput for Vec<u8> {
+    fn into_contents(self, uri: &str, mime_type: Option<&str>) -> Vec<ResourceContents> {
+        vec![ResourceContents { blob: Some(base64(&self)), ..contents(uri, mime_type) }]
+    }
+}
+
+impl ReadOutput for ResourceContents {
+    fn into_contents(self, _: &str, _: Option<&str>) -> Vec<ResourceContents> {
+        vec![self]
+    }
+}
+
+impl ReadOutput for Vec<ResourceContents> {
+    fn into_contents(self, _: &str, _: Option<&str>) -> Vec<ResourceContents> {
+        self
+    }
+}
+
+fn contents(uri: &str, mime_type: Option<&str>) -> ResourceContents {
+    ResourceContents {
+        uri: uri.to_owned(),
+        mime_type: mime_type.map(str::to_owned),
+        ..ResourceContents::default()
+    }
+}
+
+/// A resource ready to be read.
+#[derive(Clone)]
+pub(crate) struct RegisteredResource {
+    definition: protocol::Resource,
+    read: Arc<dyn Fn(Cx) -> Run + Send + Sync>,
+    pace: Arc<Pace>,
+}
+
+impl RegisteredResource {
+    pub(crate) fn new<F, Fut, O>(resource: Resource, read: F) -> Result<Self, SetupError>
+    where
+        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let definition = resource.definition;
+        if definition.uri.is_empty() {
+            return Err(SetupError::EmptyName { what: Self::WHAT });
+        }
+        let (uri, mime_type) = (definition.uri.clone(), definition.mime_type.clone());
+        let read = Arc::new(read);
+        let read = Arc::new(move |cx: Cx| -> Run {
+            let (read, uri, mime_type) = (Arc::clone(&read), uri.clone(), mime_type.clone());
+            // All of the author's code runs within the call, where it is timed and its panics are caught.
+            Box::pin(
+                async move { Ok(Output::Read(read(cx).await?.into_contents(&uri, mime_type.as_deref()))) },
+            )
+        });
+        Ok(Self { definition, read, pace: Arc::default() })
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    pub(crate) fn read(&self, cx: Cx) -> Run {
+        (self.read)(cx)
+    }
+}
+
+impl Offer for RegisteredResource {
+    type Definition = protocol::Resource;
+    const WHAT: &'static str = "resource";
+    const LIST: &'static str = "resources";
+    const KIND: Kind = Kind::Resources;
+
+    fn key(&self) -> &str {
+        &self.definition.uri
+    }
+
+    fn definition(&self, revision: Revision) -> protocol::Resource {
+        project::resource(self.definition.clone(), revision)
+    }
+}
+
+impl fmt::Debug for RegisteredResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+type ReadTemplate = dyn Fn(String, &BTreeMap<String, String>, Cx) -> Result<Run, String> + Send + Sync;
+
+/// A template ready to be read.
+#[derive(Clone)]
+pub(crate) struct RegisteredTemplate {
+    definition: protocol::ResourceTemplate,
+    template: Arc<UriTemplate>,
+    pub(crate) completers: Completers,
+    read: Arc<ReadTemplate>,
+    pace: Arc<Pace>,
+}
+
+impl RegisteredTemplate {
+    pub(crate) fn new<A, F, Fut, O>(template: ResourceTemplate, read: F) -> Result<Self, SetupError>
+    where
+        A: DeserializeOwned + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let ResourceTemplate { definition, completers } = template;
+        let bad = |problem| SetupError::Template { template: definition.uri_template.clone(), problem };
+        let template = UriTemplate::parse(&definition.uri_template).map_err(bad)?;
+        if let Some(name) = completers.names().find(|name| !template.names().any(|known| known == *name)) {
+            return Err(bad(format!("{name:?} is completed, but is none of its variables")));
+        }
+        let mime_type = definition.mime_type.clone();
+        let read = Arc::new(read);
+        let read = Arc::new(move |uri: String, values: &BTreeMap<String, String>, cx: Cx| {
+            let values: A = words::read(values)?;
+            let (read, mime_type) = (Arc::clone(&read), mime_type.clone());
+            let run: Run = Box::pin(async move {
+                Ok(Output::Read(read(values, cx).await?.into_contents(&uri, mime_type.as_deref())))
+            });
+            Ok(run)
+        });
+        Ok(Self { definition, template: Arc::new(template), completers, read, pace: Arc::default() })
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The values in a URI that this template makes.
+    pub(crate) fn match_uri(&self, uri: &str) -> Option<BTreeMap<String, String>> {
+        self.template.match_uri(uri)
+    }
+
+    pub(crate) fn read(&self, uri: String, values: &BTreeMap<String, String>, cx: Cx) -> Result<Run, String> {
+        (self.read)(uri, values, cx)
+    }
+}
+
+impl Offer for RegisteredTemplate {
+    type Definition = protocol::ResourceTemplate;
+    const WHAT: &'static str = "resource template";
+    const LIST: &'static str = "resourceTemplates";
+    const KIND: Kind = Kind::Resources;
+
+    fn key(&self) -> &str {
+        &self.definition.uri_template
+    }
+
+    fn definition(&self, revision: Revision) -> protocol::ResourceTemplate {
+        project::resource_template(self.definition.clone(), revision)
+    }
+}
+
+impl fmt::Debug for RegisteredTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}

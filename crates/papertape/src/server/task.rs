@@ -1,0 +1,389 @@
+//! Tasks: calls that go on after they have been answered, for clients that can wait (an extension of 2026-07-28).
+//!
+//! A tool says that it may take long ([`Tool::long_running`](crate::Tool::long_running)); a client says with its call that
+//! it can wait for a task; then the call is answered at once with a task, and the function runs on without it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use super::ask::Asked;
+use super::begin::Asking;
+use super::call::{Begun, Output, Run};
+use super::context::{Call, Cx, Target};
+use super::dispatch::Service;
+use super::error::{Failure, ToolError};
+use crate::protocol::capabilities::TASKS;
+use crate::protocol::tools::CallToolResult;
+use crate::protocol::{method, project};
+use crate::wire::RpcError;
+use crate::wire::error::excerpt;
+use crate::wire::message;
+
+/// How often a client should ask how a task is.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A task as it is kept and told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Task {
+    /// Names it; nobody can guess it.
+    pub task_id: String,
+    /// How it is.
+    pub status: TaskStatus,
+    /// Since when there is it (RFC 3339).
+    pub created_at: String,
+    /// When it last changed (RFC 3339).
+    pub last_updated_at: String,
+    /// For how long after that it is kept; `None` is for ever.
+    pub ttl_ms: Option<u64>,
+    /// How often to ask.
+    pub poll_interval_ms: u64,
+    /// What is to be answered before it can go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_requests: Option<Value>,
+    /// What came of it: the result of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Why nothing came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RpcError>,
+}
+
+/// How a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// It runs.
+    Working,
+    /// It waits for answers.
+    InputRequired,
+    /// It has a result, be it that the tool failed.
+    Completed,
+    /// It came to an error.
+    Failed,
+    /// It was taken back.
+    Cancelled,
+}
+
+impl TaskStatus {
+    /// Whether nothing will change any more.
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        matches!(self, TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled)
+    }
+}
+
+/// What a store gives back, in its own time.
+pub type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
+
+/// Where tasks are kept. A store on a disk or in a database lets others tell how a task is, and outlives the process.
+pub trait TaskStore: Send + Sync + 'static {
+    /// Keeps a task, in place of what was kept under its id. When this is done, it is safe.
+    fn put<'a>(&'a self, task: &'a Task) -> Stored<'a, ()>;
+
+    /// The task with that id.
+    fn get<'a>(&'a self, id: &'a str) -> Stored<'a, Option<Task>>;
+}
+
+/// Tasks in memory: gone with the process, and an hour after they are over.
+#[derive(Debug, Default)]
+pub struct MemoryTasks(Mutex<BTreeMap<String, (Task, SystemTime)>>);
+
+/// Tasks that memory holds; when there are more, the oldest that are over go first.
+const MOST_TASKS: usize = 1_000;
+
+/// How long a task is kept in memory once it is over.
+const KEPT: Duration = Duration::from_secs(60 * 60);
+
+impl TaskStore for MemoryTasks {
+    fn put<'a>(&'a self, task: &'a Task) -> Stored<'a, ()> {
+        Box::pin(async move {
+            let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = SystemTime::now();
+            let is_old = |changed: &SystemTime| now.duration_since(*changed).is_ok_and(|age| age > KEPT);
+            tasks.retain(|_, (task, changed)| !(task.status.is_over() && is_old(changed)));
+            if tasks.len() >= MOST_TASKS && !tasks.contains_key(&task.task_id) {
+                let oldest = tasks
+                    .values()
+                    .filter(|(task, _)| task.status.is_over())
+                    .min_by_key(|(_, changed)| *changed);
+                let Some(id) = oldest.map(|(task, _)| task.task_id.clone()) else {
+                    return Err(ToolError::failed("there are too many tasks already; try again later"));
+                };
+                tasks.remove(&id);
+            }
+            tasks.insert(task.task_id.clone(), (task.clone(), now));
+            Ok(())
+        })
+    }
+
+    fn get<'a>(&'a self, id: &'a str) -> Stored<'a, Option<Task>> {
+        Box::pin(async move {
+            let tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(tasks.get(id).map(|(task, _)| task.clone()))
+        })
+    }
+}
+
+/// The tasks of a server.
+pub(crate) struct Tasks {
+    store: Arc<dyn TaskStore>,
+    running: Mutex<HashMap<String, Arc<Running>>>,
+}
+
+/// A task that runs in this process.
+struct Running {
+    call: Arc<Call>,
+    abort: Mutex<Option<AbortHandle>>,
+    /// Told when answers have come.
+    answered: Notify,
+    /// The questions that have no answer yet.
+    asked: Mutex<Vec<String>>,
+}
+
+impl Tasks {
+    pub(super) fn new(store: Arc<dyn TaskStore>) -> Self {
+        Self { store, running: Mutex::default() }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<Running>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Task {
+    fn begun() -> Option<Self> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).ok()?;
+        let now = now();
+        Some(Self {
+            task_id: data_encoding::HEXLOWER.encode(&id),
+            status: TaskStatus::Working,
+            created_at: now.clone(),
+            last_updated_at: now,
+            ttl_ms: u64::try_from(KEPT.as_millis()).ok(),
+            poll_interval_ms: u64::try_from(POLL_INTERVAL.as_millis()).unwrap_or(1_000),
+            input_requests: None,
+            result: None,
+            error: None,
+        })
+    }
+
+    fn to_object(&self, kind: &str) -> Map<String, Value> {
+        let mut object = match serde_json::to_value(self) {
+            Ok(Value::Object(object)) => object,
+            _ => Map::new(),
+        };
+        object.insert("resultType".to_owned(), kind.into());
+        object
+    }
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_millis(SystemTime::now()).to_string()
+}
+
+impl Service {
+    /// A call that is answered with a task; the function runs on by itself.
+    pub(super) fn begin_task<F>(self: &Arc<Self>, call: &Arc<Call>, run: Run, again: F) -> Begun
+    where
+        F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+    {
+        let (service, calling) = (Arc::clone(self), Arc::clone(call));
+        let create: Run = Box::pin(async move {
+            let task = Task::begun().ok_or_else(|| ToolError::internal("the system gives no randomness"))?;
+            // It is safe before the client hears of it.
+            service.tasks.store.put(&task).await?;
+            let running = Arc::new(Running {
+                call: calling,
+                abort: Mutex::default(),
+                answered: Notify::new(),
+                asked: Mutex::default(),
+            });
+            service.tasks.running().insert(task.task_id.clone(), Arc::clone(&running));
+            let answer = task.to_object("task");
+            let work = tokio::spawn(Arc::clone(&service).work(task, Arc::clone(&running), run, again));
+            *running.abort.lock().unwrap_or_else(PoisonError::into_inner) = Some(work.abort_handle());
+            Ok(Output::Object(answer))
+        });
+        Begun::new(Arc::clone(call), create)
+    }
+
+    /// Runs a task to its end.
+    async fn work<F>(self: Arc<Self>, mut task: Task, running: Arc<Running>, run: Run, again: F)
+    where
+        F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+    {
+        let call = &running.call;
+        let mut outcome = call.guarded(run).await;
+        while let Ok(Err(ToolError(Failure::Ask(questions)))) = &outcome {
+            let questions = call.still_unanswered(questions);
+            self.ask_in_task(&mut task, &running, &questions).await;
+            if timeout(self.limits.answer, running.answered.notified()).await.is_err() {
+                outcome = Ok(Err(ToolError::failed("nobody answered in time")));
+                break;
+            }
+            task.status = TaskStatus::Working;
+            task.input_requests = None;
+            self.keep_task(&mut task).await;
+            outcome = match again(Cx::new(call)) {
+                Ok(run) => call.guarded(run).await,
+                Err(problem) => Ok(Err(ToolError::failed(problem))),
+            };
+        }
+        match call.settle(outcome) {
+            Ok(result) => {
+                let result = project::call_result(result, call.revision, &self.identity);
+                task.status = TaskStatus::Completed;
+                task.result = serde_json::to_value(&result).ok();
+            }
+            Err(error) => {
+                task.status = TaskStatus::Failed;
+                task.error = Some(error);
+            }
+        }
+        self.tasks.running().remove(&task.task_id);
+        self.keep_task(&mut task).await;
+    }
+
+    async fn ask_in_task(&self, task: &mut Task, running: &Running, questions: &[(String, Asked)]) {
+        *running.asked.lock().unwrap_or_else(PoisonError::into_inner) =
+            questions.iter().map(|(name, _)| name.clone()).collect();
+        let requests: Map<String, Value> = questions
+            .iter()
+            .map(|(name, asked)| (name.clone(), json!({"method": asked.method, "params": asked.params})))
+            .collect();
+        task.status = TaskStatus::InputRequired;
+        task.input_requests = Some(requests.into());
+        self.keep_task(task).await;
+    }
+
+    /// Keeps how a task is, and tells those who listen.
+    async fn keep_task(&self, task: &mut Task) {
+        task.last_updated_at = now();
+        if let Err(error) = self.tasks.store.put(task).await {
+            tracing::error!(?error, task = task.task_id, "how a task is could not be kept");
+        }
+        let Ok(json) = serde_json::to_string(task) else { return };
+        self.tools.tell(|link| link.task_changed(&task.task_id, &json));
+    }
+
+    /// `tasks/get`, `tasks/update` and `tasks/cancel`
+    pub(super) fn begin_task_request(
+        self: &Arc<Self>,
+        name: &str,
+        asking: &Asking<'_>,
+    ) -> Result<Option<Begun>, RpcError> {
+        let call = self.call(asking, method::TASKS_GET, "", Target::Tasks)?;
+        if !call.abilities.tasks {
+            let message = "tasks are for clients that declare them with each request";
+            return Err(RpcError::new(super::dialogue::MISSING_CAPABILITY, message)
+                .with_data(json!({"requiredCapabilities": {"extensions": {TASKS: {}}}})));
+        }
+        let Some(id) = asking.params.task_id.and_then(message::string) else {
+            return Err(RpcError::invalid_params(format!("`{name}` needs `params.taskId`, a string")));
+        };
+        let id = id.into_owned();
+        let service = Arc::clone(self);
+        let run: Run = match name {
+            method::TASKS_GET => Box::pin(async move {
+                let task = service.task(&id).await?;
+                Ok(Output::Object(task.to_object("complete")))
+            }),
+            method::TASKS_UPDATE => {
+                let answers: Map<String, Value> = asking
+                    .params
+                    .input_responses
+                    .and_then(|raw: &RawValue| serde_json::from_str(raw.get()).ok())
+                    .ok_or_else(|| {
+                        RpcError::invalid_params("`tasks/update` needs `params.inputResponses`, an object")
+                    })?;
+                Box::pin(async move {
+                    service.task(&id).await?;
+                    service.answer_task(&id, answers);
+                    Ok(Output::Object(acknowledged()))
+                })
+            }
+            _ => Box::pin(async move {
+                let task = service.task(&id).await?;
+                service.cancel_task(task).await;
+                Ok(Output::Object(acknowledged()))
+            }),
+        };
+        Ok(Some(Begun::new(call, run)))
+    }
+
+    async fn task(&self, id: &str) -> Result<Task, ToolError> {
+        let task = self.tasks.store.get(id).await?;
+        task.ok_or_else(|| ToolError::refused(format!("unknown task: {}", excerpt(id))))
+    }
+
+    /// Answers to questions that were asked; others are ignored, and so is a task that asks nothing.
+    fn answer_task(&self, id: &str, answers: Map<String, Value>) {
+        let Some(running) = self.tasks.running().get(id).cloned() else { return };
+        let mut asked = running.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dialogue = running.call.dialogue.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, answer) in answers {
+            if let Some(at) = asked.iter().position(|waiting| *waiting == name) {
+                asked.swap_remove(at);
+                dialogue.answers.insert(name, answer);
+            }
+        }
+        if asked.is_empty() {
+            running.answered.notify_one();
+        }
+    }
+
+    async fn cancel_task(&self, mut task: Task) {
+        let running = self.tasks.running().remove(&task.task_id);
+        if let Some(running) = running {
+            running.call.set_cancelled();
+            if let Some(abort) = &*running.abort.lock().unwrap_or_else(PoisonError::into_inner) {
+                abort.abort();
+            }
+        }
+        if !task.status.is_over() {
+            task.status = TaskStatus::Cancelled;
+            task.input_requests = None;
+            self.keep_task(&mut task).await;
+        }
+    }
+}
+
+impl Call {
+    /// The questions that the answers so far leave open.
+    fn still_unanswered(&self, questions: &[(String, Asked)]) -> Vec<(String, Asked)> {
+        let dialogue = self.dialogue.lock().unwrap_or_else(PoisonError::into_inner);
+        questions.iter().filter(|(name, _)| !dialogue.answers.contains_key(name)).cloned().collect()
+    }
+
+    /// What became of a task's call.
+    fn settle(&self, outcome: super::call::Outcome) -> Result<CallToolResult, RpcError> {
+        match self.judge_complete(outcome)? {
+            Output::Tool(result) => Ok(result),
+            _ => Err(RpcError::internal("internal error")),
+        }
+    }
+}
+
+fn acknowledged() -> Map<String, Value> {
+    Map::from_iter([("resultType".to_owned(), "complete".into())])
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks").field("running", &self.running().len()).finish_non_exhaustive()
+    }
+}
