@@ -183,7 +183,17 @@ fn definitions(message: &Value, method: &str, revision: Revision) -> Vec<&'stati
         return vec![match method {
             "notifications/progress" => "ProgressNotification",
             "notifications/tools/list_changed" => "ToolListChangedNotification",
+            "notifications/prompts/list_changed" => "PromptListChangedNotification",
+            "notifications/resources/list_changed" => "ResourceListChangedNotification",
+            "notifications/resources/updated" => "ResourceUpdatedNotification",
+            "notifications/message" => "LoggingMessageNotification",
+            "notifications/cancelled" => "CancelledNotification",
             "notifications/subscriptions/acknowledged" => "SubscriptionsAcknowledgedNotification",
+            // An extension, of which there is no schema.
+            "notifications/tasks" => "JSONRPCNotification",
+            "sampling/createMessage" => "CreateMessageRequest",
+            "elicitation/create" => "ElicitRequest",
+            "roots/list" => "ListRootsRequest",
             other => panic!("no definition for {other}"),
         }];
     }
@@ -194,8 +204,19 @@ fn definitions(message: &Value, method: &str, revision: Revision) -> Vec<&'stati
         "initialize" => "InitializeResult",
         "ping" => "EmptyResult",
         "tools/list" => "ListToolsResult",
+        "tools/call" if message["result"]["resultType"] == "input_required" => "InputRequiredResult",
+        "tools/call" if message["result"]["resultType"] == "task" => "Result",
         "tools/call" => "CallToolResult",
         "server/discover" => "DiscoverResult",
+        "resources/list" => "ListResourcesResult",
+        "resources/templates/list" => "ListResourceTemplatesResult",
+        "resources/read" => "ReadResourceResult",
+        "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel" => "EmptyResult",
+        "prompts/list" => "ListPromptsResult",
+        "prompts/get" => "GetPromptResult",
+        "completion/complete" => "CompleteResult",
+        // An extension, of which there is no schema.
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "Result",
         "subscriptions/listen" => "SubscriptionsListenResult",
         other => panic!("no definition for the result of {other}"),
     };

@@ -1,7 +1,14 @@
 //! Golden tapes: what a client sends, and byte for byte what must come back.
 //!
 //! `tests/tapes/server/REVISION/*.tape`. `UPDATE=1 cargo test` rewrites what comes back; read the difference before you
-//! commit it. A comment `#! advance MS` lets time pass.
+//! commit it. Comments are stage directions:
+//!
+//! - `#! everything`: the server is the one that offers everything; on the first line
+//! - `#! advance MS`: time passes
+//! - `#! updated URI`, `#! change`: a resource changes, every list changes
+//!
+//! What no two runs have in common is written as STATE, TASK, TIME and NAME; in what the client sends, they stand for what came
+//! last.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,8 +57,17 @@ fn first_difference(written: &str, now: &str) -> String {
 
 /// Plays the client's side of a tape and writes down what happened.
 async fn play(entries: Vec<Entry>) -> String {
-    let mut now = Now { text: format!("{}\n", tape::HEADER), number: 0, decoder: Decoder::new(1 << 30) };
-    let mut peer = Peer::connect(fixture::server());
+    let mut now = Now {
+        text: format!("{}\n", tape::HEADER),
+        number: 0,
+        decoder: Decoder::new(1 << 30),
+        chance: Chance::default(),
+    };
+    let everything = matches!(entries.first(), Some(Entry::Comment(first)) if first == "#! everything");
+    let mut server = if everything { crate::everything::server() } else { fixture::server() };
+    // Only who holds a handle can change what a server offers.
+    let handles = everything.then(|| (server.tools(), server.resources(), server.prompts()));
+    let mut peer = Peer::connect(server);
     for entry in entries {
         match entry {
             Entry::Comment(comment) => {
@@ -59,12 +75,24 @@ async fn play(entries: Vec<Entry>) -> String {
                 now.text.push('\n');
                 if let Some(time) = comment.strip_prefix("#! advance ") {
                     tokio::time::advance(Duration::from_millis(time.parse().unwrap())).await;
+                }
+                if let (Some(uri), Some((_, resources, _))) = (comment.strip_prefix("#! updated "), &handles)
+                {
+                    resources.updated(uri);
+                }
+                if let ("#! change", Some((tools, resources, prompts))) = (comment.as_str(), &handles) {
+                    assert!(
+                        tools.remove("chat") && resources.remove("note:one") && prompts.remove("picture")
+                    );
+                }
+                if comment.starts_with("#! ") {
                     now.answers(&peer.settle().await);
                 }
             }
             Entry::Frame(frame) if frame.direction == Direction::ToServer => {
                 now.frame(Direction::ToServer, &frame.bytes);
-                now.answers(&peer.send(&frame.bytes).await);
+                let bytes = now.chance.put_in(&frame.bytes);
+                now.answers(&peer.send(&bytes).await);
             }
             Entry::Frame(_) => {}
         }
@@ -73,10 +101,52 @@ async fn play(entries: Vec<Entry>) -> String {
     now.text
 }
 
+/// What no two runs have in common, by the name it has on the tape.
+#[derive(Default)]
+struct Chance(Vec<(&'static str, String)>);
+
+impl Chance {
+    const MEMBERS: [(&'static str, &'static str); 5] = [
+        ("requestState", "STATE"),
+        ("taskId", "TASK"),
+        ("createdAt", "TIME"),
+        ("lastUpdatedAt", "TIME"),
+        ("elicitationId", "NAME"),
+    ];
+
+    /// What the client would send.
+    fn put_in(&self, bytes: &[u8]) -> Vec<u8> {
+        let Ok(mut text) = String::from_utf8(bytes.to_vec()) else { return bytes.to_vec() };
+        for (name, value) in &self.0 {
+            text = text.replace(&format!("\"{name}\""), &format!("\"{value}\""));
+        }
+        text.into_bytes()
+    }
+
+    /// What goes on the tape.
+    fn take_out(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let Ok(mut text) = String::from_utf8(bytes.to_vec()) else { return bytes.to_vec() };
+        for (member, name) in Self::MEMBERS {
+            let start = format!("\"{member}\":\"");
+            let Some((before, rest)) = text.split_once(&start) else { continue };
+            let Some((value, after)) = rest.split_once('"') else { continue };
+            self.0.retain(|(old, _)| *old != name);
+            self.0.push((name, value.to_owned()));
+            text = format!("{before}{start}{name}\"{after}");
+        }
+        // It may stand elsewhere too.
+        for (name, value) in self.0.iter().filter(|(_, value)| !value.is_empty()) {
+            text = text.replace(&format!("\"{value}\""), &format!("\"{name}\""));
+        }
+        text.into_bytes()
+    }
+}
+
 struct Now {
     text: String,
     number: u64,
     decoder: Decoder,
+    chance: Chance,
 }
 
 impl Now {
@@ -92,6 +162,7 @@ impl Now {
             frames.push(piece.raw.to_vec());
         }
         for frame in frames {
+            let frame = self.chance.take_out(&frame);
             self.frame(Direction::ToClient, &frame);
         }
     }
