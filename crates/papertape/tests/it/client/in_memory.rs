@@ -263,7 +263,7 @@ fn a_peer_that_floods_can_be_left() {
         tokio::spawn(async move {
             // The answer to `initialize`, then lines as fast as they are read, until the input ends.
             let mut request = [0; 4096];
-            read.read(&mut request).await.unwrap();
+            assert!(read.read(&mut request).await.unwrap() > 0);
             let opened = json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25"}});
             write.write_all(format!("{opened}\n").as_bytes()).await.unwrap();
             let input =
