@@ -2,9 +2,11 @@
 //!
 //! - [`grammar`]: a tutor for twenty English verbs
 //! - [`text`]: echo and word count
+//! - [`all`]: both of them in one
 //!
 //! Each module has one function, `server()`, whose [`Server`] can be served over any transport.
 
+pub mod all;
 pub mod grammar;
 pub mod text;
 
@@ -22,11 +24,12 @@ pub struct Bundled {
 }
 
 /// Every bundled server.
-pub const ALL: [Bundled; 2] = [
+pub const ALL: [Bundled; 3] = [
     Bundled {
         name: "grammar",
-        about: "a tutor for twenty English verbs: forms, Spanish readings, agreement",
+        about: "a tutor for twenty English verbs: forms, Spanish readings, agreement, drills",
         make: grammar::server,
     },
     Bundled { name: "text", about: "echo and word count", make: text::server },
+    Bundled { name: "all", about: "grammar and text in one", make: all::server },
 ];

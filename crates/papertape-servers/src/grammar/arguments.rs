@@ -63,6 +63,11 @@ fn pick<'de, T: Copy, D: Deserializer<'de>>(words: &[(&str, T)], deserializer: D
     })
 }
 
+/// Every tense in every spelling.
+pub(crate) fn tense_words() -> impl Iterator<Item = &'static str> {
+    TENSES.iter().map(|(word, _)| *word)
+}
+
 /// The list of words stands in the tool's own schema: many hosts show a model the schema without following references.
 macro_rules! schema_of_words {
     ($type:ty, $name:literal, $words:expr) => {
@@ -83,7 +88,7 @@ macro_rules! schema_of_words {
 }
 
 schema_of_words!(KnownVerb, "Verb", table::verbs().iter().map(|verb| verb.name));
-schema_of_words!(Tense, "Tense", TENSES.iter().map(|(word, _)| *word));
+schema_of_words!(Tense, "Tense", tense_words());
 schema_of_words!(Person, "Person", PERSONS.iter().map(|(word, _)| *word));
 
 /// Words the refusal of a verb: a bare list of what the schema allows would not tell a model that the verb is at fault.

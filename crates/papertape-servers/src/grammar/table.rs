@@ -24,6 +24,24 @@ pub(crate) fn names() -> String {
     verbs().iter().map(|verb| verb.name).collect::<Vec<_>>().join(", ")
 }
 
+impl Person {
+    /// Who that is.
+    pub(crate) fn pronoun(self) -> &'static str {
+        match self {
+            Self::First => "I",
+            Self::Second => "you",
+            Self::Third => "he/she/it",
+        }
+    }
+}
+
+impl Tense {
+    /// Those that have a form of their own. Without persons the three cells are alike, so any of them will do.
+    pub(crate) fn persons(self) -> &'static [Person] {
+        if self.has_persons() { &Person::ALL } else { &[Person::Third] }
+    }
+}
+
 /// One thing that an English form can be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
@@ -47,8 +65,7 @@ pub(crate) fn readings(form: &str) -> Vec<Reading> {
     let mut found = Vec::new();
     for verb in verbs() {
         for tense in Tense::ALL {
-            let persons = if tense.has_persons() { Person::ALL.as_slice() } else { &[Person::Third] };
-            for &person in persons {
+            for &person in tense.persons() {
                 if verb.english(tense, person) == form {
                     found.push(Reading { verb, tense, person: tense.has_persons().then_some(person) });
                 }

@@ -73,3 +73,6 @@ pub(super) const EITHER_NUMBER: &str = "
 
 /// Pronouns that cannot be subjects.
 pub(super) const OBJECTS: &str = "me him her us them";
+
+/// Pronouns that can stand before a form.
+pub(super) const SUBJECT_PRONOUNS: &str = "i you he she it he/she/it we they";

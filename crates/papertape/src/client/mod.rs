@@ -24,7 +24,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 pub(crate) use answer::Handlers;
 pub(crate) use error::Evidence;
@@ -365,7 +365,7 @@ impl Client {
         on_progress: Option<OnProgress>,
     ) -> Result<Box<RawValue>, Trouble> {
         let on_progress = on_progress.map(|tell| Arc::new(Mutex::new(tell)));
-        let last = Instant::now() + timing.longest;
+        let mut last = Instant::now() + timing.longest;
         let mut asked = params.clone();
         for round in 0.. {
             let on_progress = on_progress.clone().map(|tell| -> OnProgress {
@@ -395,13 +395,15 @@ impl Client {
                 return Err(broken(format!("the server asked back more than {MOST_ROUNDS} times")));
             }
             asked = params.clone();
+            let began = Instant::now();
             let answering = self.answer_all(outcome.input_requests.unwrap_or_default());
-            let answers = tokio::time::timeout_at(last, answering).await.map_err(|_| {
-                Trouble::new(
-                    ErrorKind::TimedOut(timing.longest),
-                    "the server asked back; no answer was found",
-                )
+            let patience = self.session().answering;
+            let answers = timeout(patience, answering).await.map_err(|_| {
+                let what = format!("an answer within {} s", patience.as_secs_f64());
+                Trouble::new(ErrorKind::Refused(what), "the server asked back")
             })??;
+            // The time that our own side takes is not the server's.
+            last += began.elapsed();
             if !answers.is_empty() {
                 asked.push("inputResponses", answers.into());
             }

@@ -33,6 +33,8 @@ pub struct ClientOptions {
     pub(crate) revision: Option<Revision>,
     pub(crate) framing: Framing,
     pub(crate) timing: Timing,
+    /// How long a handler may take to answer the server.
+    pub(crate) answering: Duration,
     pub(crate) probe_timeout: Duration,
     pub(crate) open_timeout: Duration,
     /// The largest frame in bytes.
@@ -66,6 +68,7 @@ impl Default for ClientOptions {
             revision: None,
             framing: Framing::Line,
             timing: Timing { silence: minute, longest: minute },
+            answering: Duration::from_secs(10 * 60),
             probe_timeout: Duration::from_secs(2),
             open_timeout: Duration::from_secs(30),
             frame: 16 * 1024 * 1024,
@@ -112,6 +115,14 @@ impl ClientOptions {
     /// How long a call may take whatever progress it makes: 60 s, or the time-out if that is more.
     pub fn longest(mut self, time: Duration) -> Self {
         self.timing = self.timing.with_longest(time);
+        self
+    }
+
+    /// How long the handlers of the server's questions may take each time: 10 minutes.
+    ///
+    /// That time does not count as the call's: a person may think for longer than a server may.
+    pub fn answer_timeout(mut self, time: Duration) -> Self {
+        self.answering = time.min(FOREVER);
         self
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use tokio::time::timeout;
+
 use super::error::MOST_BYTES;
 use super::listen::Change;
 use super::options::Progress;
@@ -209,18 +211,21 @@ impl Session {
             (request.id.clone(), request.method.into_owned(), request.params.map(ToOwned::to_owned));
         let task = tokio::spawn(async move {
             let unanswered = Unanswered { session: &session, id: &id };
-            let answer = session.handlers.answer(&asked, params.as_deref(), revision).await;
+            let answering = session.handlers.answer(&asked, params.as_deref(), revision);
+            let answer = timeout(session.answering, answering)
+                .await
+                .unwrap_or_else(|_| Err(RpcError::internal("nobody answered in time")));
             session.reply(&id, answer.as_ref());
             drop(unanswered);
         });
         // It cannot have ended: it needs the lock for that.
-        state.answering.insert(request.id, task.abort_handle());
+        state.begin_answering(request.id, task.abort_handle());
     }
 
     /// Answers a request of the server, unless the server took it back.
     fn reply(&self, id: &Id, answer: Result<&serde_json::Value, &RpcError>) {
         let mut state = self.state();
-        if state.answering.remove(id).is_none() {
+        if state.end_answering(id).is_none() {
             return;
         }
         state.out.push(|out| match answer {
@@ -286,7 +291,7 @@ impl Session {
     fn cancelled(&self, params: &NotificationParams<'_>) {
         let Some(id) = params.request_id.and_then(|raw| Id::parse(raw.get()).ok()) else { return };
         let mut state = self.state();
-        if let Some(abort) = state.answering.remove(&id) {
+        if let Some(abort) = state.end_answering(&id) {
             abort.abort();
         }
         if let Id::Integer(number) = id

@@ -32,6 +32,8 @@ pub(crate) struct Session {
     /// Told when there is room to write more.
     room: Notify,
     pub(super) handlers: Handlers,
+    /// How long they may take.
+    pub(super) answering: Duration,
     /// What the server's process, if it is one of ours, leaves behind.
     remains: Arc<Remains>,
     /// How long the server may take to end, once it is to.
@@ -47,6 +49,10 @@ pub(super) struct State {
     pub(super) revision: Option<Revision>,
     /// The server's own requests that are being answered.
     pub(super) answering: HashMap<Id, AbortHandle>,
+    /// Since when there is at least one of them.
+    answering_since: Option<Instant>,
+    /// For how long there were any before that.
+    answered_for: Duration,
     /// Who wants to hear of changes that belong to no request.
     pub(super) listeners: Vec<Arc<Mailbox>>,
     pub(super) stray: Stray,
@@ -61,6 +67,25 @@ pub(super) struct State {
     /// An answer that nobody waits for has been noted.
     pub(super) noted_unasked: bool,
     ended: bool,
+}
+
+impl State {
+    /// Begins to answer a request of the server.
+    pub(super) fn begin_answering(&mut self, id: Id, task: AbortHandle) {
+        self.answering_since.get_or_insert_with(Instant::now);
+        self.answering.insert(id, task);
+    }
+
+    /// No longer answers it; how to stop it, if it was being answered.
+    pub(super) fn end_answering(&mut self, id: &Id) -> Option<AbortHandle> {
+        let task = self.answering.remove(id)?;
+        if self.answering.is_empty()
+            && let Some(since) = self.answering_since.take()
+        {
+            self.answered_for += since.elapsed();
+        }
+        Some(task)
+    }
 }
 
 /// A request that has no answer yet.
@@ -120,7 +145,12 @@ pub(crate) struct Remains {
 const STDERR: usize = 64 * 1024;
 
 impl Session {
-    pub(crate) fn new(framing: Framing, handlers: Handlers, remains: Arc<Remains>) -> Arc<Self> {
+    pub(crate) fn new(
+        framing: Framing,
+        handlers: Handlers,
+        answering: Duration,
+        remains: Arc<Remains>,
+    ) -> Arc<Self> {
         let mut state = State::default();
         state.out.set_framing(framing);
         Arc::new(Self {
@@ -128,6 +158,7 @@ impl Session {
             wake: Notify::new(),
             room: Notify::new(),
             handlers,
+            answering,
             remains,
             close: watch::Sender::new(None),
         })
@@ -147,7 +178,8 @@ impl Session {
     ///
     /// Whoever stops waiting, by dropping this, takes the request back.
     pub(crate) async fn request(self: &Arc<Self>, asking: Asking<'_>) -> Result<Box<RawValue>, Trouble> {
-        let last = asking.last;
+        let mut last = asking.last;
+        let mut excused = self.time_answering();
         let (answer, mut answered) = oneshot::channel();
         let beat = Arc::new(Notify::new());
         let call = Call { answer, on_progress: asking.on_progress, beat: Arc::clone(&beat), frame: 0 };
@@ -173,6 +205,13 @@ impl Session {
                 }
                 () = beat.notified() => {}
                 () = sleep_until(silence.min(last)) => {
+                    // The time that our own side takes to answer the server is not the server's.
+                    let answering = self.time_answering();
+                    if answering > excused {
+                        last += answering.saturating_sub(excused);
+                        excused = answering;
+                        continue;
+                    }
                     let given = if silence < last { asking.timing.silence } else { asking.timing.longest };
                     return Err(Trouble::new(ErrorKind::TimedOut(given), awaited.reached()));
                 }
@@ -250,6 +289,13 @@ impl Session {
         }
         drop(state);
         self.wake.notify_one();
+    }
+
+    /// How long the server has waited for answers of ours, in all.
+    fn time_answering(&self) -> Duration {
+        let state = self.state();
+        let now = state.answering_since.map_or(Duration::ZERO, |since| since.elapsed());
+        state.answered_for + now
     }
 
     /// The only request that has no answer yet, if it is one.

@@ -226,7 +226,8 @@ impl Cx {
     /// the handler runs again from the beginning. So what stands before `ask` runs once for each question; keep what must
     /// not change with [`Cx::keep`].
     ///
-    /// Clients stop after ten rounds of questions.
+    /// Clients stop after ten rounds of questions. Progress that is told before a question is told again in each round;
+    /// tell it with the question: `cx.ask(..).inspect_err(|_| cx.progress(..))?`.
     ///
     /// ```
     /// use papertape::{Cx, Elicited, Form, ToolError};

@@ -83,7 +83,10 @@ impl Service {
         };
         let call = self.call(asking, method::RESOURCES_READ, &uri, Target::Template(Arc::clone(template)))?;
         let run = guarded(&call, |cx| template.read(uri.clone(), &values, cx))?;
-        let run = run.map_err(|_| Self::unknown_resource(&uri, asking.revision))?;
+        let run = run.map_err(|why| {
+            let unknown = Self::unknown_resource(&uri, asking.revision);
+            RpcError { message: format!("{}: {why}", unknown.message), ..unknown }
+        })?;
         let template = Arc::clone(template);
         let again = call.can_ask_back().then_some(move |cx: Cx| template.read(uri.clone(), &values, cx));
         Ok(Some(Begun::new(Arc::clone(&call), call.asking_back(run, again))))

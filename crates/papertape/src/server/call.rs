@@ -152,7 +152,13 @@ impl Call {
             Ok(Err(ToolError(Failure::Ask(_)))) => {
                 Err(RpcError::internal("a question that nobody can answer"))
             }
-            Ok(Err(ToolError(Failure::Refused(error)))) => Err(error),
+            // For a client, a resource that will not be read does not exist.
+            Ok(Err(ToolError(Failure::Refused(error)))) => match self.target {
+                Target::Resource(_) | Target::Template(_) => {
+                    Err(RpcError { code: self.revision.resource_not_found_code(), ..error })
+                }
+                _ => Err(error),
+            },
             Ok(Err(ToolError(Failure::Internal(error)))) => {
                 tracing::error!(name = self.target.name(), error = &*error, "internal error");
                 Err(RpcError::internal("internal error"))

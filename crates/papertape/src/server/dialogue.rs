@@ -14,6 +14,7 @@ use super::context::{Call, Cx, Target};
 use super::dispatch::{Params, Service};
 use super::error::{Failure, ToolError};
 use super::seal::Unsealed;
+use crate::protocol::method;
 use crate::protocol::tools::CallToolResult;
 use crate::wire::RpcError;
 use crate::wire::message;
@@ -105,22 +106,28 @@ impl Call {
         }
         let mut waiting = Vec::new();
         for (name, asked) in questions {
-            waiting.push((name, self.link.ask(asked.method, &shaped(asked, self.revision))));
+            waiting.push((name, asked, self.link.ask(asked.method, &shaped(asked, self.revision))));
         }
         let mut answers = Map::new();
-        for (name, question) in waiting {
+        for (name, asked, question) in waiting {
             let answer = timeout(self.service.limits.answer, question.answer()).await;
             let answer = match answer {
-                Ok(Some(Ok(answer))) => answer,
-                Ok(Some(Err(error))) => {
-                    return Err(ToolError::failed(format!("the client did not answer a question: {error}")));
-                }
+                Ok(Some(Ok(answer))) => serde_json::from_str(answer.get())?,
                 Ok(None) => {
                     return Err(ToolError::failed("the client has gone before it answered a question"));
                 }
+                // Whatever kept the user from answering, the handler may have something to say to it.
+                Ok(Some(Err(error))) if asked.method == method::ELICIT => {
+                    tracing::info!(%error, "the client did not ask its user");
+                    json!({"action": "cancel"})
+                }
+                Err(_) if asked.method == method::ELICIT => json!({"action": "cancel"}),
+                Ok(Some(Err(error))) => {
+                    return Err(ToolError::failed(format!("the client did not answer a question: {error}")));
+                }
                 Err(_) => return Err(ToolError::failed("the client did not answer a question in time")),
             };
-            answers.insert(name.clone(), serde_json::from_str(answer.get())?);
+            answers.insert(name.clone(), answer);
         }
         Ok(answers)
     }

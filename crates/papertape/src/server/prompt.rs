@@ -215,7 +215,11 @@ fn arguments(schema: &Value) -> Result<Vec<PromptArgument>, String> {
         .filter_map(Value::as_str)
         .collect();
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let mut properties: Vec<_> = properties.collect();
+    // A schema's properties are sorted by name; what is required is in the order of the type.
+    properties.sort_by_key(|(name, _)| required.iter().position(|known| known == name).unwrap_or(usize::MAX));
     properties
+        .into_iter()
         .map(|(name, property)| {
             let kinds = match property.get("type") {
                 Some(Value::Array(kinds)) => kinds.clone(),

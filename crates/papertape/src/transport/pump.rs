@@ -61,6 +61,7 @@ where
 pub(super) struct Settings {
     pub(super) introduction: Introduction,
     timing: Timing,
+    answering: Duration,
     framing: crate::wire::Framing,
     frame: usize,
     handlers: crate::client::Handlers,
@@ -90,6 +91,7 @@ impl Settings {
                 open_timeout: options.open_timeout,
             },
             timing: options.timing,
+            answering: options.answering,
             framing: options.framing,
             frame: options.frame,
             handlers: options.handlers,
@@ -98,7 +100,7 @@ impl Settings {
     }
 
     pub(super) fn session(&self, remains: &Arc<Remains>) -> Arc<Session> {
-        Session::new(self.framing, self.handlers.clone(), Arc::clone(remains))
+        Session::new(self.framing, self.handlers.clone(), self.answering, Arc::clone(remains))
     }
 
     pub(super) fn client(

@@ -98,6 +98,29 @@ fn a_user_may_say_no() {
     });
 }
 
+#[test]
+fn the_time_that_a_user_takes_is_not_the_servers() {
+    run(async {
+        for revision in [Revision::MODERN, Revision::NEWEST_LEGACY] {
+            let options = ClientOptions::new().on_form(|_| async {
+                // Time is paused: nobody waits for this but the clock.
+                tokio::time::sleep(Duration::from_secs(500)).await;
+                ElicitResult::decline()
+            });
+            let client = open(everything::server(), revision, options).await;
+            assert_eq!(call(&client, "greet", json!({"greeting": ""})).await.0, "a shy guest");
+            let options = ClientOptions::new().on_form(|_| std::future::pending());
+            let client = open(everything::server(), revision, options).await;
+            let result = client.call("greet", json!({"greeting": ""})).await;
+            if revision.opens_with_handshake() {
+                assert_eq!(result.unwrap().content, [Content::text("nobody")]);
+            } else {
+                assert!(matches!(result.unwrap_err().kind(), ErrorKind::Refused(_)));
+            }
+        }
+    });
+}
+
 /// Asks for input and gives what the server wants handed back.
 async fn state_of(client: &Client, arguments: &Value) -> String {
     let params = json!({"name": "greet", "arguments": arguments, "_meta": declared()});
@@ -166,7 +189,7 @@ fn resources_are_listed_and_read_in_every_revision() {
             for (uri, code) in [
                 ("note:none", revision.resource_not_found_code()),
                 ("verse:genesis/many", revision.resource_not_found_code()),
-                ("verse:genesis/0", -32602),
+                ("verse:genesis/0", revision.resource_not_found_code()),
                 ("note:broken", -32603),
             ] {
                 let error = client.read(uri).await.unwrap_err();
@@ -186,7 +209,7 @@ fn prompts_are_filled_in_and_completed_in_every_revision() {
             let explain = &prompts[0].item;
             assert_eq!(explain.description.as_deref(), Some("Explain a word."));
             let arguments: Vec<_> = explain.arguments.iter().map(|a| (a.name.as_str(), a.required)).collect();
-            assert_eq!(arguments, [("lines", false), ("word", true)]);
+            assert_eq!(arguments, [("word", true), ("lines", false)]);
             let words = |words: Value| words.as_object().cloned().unwrap();
             let filled =
                 client.prompt("explain", words(json!({"word": "tape", "lines": "3"}))).await.unwrap();

@@ -1,0 +1,30 @@
+//! The bundled servers as a client meets them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
+)]
+
+mod all;
+mod drill;
+mod offers;
+mod servers;
+
+use papertape::protocol::Revision;
+use papertape::{Client, ClientError, ClientOptions, ErrorKind, Server, memory};
+
+/// A client of a server in memory, which speaks that revision.
+async fn open(server: Server, revision: Revision, options: ClientOptions) -> Client {
+    memory::connect_with(server, options.revision(revision)).await.unwrap()
+}
+
+/// What the server says against a request: a code and a sentence.
+fn refusal<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (i32, String) {
+    let error = answer.unwrap_err();
+    match error.kind() {
+        ErrorKind::Rpc(rpc) => (rpc.code, rpc.message.clone()),
+        other => panic!("{other}"),
+    }
+}
