@@ -5,17 +5,24 @@ import json
 import sys
 
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.types import ElicitResult
+
+
+async def fill_in(_, form):
+    """Answers every question of the drill the same way, which is right once."""
+    return ElicitResult(action="accept", content={"answer": "went"})
 
 
 async def main(mode: str, command: str, *args: str) -> None:
-    async with Client(StdioServerParameters(command=command, args=list(args)), mode=mode) as client:
+    server = StdioServerParameters(command=command, args=list(args))
+    async with Client(server, mode=mode, elicitation_callback=fill_in) as client:
         seen = {
             "revision": client.protocol_version,
             "server": client.server_info.name,
             "tools": [tool.name for tool in (await client.list_tools()).tools],
         }
 
-        async def call(name: str, **arguments: str):
+        async def call(name: str, **arguments):
             result = await client.call_tool(name, arguments)
             return {
                 "text": [block.text for block in result.content],
@@ -26,6 +33,7 @@ async def main(mode: str, command: str, *args: str) -> None:
         seen["conjugate"] = await call("conjugate", verb="eat", tense="past simple", person="3rd singular")
         seen["lookup"] = await call("lookup_irregular_verb", verb="write")
         seen["failing"] = await call("lookup_irregular_verb", verb="walk")
+        seen["drill"] = (await call("drill", questions=2, seed=64))["structured"]
         try:
             await client.call_tool("no_such_tool", {})
         except MCPError as error:

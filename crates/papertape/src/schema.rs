@@ -25,7 +25,26 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
         root.remove("title");
     }
     unwrap_descriptions(&mut schema);
+    drop_formats_of_rust(&mut schema);
     schema
+}
+
+/// `uint8` and the like are formats that only Rust knows, and that strict clients complain about.
+fn drop_formats_of_rust(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            let is_rusty = |format: &str| {
+                format.strip_prefix('u').unwrap_or(format).starts_with("int")
+                    || ["float", "double"].contains(&format)
+            };
+            if members.get("format").and_then(Value::as_str).is_some_and(is_rusty) {
+                members.remove("format");
+            }
+            members.values_mut().for_each(drop_formats_of_rust);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_formats_of_rust),
+        _ => {}
+    }
 }
 
 /// The schema of a form: a flat object of plain values.

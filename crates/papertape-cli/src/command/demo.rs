@@ -65,7 +65,7 @@ fn converse(
 }
 
 async fn handshake(client: &Client, reel: &Reel) -> Result<(), Failure> {
-    reel.expect(&["What can you do?"], &["Four tools and their arguments: this is what a model reads."]);
+    reel.expect(&["What can you do?"], &["Five tools and their arguments: this is what a model reads."]);
     client.tools().await?;
 
     reel.expect(&["A call: the past of \"eat\", for he or she."], &["The answer."]);

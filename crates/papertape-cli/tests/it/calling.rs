@@ -83,7 +83,7 @@ fn a_mistyped_tool_or_argument_is_answered_with_the_right_ones() {
         &["call", "grammar", "conjugat", "verb=eat"],
         &[
             "papertape: there is no tool \"conjugat\": did you mean \"conjugate\"?\n",
-            "  its tools: conjugate, lookup_irregular_verb, lookup_spanish, check_subject_verb_agreement\n",
+            "  its tools: conjugate, lookup_irregular_verb, lookup_spanish, check_subject_verb_agreement, drill\n",
         ],
     );
     wrong(&["call", "text", "count"], &["did you mean \"word_count\"?"]);

@@ -40,7 +40,7 @@ fn arguments_are_shown_with_all_that_is_known_of_them() {
         &[
             "papertape-grammar ",
             " English grammar tutor (MCP 2026-07-28)\n",
-            "Tools (4)\n",
+            "Tools (5)\n",
             "  conjugate  Conjugate a verb  (read-only)\n",
             "      tense   required  one of: infinitive, present simple, present_simple, past simple,\n",
             "      person  required  one of: 1st singular, 1sg, 2nd singular, 2sg, 3rd singular, 3sg\n",

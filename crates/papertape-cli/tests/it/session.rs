@@ -29,8 +29,8 @@ fn names(list: &Value) -> Vec<&str> {
     list["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
-const GRAMMAR_TOOLS: [&str; 4] =
-    ["conjugate", "lookup_irregular_verb", "lookup_spanish", "check_subject_verb_agreement"];
+const GRAMMAR_TOOLS: [&str; 5] =
+    ["conjugate", "lookup_irregular_verb", "lookup_spanish", "check_subject_verb_agreement", "drill"];
 
 #[test]
 fn four_lines_ask_for_a_verb() {
@@ -52,7 +52,10 @@ fn four_lines_ask_for_a_verb() {
 
     assert_eq!((&opened["jsonrpc"], &opened["id"]), (&json!("2.0"), &json!(0)));
     assert_eq!(opened["result"]["protocolVersion"], "2024-11-05");
-    assert_eq!(opened["result"]["capabilities"], json!({"tools": {"listChanged": false}}));
+    let fixed = json!({"listChanged": false});
+    let resources = json!({"listChanged": false, "subscribe": false});
+    let offered = json!({"tools": fixed, "prompts": fixed, "resources": resources});
+    assert_eq!(opened["result"]["capabilities"], offered);
     assert_eq!(opened["result"]["serverInfo"]["name"], "papertape-grammar");
 
     assert_eq!((&list["jsonrpc"], &list["id"]), (&json!("2.0"), &json!(1)));

@@ -2,10 +2,11 @@
 
 use std::iter::once;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use papertape::protocol::Role;
 use papertape::protocol::content::Annotations;
-use papertape::{Cx, Resource, ResourceTemplate, ToolError};
+use papertape::{CacheScope, Cx, Resource, ResourceTemplate, ToolError};
 use serde::Deserialize;
 
 use super::arguments::KnownVerb;
@@ -24,6 +25,7 @@ pub(super) fn whole_table() -> Resource {
             "Every form of every verb this tutor knows, with its Spanish reading: one Markdown table per verb.",
         )
         .mime_type(MARKDOWN)
+        .cache(Duration::from_secs(3600), CacheScope::Public)
         .size(u64::try_from(WHOLE_TABLE.len()).unwrap_or(u64::MAX))
         .annotations(hints())
 }
@@ -42,6 +44,7 @@ pub(super) fn one_verb() -> ResourceTemplate {
              without \"to\": grammar://verb/eat.",
         )
         .mime_type(MARKDOWN)
+        .cache(Duration::from_secs(3600), CacheScope::Public)
         .annotations(hints())
         .complete("verb", complete::verb)
 }

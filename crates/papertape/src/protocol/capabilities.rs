@@ -96,6 +96,10 @@ impl Abilities {
     /// What the JSON of a client's capabilities says. What makes no sense says nothing.
     #[must_use]
     pub fn read(capabilities: &str) -> Self {
+        // No honest client has more to say about itself, and a tree takes a hundred times its text.
+        if capabilities.len() > 64 * 1024 {
+            return Self::default();
+        }
         let Ok(Value::Object(declared)) = serde_json::from_str(capabilities) else { return Self::default() };
         let elicitation = declared.get("elicitation").and_then(Value::as_object);
         let url = elicitation.is_some_and(|ways| ways.get("url").is_some_and(Value::is_object));

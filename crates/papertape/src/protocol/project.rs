@@ -3,6 +3,8 @@
 //! Everything is made in the newest shape and passes here on its way out.
 //! What an older revision has no place for is put where its peers can still read it, or left out if it is only a hint.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -25,6 +27,14 @@ pub struct CacheHint {
     pub ttl_ms: u64,
     /// By whom.
     pub cache_scope: CacheScope,
+}
+
+impl CacheHint {
+    /// For a time, by somebody.
+    #[must_use]
+    pub fn new(time: Duration, cache_scope: CacheScope) -> Self {
+        Self { ttl_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX), cache_scope }
+    }
 }
 
 /// Who may share a kept result.

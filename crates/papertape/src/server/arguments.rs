@@ -1,4 +1,4 @@
-//! The `arguments` of a call to a tree of values that takes no more room than it may.
+//! Objects among the parameters to trees of values that take no more room than they may.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -6,24 +6,20 @@ use serde_json::{Map, Value};
 use crate::wire::RpcError;
 use crate::wire::message;
 
-/// The `arguments` of a call: an object, empty if absent, that takes at most `tree` bytes or not much more than its JSON.
-pub(super) fn read(raw: Option<&RawValue>, tree: usize) -> Result<Value, RpcError> {
-    match raw.map(RawValue::get) {
-        None | Some("null") => Ok(Value::Object(Map::new())),
-        Some(text) if text.starts_with('{') => {
-            let enough = tree.max(ROOM_PER_BYTE * text.len());
-            if room_as_a_tree(text.as_bytes(), enough) > enough {
-                let message = format!(
-                    "`params.arguments` has so many arrays and objects that it would take over {enough} bytes"
-                );
-                return Err(RpcError::invalid_request(message));
-            }
-            // The envelope has been read, so that what fails here is a string that no text can hold.
-            serde_json::from_str(text)
-                .map_err(|error| RpcError::parse(format!("in `params.arguments`: {error}")))
-        }
-        Some(_) => Err(RpcError::invalid_params("`params.arguments` must be a JSON object")),
+/// An object among the parameters, empty if absent, that takes at most `tree` bytes or not much more than its JSON.
+pub(super) fn read(what: &str, raw: Option<&RawValue>, tree: usize) -> Result<Map<String, Value>, RpcError> {
+    let Some(text) = raw.map(RawValue::get).filter(|text| *text != "null") else { return Ok(Map::new()) };
+    if !text.starts_with('{') {
+        return Err(RpcError::invalid_params(format!("`params.{what}` must be a JSON object")));
     }
+    let enough = tree.max(ROOM_PER_BYTE * text.len());
+    if room_as_a_tree(text.as_bytes(), enough) > enough {
+        let message =
+            format!("`params.{what}` has so many arrays and objects that it would take over {enough} bytes");
+        return Err(RpcError::invalid_request(message));
+    }
+    // The envelope has been read, so that what fails here is a string that no text can hold.
+    serde_json::from_str(text).map_err(|error| RpcError::parse(format!("in `params.{what}`: {error}")))
 }
 
 /// No arguments of so few bytes take much room.

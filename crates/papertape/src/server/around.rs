@@ -1,13 +1,12 @@
 //! Hooks around functions: to time them, to refuse them, to limit them.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
 use super::call::{Output, Run};
 use super::context::Call;
-use super::error::ToolError;
+use super::error::{Failure, ToolError};
 
 /// What is about to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +14,7 @@ use super::error::ToolError;
 pub struct About {
     /// `tool`, `resource`, `resource template`, `prompt` or `completion`.
     pub what: &'static str,
-    /// The name of the tool or prompt, the URI of the resource, or its template.
+    /// The name of the tool or prompt, the URI of the resource, or its template; for a completion, of what is completed.
     pub name: String,
 }
 
@@ -32,7 +31,11 @@ impl Next {
     /// # Errors
     /// As the function that does it says; pass it on.
     pub async fn run(self) -> Result<Done, ToolError> {
-        self.0.await.map(Done)
+        match self.0.await {
+            // A question is no failure: it is put to the client, and then all of this happens again.
+            Err(ToolError(Failure::Ask(questions))) => Ok(Done(Output::Asks(questions))),
+            outcome => outcome.map(Done),
+        }
     }
 }
 
@@ -42,6 +45,12 @@ impl Done {
     pub fn is_error(&self) -> bool {
         matches!(&self.0, Output::Tool(result) if result.is_error)
     }
+
+    /// Whether it is not done yet, because the client has to be asked something first.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        matches!(&self.0, Output::Asks(_))
+    }
 }
 
 impl fmt::Debug for Next {
@@ -50,13 +59,9 @@ impl fmt::Debug for Next {
     }
 }
 
-/// A hook, and what it is around.
+/// A hook.
 #[derive(Clone)]
-pub(crate) struct Hook {
-    wrap: Arc<dyn Fn(About, Next) -> Run + Send + Sync>,
-    /// The names it is for; none is all of them.
-    only: Option<Arc<HashSet<String>>>,
-}
+pub(crate) struct Hook(Arc<dyn Fn(About, Next) -> Run + Send + Sync>);
 
 impl Hook {
     pub(super) fn new<F, Fut>(around: F) -> Self
@@ -65,31 +70,31 @@ impl Hook {
         Fut: Future<Output = Result<Done, ToolError>> + Send + 'static,
     {
         let around = Arc::new(around);
-        let wrap = Arc::new(move |about: About, next: Next| -> Run {
+        Self(Arc::new(move |about: About, next: Next| -> Run {
             let around = Arc::clone(&around);
-            Box::pin(async move { around(about, next).await.map(|done| done.0) })
-        });
-        Self { wrap, only: None }
-    }
-
-    /// The same hook for some names only.
-    pub(super) fn only_for(mut self, names: &Arc<HashSet<String>>) -> Self {
-        self.only = Some(Arc::clone(names));
-        self
-    }
-
-    fn is_for(&self, call: &Call) -> bool {
-        self.only.as_ref().is_none_or(|names| names.contains(call.target.name()))
+            Box::pin(async move {
+                match around(about, next).await?.0 {
+                    Output::Asks(questions) => Err(ToolError(Failure::Ask(questions))),
+                    output => Ok(output),
+                }
+            })
+        }))
     }
 }
 
-/// A function with all hooks around it: the first that was added is the outermost.
+/// A function with all hooks around it: those of the server, then those of the servers within which it was mounted; of
+/// each, the first that was added is the outermost.
 pub(super) fn wrapped(call: &Call, run: Run) -> Run {
-    let hooks = call.service.hooks.iter().rev().filter(|hook| hook.is_for(call));
-    hooks.fold(run, |run, hook| {
+    let hooks = call.service.hooks.iter().chain(call.target.hooks());
+    hooks.rev().fold(run, |run, hook| {
         let about = About { what: call.target.what(), name: call.target.name().to_owned() };
-        (hook.wrap)(about, Next(run))
+        (hook.0)(about, Next(run))
     })
+}
+
+/// The hooks of what is mounted in a server with hooks of its own.
+pub(super) fn mounted(outer: &[Hook], inner: &[Hook]) -> Vec<Hook> {
+    outer.iter().chain(inner).cloned().collect()
 }
 
 /// The name of a tool that belongs to a server within another.
@@ -99,6 +104,6 @@ pub(super) fn prefixed(prefix: &str, name: &str) -> String {
 
 impl fmt::Debug for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hook").field("only", &self.only).finish_non_exhaustive()
+        f.debug_struct("Hook").finish_non_exhaustive()
     }
 }

@@ -5,14 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::arguments;
 use super::ask::Dialogue;
 use super::call::{Answer, Begun, Output, Run, panicked};
-use super::completion::{self, Completing};
-use super::context::{Call, Cx, Flags, Target};
+use super::completion::{Completer, Completers, Completing};
+use super::context::{Call, Completed, Cx, Flags, Target};
 use super::dispatch::{Params, Service};
 use super::registry::{Offer, Registry};
 use crate::link::{Link, ReplyTo};
@@ -42,7 +42,8 @@ impl Service {
             return Err(RpcError::invalid_params("`tools/call` needs `params.name`, a string"));
         };
         let tool = self.tools.find(&name).ok_or_else(|| unknown(&self.tools, &name))?;
-        let arguments = arguments::read(asking.params.arguments, self.limits.tree)?;
+        let arguments = arguments::read("arguments", asking.params.arguments, self.limits.tree)?;
+        let arguments = Value::Object(arguments);
         let call = self.call(asking, method::TOOLS_CALL, &name, Target::Tool(Arc::clone(&tool)))?;
         let bytes = asking.bytes;
         let as_task = call.abilities.tasks && tool.is_long_running();
@@ -128,24 +129,20 @@ impl Service {
         let argument: Argument = argument.ok_or_else(|| bad("argument`, with strings `name` and `value"))?;
         let context = params.context.and_then(|raw| serde_json::from_str::<Context<'_>>(raw.get()).ok());
         let known = strings("context.arguments", context.and_then(|context| context.arguments))?;
-        let completers = match &reference {
+        let (name, completers, hooks) = match &reference {
             Reference::Prompt { name } => {
-                self.prompts.find(name).ok_or_else(|| unknown(&self.prompts, name))?.completers.clone()
+                let prompt = self.prompts.find(name).ok_or_else(|| unknown(&self.prompts, name))?;
+                (name, prompt.completers.clone(), prompt.hooks.clone())
             }
             Reference::Resource { uri } => match self.templates.find(uri) {
-                Some(template) => template.completers.clone(),
-                None if self.has_resource(uri) => super::completion::Completers::default(),
+                Some(template) => (uri, template.completers.clone(), template.hooks.clone()),
+                None if self.has_resource(uri) => (uri, Completers::default(), Vec::new()),
                 None => return Err(unknown(&self.templates, uri)),
             },
         };
-        let Some(completer) = completers.find(&argument.name) else {
-            let answer = Answer::Complete(Output::Completion(completion::nothing()));
-            let nobody = super::completion::Completer::nobody();
-            let call = self.call(asking, method::COMPLETE, "", Target::Completion(nobody))?;
-            call.write_answer(answer, |reply| asking.link.reply(asking.to, reply));
-            return Ok(None);
-        };
-        let call = self.call(asking, method::COMPLETE, "", Target::Completion(completer.clone()))?;
+        let completer = completers.find(&argument.name).cloned().unwrap_or_else(Completer::nobody);
+        let completed = Completed { completer: completer.clone(), name: name.clone(), hooks };
+        let call = self.call(asking, method::COMPLETE, "", Target::Completion(completed))?;
         let so_far = Completing { value: argument.value, known };
         let run = guarded(&call, |_| Ok(completer.complete(so_far)))?.map_err(RpcError::invalid_params)?;
         Ok(Some(Begun::new(call, run)))
@@ -175,7 +172,7 @@ impl Service {
             link.abilities()
         };
         let purpose = if modern && abilities.can_be_asked() {
-            purpose(name, subject, params.arguments)
+            purpose(name, subject, arguments::read("arguments", params.arguments, self.limits.tree)?)
         } else {
             Vec::new()
         };
@@ -211,10 +208,27 @@ impl Service {
 }
 
 /// What a dialogue is about: it must not be taken up in another request.
-fn purpose(method: &str, subject: &str, arguments: Option<&RawValue>) -> Vec<u8> {
+fn purpose(method: &str, subject: &str, arguments: Map<String, Value>) -> Vec<u8> {
+    let mut arguments = Value::Object(arguments);
     // The client may write the same arguments another way when it asks again.
-    let arguments: Value = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    spell_numbers_alike(&mut arguments);
     serde_json::to_vec(&(method, subject, arguments)).unwrap_or_default()
+}
+
+/// `1.0` and `1` are the same number, and some languages cannot tell them apart.
+fn spell_numbers_alike(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            // As an integer it would be written without a point.
+            let digits = number.as_f64().map(|float| format!("{float}"));
+            if let Some(integer) = digits.and_then(|digits| digits.parse::<i64>().ok()) {
+                *value = integer.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(spell_numbers_alike),
+        Value::Object(members) => members.values_mut().for_each(spell_numbers_alike),
+        _ => {}
+    }
 }
 
 /// Starts a function of the author's, whose panic must not be anybody else's.

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -17,12 +17,14 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tracing::Instrument;
 
 use super::around;
+use super::ask::Asked;
 use super::context::{Call, Target};
 use super::dispatch::write;
 use super::error::{Failure, ToolError};
 use super::pace::Pace;
 use crate::link::Ticket;
 use crate::outbox::{Reply, write_json};
+use crate::protocol::project::{CacheHint, CacheScope};
 use crate::protocol::tools::CallToolResult;
 use crate::protocol::{Completion, PromptResult, ResourceContents, project};
 use crate::wire::RpcError;
@@ -107,6 +109,8 @@ pub(crate) enum Output {
     Read(Vec<ResourceContents>),
     Prompt(PromptResult),
     Completion(Completion),
+    /// Nothing yet: the client has to be asked first. Only hooks see this.
+    Asks(Vec<(String, Asked)>),
     /// A result of another kind, as it goes to a modern client.
     Object(Map<String, Value>),
 }
@@ -115,6 +119,11 @@ pub(crate) enum Output {
 pub(crate) type Run = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
 
 impl Begun {
+    /// A call without the hooks around it.
+    pub(super) fn bare(call: Arc<Call>, run: Run) -> Self {
+        Self { call, run }
+    }
+
     pub(super) fn new(call: Arc<Call>, run: Run) -> Self {
         let run = around::wrapped(&call, run);
         Self { call, run }
@@ -167,6 +176,17 @@ impl Call {
         }
     }
 
+    /// For how long what was read may be kept: not at all, if it depends on what somebody answered.
+    fn read_hint(&self) -> CacheHint {
+        let asked = !self.dialogue.lock().unwrap_or_else(PoisonError::into_inner).answers.is_empty();
+        let said = match &self.target {
+            Target::Resource(resource) => resource.cache(),
+            Target::Template(template) => template.cache(),
+            _ => None,
+        };
+        said.filter(|_| !asked).unwrap_or(CacheHint { ttl_ms: 0, cache_scope: CacheScope::Private })
+    }
+
     fn check(&self, output: &Output) -> Result<(), RpcError> {
         let (Target::Tool(tool), Output::Tool(result)) = (&self.target, output) else { return Ok(()) };
         let Some(problem) = tool.check_output(result) else { return Ok(()) };
@@ -191,11 +211,15 @@ impl Call {
             }
             Answer::Complete(Output::Read(contents)) => {
                 let result = ReadResult { contents: project::contents(contents, revision) };
-                send(&Reply::Result(&|out| write(out, revision, &result, Some(service.cache), own)));
+                let hint = Some(self.read_hint());
+                send(&Reply::Result(&|out| write(out, revision, &result, hint, own)));
             }
             Answer::Complete(Output::Completion(completion)) => {
                 let result = CompleteResult { completion };
                 send(&Reply::Result(&|out| write(out, revision, &result, None, own)));
+            }
+            Answer::Complete(Output::Asks(_)) => {
+                send(&Reply::Error(&RpcError::internal("a question that nobody can answer")));
             }
             Answer::Complete(Output::Object(result)) => {
                 let result = project::described(result, &service.identity);
@@ -227,7 +251,9 @@ struct CompleteResult {
 impl Call {
     /// Runs a function to its end, outside of any connection.
     pub(super) async fn guarded(&self, mut run: Run) -> Outcome {
-        poll_fn(|cx| poll_elsewhere(self.target.pace(), &mut run, false, cx)).await
+        let outcome = poll_fn(|cx| poll_elsewhere(self.target.pace(), &mut run, false, cx)).await;
+        drop_guarded(run);
+        outcome
     }
 }
 

@@ -60,10 +60,10 @@ impl Completers {
 }
 
 impl Completer {
-    /// Stands for one that there is not.
+    /// Stands for one that there is not, and knows nothing that an argument may go on with.
     pub(crate) fn nobody() -> Self {
         Self {
-            complete: Arc::new(|_| Box::pin(async { Ok(Output::Completion(nothing())) })),
+            complete: Arc::new(|_| Box::pin(async { Ok(Output::Completion(shortened(Vec::new()))) })),
             pace: Arc::default(),
         }
     }
@@ -77,11 +77,6 @@ fn shortened(mut values: Vec<String>) -> Completion {
     let total = values.len();
     values.truncate(MOST_VALUES);
     Completion { has_more: total > values.len(), total: u64::try_from(total).ok(), values }
-}
-
-/// Nothing is known that an argument may go on with.
-pub(crate) fn nothing() -> Completion {
-    shortened(Vec::new())
 }
 
 impl fmt::Debug for Completers {

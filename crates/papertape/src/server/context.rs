@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::around::Hook;
 use super::ask::Dialogue;
 use super::completion::Completer;
 use super::dispatch::Service;
@@ -61,9 +62,18 @@ pub(crate) enum Target {
     Resource(Arc<RegisteredResource>),
     Template(Arc<RegisteredTemplate>),
     Prompt(Arc<RegisteredPrompt>),
-    Completion(Completer),
+    Completion(Completed),
     /// How a task is.
     Tasks,
+}
+
+/// What is completed.
+#[derive(Debug, Clone)]
+pub(crate) struct Completed {
+    pub(crate) completer: Completer,
+    /// The prompt or template whose argument it is.
+    pub(crate) name: String,
+    pub(crate) hooks: Vec<Hook>,
 }
 
 /// Nothing that we do ourselves keeps a thread.
@@ -76,7 +86,7 @@ impl Target {
             Target::Resource(resource) => resource.pace(),
             Target::Template(template) => template.pace(),
             Target::Prompt(prompt) => prompt.pace(),
-            Target::Completion(completer) => &completer.pace,
+            Target::Completion(completed) => &completed.completer.pace,
             Target::Tasks => &QUICK,
         }
     }
@@ -93,6 +103,18 @@ impl Target {
         }
     }
 
+    /// Those of the servers within which it is mounted.
+    pub(crate) fn hooks(&self) -> &[Hook] {
+        match self {
+            Target::Tool(tool) => &tool.hooks,
+            Target::Resource(resource) => &resource.hooks,
+            Target::Template(template) => &template.hooks,
+            Target::Prompt(prompt) => &prompt.hooks,
+            Target::Completion(completed) => &completed.hooks,
+            Target::Tasks => &[],
+        }
+    }
+
     /// Which one it is.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -100,7 +122,8 @@ impl Target {
             Target::Resource(resource) => resource.key(),
             Target::Template(template) => template.key(),
             Target::Prompt(prompt) => prompt.key(),
-            Target::Completion(_) | Target::Tasks => "",
+            Target::Completion(completed) => &completed.name,
+            Target::Tasks => "",
         }
     }
 }

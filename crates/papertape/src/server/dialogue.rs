@@ -1,13 +1,12 @@
 //! Questions to the client and back: carried by modern clients, asked of legacy ones.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
+use super::arguments;
 use super::ask::{Asked, Dialogue, shaped};
 use super::call::{Answer, Output, Run};
 use super::context::{Call, Cx, Target};
@@ -37,13 +36,13 @@ struct Carried {
 impl Service {
     /// Takes a dialogue up where a modern client was asked.
     pub(super) fn resume(&self, params: &Params<'_>, purpose: &[u8]) -> Result<Dialogue, RpcError> {
-        let answers: BTreeMap<String, Value> = match params.input_responses.map(RawValue::get) {
-            None => BTreeMap::new(),
-            Some(text) => serde_json::from_str(text)
-                .map_err(|_| RpcError::invalid_params("`params.inputResponses` must be an object"))?,
-        };
+        if params.input_responses.is_some_and(|raw| !raw.get().starts_with('{')) {
+            return Err(RpcError::invalid_params("`params.inputResponses` must be a JSON object"));
+        }
+        let answers = arguments::read("inputResponses", params.input_responses, self.limits.tree)?;
         let Some(raw) = params.request_state else {
-            return Ok(Dialogue { answers: answers.into_iter().collect(), kept: Map::new() });
+            // Whoever was asked has a state; without one, nothing was asked, and nothing is answered.
+            return Ok(Dialogue::default());
         };
         let Some(sealed) = message::string(raw) else {
             return Err(RpcError::invalid_params("`params.requestState` must be a string"));
@@ -112,7 +111,10 @@ impl Call {
         for (name, asked, question) in waiting {
             let answer = timeout(self.service.limits.answer, question.answer()).await;
             let answer = match answer {
-                Ok(Some(Ok(answer))) => serde_json::from_str(answer.get())?,
+                Ok(Some(Ok(answer))) => {
+                    let answer = arguments::read("result", Some(&answer), self.service.limits.tree);
+                    answer.map_err(|error| ToolError::failed(error.message))?.into()
+                }
                 Ok(None) => {
                     return Err(ToolError::failed("the client has gone before it answered a question"));
                 }
@@ -145,12 +147,17 @@ impl Call {
                 _ => Err(RpcError::internal(message)),
             };
         }
-        if let Some((_, asked)) = cannot {
-            return Err(RpcError::new(MISSING_CAPABILITY, cannot_be_asked_text(asked))
-                .with_data(json!({"requiredCapabilities": asked.needs.required()})));
-        }
+        self.check_abilities(questions)?;
         let Target::Completion(_) = self.target else { return self.input_required(questions) };
         Err(RpcError::internal("a completion must not ask"))
+    }
+
+    /// Refuses questions that a modern client has not said it can be asked.
+    pub(super) fn check_abilities(&self, questions: &[(String, Asked)]) -> Result<(), RpcError> {
+        let cannot = questions.iter().find(|(_, asked)| !asked.needs.is_among(&self.abilities));
+        let Some((_, asked)) = cannot else { return Ok(()) };
+        Err(RpcError::new(MISSING_CAPABILITY, cannot_be_asked_text(asked))
+            .with_data(json!({"requiredCapabilities": asked.needs.required()})))
     }
 
     fn input_required(&self, questions: &[(String, Asked)]) -> Result<Answer, RpcError> {

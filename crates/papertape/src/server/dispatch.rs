@@ -1,6 +1,5 @@
 //! A message to the function it asks for, and the answer back: the one entry for every transport.
 
-use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use super::prompt::RegisteredPrompt;
 use super::registry::{Offer, Registry};
 use super::resource::{RegisteredResource, RegisteredTemplate};
 use super::seal::Sealer;
-use super::task::Tasks;
+use super::task::{MemoryTasks, Tasks};
 use super::tool::Registered;
 use super::watch::Filter;
 use crate::link::{BatchPlace, Link, ReplyTo};
@@ -36,6 +35,9 @@ use crate::wire::{Id, RpcError};
 
 /// Calls that are ready to run, in the order in which they came.
 pub(crate) type Calls = VecDeque<Begun>;
+
+/// The longest URI that is looked for: every template may have to be held against it.
+const LONGEST_URI: usize = 8 * 1024;
 
 /// How long a client may take to answer, if the server does not say otherwise.
 pub(super) const STATE_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -54,6 +56,8 @@ pub(crate) struct Service {
     /// What somebody holds a handle to change.
     pub(super) changing: Changing,
     pub(super) tasks: Tasks,
+    /// There may be some: this does not change while the server runs, whatever tools come and go.
+    has_tasks: bool,
     pub(super) hooks: Vec<Hook>,
     /// Lines of log may be sent to clients.
     pub(super) logs: bool,
@@ -113,8 +117,12 @@ impl<'a> Params<'a> {
     /// The `uri` that a method is about.
     pub(super) fn uri(&self, method: &str) -> Result<String, RpcError> {
         let uri = self.uri.and_then(message::string);
-        uri.map(Cow::into_owned)
-            .ok_or_else(|| RpcError::invalid_params(format!("`{method}` needs `params.uri`, a string")))
+        let uri =
+            uri.ok_or_else(|| RpcError::invalid_params(format!("`{method}` needs `params.uri`, a string")))?;
+        if uri.len() > LONGEST_URI {
+            return Err(RpcError::invalid_params(format!("`params.uri` is longer than {LONGEST_URI} bytes")));
+        }
+        Ok(uri.into_owned())
     }
 
     fn read(raw: Option<&'a RawValue>) -> Result<Self, RpcError> {
@@ -134,6 +142,9 @@ impl<'a> Params<'a> {
 impl Service {
     pub(super) fn new(server: Server) -> Self {
         let identity = project::implementation(server.identity.clone(), Revision::MODERN);
+        let has_tasks = server.tasks.is_some()
+            || server.changing.tools
+            || server.tools.snapshot().offers.iter().any(|tool| tool.is_long_running());
         Self {
             identity_json: serde_json::value::to_raw_value(&identity)
                 .unwrap_or_else(|_| RawValue::NULL.to_owned()),
@@ -144,7 +155,8 @@ impl Service {
             templates: server.templates,
             prompts: server.prompts,
             changing: server.changing,
-            tasks: Tasks::new(server.tasks),
+            has_tasks,
+            tasks: Tasks::new(server.tasks.unwrap_or_else(|| Arc::new(MemoryTasks::default()))),
             hooks: server.hooks,
             logs: server.logs,
             sealer: server.sealer.or_else(|| Sealer::random(STATE_LIFETIME)),
@@ -187,7 +199,7 @@ impl Service {
     }
 
     pub(super) fn offers_tasks(&self) -> bool {
-        self.tools.snapshot().offers.iter().any(|tool| tool.is_long_running())
+        self.has_tasks
     }
 
     fn offers_completions(&self) -> bool {

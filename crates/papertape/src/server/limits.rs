@@ -21,6 +21,8 @@ pub struct Limits {
     /// Bytes that the arguments of one call may take in memory, where that is over 20 times their JSON: a small object
     /// takes a hundred times its text.
     pub tree: usize,
+    /// Tasks running at once.
+    pub tasks: usize,
     /// Time that a client of an older revision gets to answer a question.
     pub answer: Duration,
     /// Open `subscriptions/listen` requests on one connection, and resources that one of them, or a client of an older
@@ -41,6 +43,7 @@ impl Default for Limits {
             in_flight: 1_000,
             bytes_in_flight: 256 * 1024 * 1024,
             tree: 64 * 1024 * 1024,
+            tasks: 1_000,
             answer: Duration::from_secs(10 * 60),
             subscriptions: 100,
             page: 1_000,

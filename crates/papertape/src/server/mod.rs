@@ -28,7 +28,6 @@ mod uri_template;
 mod watch;
 mod words;
 
-use std::collections::HashSet;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -77,7 +76,7 @@ pub struct Server {
     prompts: Arc<Registry<RegisteredPrompt>>,
     /// What somebody holds a handle to change.
     changing: Changing,
-    tasks: Arc<dyn TaskStore>,
+    tasks: Option<Arc<dyn TaskStore>>,
     hooks: Vec<Hook>,
     logs: bool,
     sealer: Option<Sealer>,
@@ -102,7 +101,7 @@ impl Server {
             templates: Arc::default(),
             prompts: Arc::default(),
             changing: Changing::default(),
-            tasks: Arc::new(MemoryTasks::default()),
+            tasks: None,
             hooks: Vec::new(),
             logs: false,
             sealer: None,
@@ -246,7 +245,7 @@ impl Server {
     /// Where the tasks of long-running tools are kept. In memory, without this.
     #[must_use]
     pub fn task_store(mut self, store: impl TaskStore) -> Self {
-        self.tasks = Arc::new(store);
+        self.tasks = Some(Arc::new(store));
         self
     }
 
@@ -284,27 +283,21 @@ impl Server {
     #[must_use]
     pub fn mount(mut self, prefix: &str, other: Server) -> Self {
         let mut mounted = other.problem.clone().map_or(Ok(()), Err);
-        let mut names = HashSet::new();
+        let hooks = &other.hooks;
         for tool in &other.tools.snapshot().offers {
             let name = prefixed(prefix, tool.key());
-            names.insert(name.clone());
-            mounted = mounted.and_then(|()| self.tools.add(tool.renamed(name)));
+            mounted = mounted.and_then(|()| self.tools.add(tool.mounted(name, hooks)));
         }
         for prompt in &other.prompts.snapshot().offers {
             let name = prefixed(prefix, prompt.key());
-            names.insert(name.clone());
-            mounted = mounted.and_then(|()| self.prompts.add(prompt.renamed(name)));
+            mounted = mounted.and_then(|()| self.prompts.add(prompt.mounted(name, hooks)));
         }
         for resource in &other.resources.snapshot().offers {
-            names.insert(resource.key().to_owned());
-            mounted = mounted.and_then(|()| self.resources.add((**resource).clone()));
+            mounted = mounted.and_then(|()| self.resources.add(resource.mounted(hooks)));
         }
         for template in &other.templates.snapshot().offers {
-            names.insert(template.key().to_owned());
-            mounted = mounted.and_then(|()| self.templates.add((**template).clone()));
+            mounted = mounted.and_then(|()| self.templates.add(template.mounted(hooks)));
         }
-        let names = Arc::new(names);
-        self.hooks.extend(other.hooks.into_iter().map(|hook| hook.only_for(&names)));
         self.logs |= other.logs;
         let said = [self.instructions.take(), other.instructions];
         let said: Vec<String> = said.into_iter().flatten().collect();
@@ -339,8 +332,7 @@ impl Server {
     /// For how long clients may keep lists, and whether they may share them with others. Not at all, by default.
     #[must_use]
     pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
-        self.cache =
-            CacheHint { ttl_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX), cache_scope: scope };
+        self.cache = CacheHint::new(time, scope);
         self
     }
 

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::around::{self, Hook};
 use super::call::{Output, Run};
 use super::completion::{Completers, Completing};
 use super::context::Cx;
@@ -129,6 +130,8 @@ type Fill = dyn Fn(&BTreeMap<String, String>, Cx) -> Result<Run, String> + Send 
 #[derive(Clone)]
 pub(crate) struct RegisteredPrompt {
     definition: protocol::Prompt,
+    /// Those of the servers within which it is mounted.
+    pub(crate) hooks: Vec<Hook>,
     pub(crate) completers: Completers,
     fill: Arc<Fill>,
     pace: Arc<Pace>,
@@ -169,18 +172,19 @@ impl RegisteredPrompt {
             });
             Ok(run)
         });
-        Ok(Self { definition, completers, fill, pace: Arc::default() })
+        Ok(Self { definition, hooks: Vec::new(), completers, fill, pace: Arc::default() })
     }
 
     pub(crate) fn pace(&self) -> &Pace {
         &self.pace
     }
 
-    /// The same prompt under another name.
-    pub(crate) fn renamed(&self, name: String) -> Self {
-        let mut renamed = self.clone();
-        renamed.definition.name = name;
-        renamed
+    /// The same prompt under another name, within a server with hooks.
+    pub(crate) fn mounted(&self, name: String, hooks: &[Hook]) -> Self {
+        let mut mounted = self.clone();
+        mounted.definition.name = name;
+        mounted.hooks = around::mounted(hooks, &self.hooks);
+        mounted
     }
 
     /// Fills it in; the error says which argument is wrong.

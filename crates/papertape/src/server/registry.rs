@@ -59,33 +59,26 @@ impl<T: Offer> Registry<T> {
     }
 
     pub(crate) fn add(&self, offer: T) -> Result<(), SetupError> {
-        self.change(|offers| {
-            if offers.iter().any(|old| old.key() == offer.key()) {
-                return Err(SetupError::Duplicate { what: T::WHAT, name: offer.key().to_owned() });
-            }
-            offers.push(Arc::new(offer));
-            Ok(())
-        })
-    }
-
-    pub(crate) fn remove(&self, key: &str) -> bool {
-        self.change(|offers| {
-            let at = offers.iter().position(|offer| offer.key() == key).ok_or(())?;
-            offers.remove(at);
-            Ok::<(), ()>(())
-        })
-        .is_ok()
-    }
-
-    fn change<E>(&self, change: impl FnOnce(&mut Vec<Arc<T>>) -> Result<(), E>) -> Result<(), E> {
         {
             let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
-            let mut offers = now.offers.clone();
-            change(&mut offers)?;
-            *now = Arc::new(Snapshot::new(offers, now.generation + 1));
+            if now.by_key.contains_key(offer.key()) {
+                return Err(SetupError::Duplicate { what: T::WHAT, name: offer.key().to_owned() });
+            }
+            // While nobody looks at the list, as when a server is built, it is changed in place.
+            Arc::make_mut(&mut now).push(offer);
         }
         self.tell(|link| link.list_changed(T::KIND));
         Ok(())
+    }
+
+    pub(crate) fn remove(&self, key: &str) -> bool {
+        {
+            let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
+            let Some(&at) = now.by_key.get(key) else { return false };
+            Arc::make_mut(&mut now).remove(at);
+        }
+        self.tell(|link| link.list_changed(T::KIND));
+        true
     }
 
     /// Tells this link of changes from now on.
@@ -119,10 +112,31 @@ pub(crate) struct Snapshot<T> {
 /// One page of a list: the members of the result that are the list and `nextCursor`, as JSON.
 pub(crate) type Page = Box<serde_json::value::RawValue>;
 
+/// Whoever is still looking at a list goes on looking at it as it was.
+impl<T> Clone for Snapshot<T> {
+    fn clone(&self) -> Self {
+        let (offers, by_key) = (self.offers.clone(), self.by_key.clone());
+        Self { offers, by_key, generation: self.generation, pages: Default::default() }
+    }
+}
+
 impl<T: Offer> Snapshot<T> {
-    fn new(offers: Vec<Arc<T>>, generation: u64) -> Self {
-        let by_key = offers.iter().enumerate().map(|(at, offer)| (offer.key().to_owned(), at)).collect();
-        Self { offers, by_key, generation, pages: Default::default() }
+    fn push(&mut self, offer: T) {
+        self.by_key.insert(offer.key().to_owned(), self.offers.len());
+        self.offers.push(Arc::new(offer));
+        self.has_changed();
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.offers.remove(at);
+        self.by_key =
+            self.offers.iter().enumerate().map(|(at, offer)| (offer.key().to_owned(), at)).collect();
+        self.has_changed();
+    }
+
+    fn has_changed(&mut self) {
+        self.generation += 1;
+        self.pages = Default::default();
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::around::{self, Hook};
 use super::call::{Output, Run};
 use super::completion::{Completers, Completing};
 use super::context::Cx;
@@ -18,6 +20,7 @@ use super::uri_template::UriTemplate;
 use super::words;
 use crate::link::Kind;
 use crate::protocol::content::{Annotations, Icon, ResourceContents, base64};
+use crate::protocol::project::{CacheHint, CacheScope};
 use crate::protocol::{self, Revision, project};
 
 /// A resource and how it presents itself; a plain URI will often do.
@@ -28,13 +31,15 @@ use crate::protocol::{self, Revision, project};
 /// ```
 pub struct Resource {
     definition: protocol::Resource,
+    cache: Option<CacheHint>,
 }
 
 impl Resource {
     /// A resource with that URI, and the same for a name.
     pub fn new(uri: impl Into<String>) -> Self {
         let uri = uri.into();
-        Self { definition: protocol::Resource { name: uri.clone(), uri, ..protocol::Resource::default() } }
+        let definition = protocol::Resource { name: uri.clone(), uri, ..protocol::Resource::default() };
+        Self { definition, cache: None }
     }
 
     /// Its name for programs.
@@ -69,6 +74,13 @@ impl Resource {
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.definition.size = Some(bytes);
+        self
+    }
+
+    /// For how long clients may keep what they have read, and whether they may share it. Not at all, by default.
+    #[must_use]
+    pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
+        self.cache = Some(CacheHint::new(time, scope));
         self
     }
 
@@ -125,6 +137,7 @@ impl fmt::Debug for Resource {
 /// ```
 pub struct ResourceTemplate {
     definition: protocol::ResourceTemplate,
+    cache: Option<CacheHint>,
     completers: Completers,
 }
 
@@ -137,7 +150,7 @@ impl ResourceTemplate {
             uri_template: template,
             ..protocol::ResourceTemplate::default()
         };
-        Self { definition, completers: Completers::default() }
+        Self { definition, cache: None, completers: Completers::default() }
     }
 
     /// Its name for programs.
@@ -165,6 +178,13 @@ impl ResourceTemplate {
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.definition.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// For how long clients may keep what they have read, and whether they may share it. Not at all, by default.
+    #[must_use]
+    pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
+        self.cache = Some(CacheHint::new(time, scope));
         self
     }
 
@@ -262,6 +282,9 @@ fn contents(uri: &str, mime_type: Option<&str>) -> ResourceContents {
 #[derive(Clone)]
 pub(crate) struct RegisteredResource {
     definition: protocol::Resource,
+    cache: Option<CacheHint>,
+    /// Those of the servers within which it is mounted.
+    pub(crate) hooks: Vec<Hook>,
     read: Arc<dyn Fn(Cx) -> Run + Send + Sync>,
     pace: Arc<Pace>,
 }
@@ -273,7 +296,7 @@ impl RegisteredResource {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ReadOutput,
     {
-        let definition = resource.definition;
+        let Resource { definition, cache } = resource;
         if definition.uri.is_empty() {
             return Err(SetupError::EmptyName { what: Self::WHAT });
         }
@@ -286,7 +309,16 @@ impl RegisteredResource {
                 async move { Ok(Output::Read(read(cx).await?.into_contents(&uri, mime_type.as_deref()))) },
             )
         });
-        Ok(Self { definition, read, pace: Arc::default() })
+        Ok(Self { definition, cache, hooks: Vec::new(), read, pace: Arc::default() })
+    }
+
+    pub(crate) fn cache(&self) -> Option<CacheHint> {
+        self.cache
+    }
+
+    /// The same within a server with hooks.
+    pub(crate) fn mounted(&self, hooks: &[Hook]) -> Self {
+        Self { hooks: around::mounted(hooks, &self.hooks), ..self.clone() }
     }
 
     pub(crate) fn pace(&self) -> &Pace {
@@ -325,6 +357,9 @@ type ReadTemplate = dyn Fn(String, &BTreeMap<String, String>, Cx) -> Result<Run,
 #[derive(Clone)]
 pub(crate) struct RegisteredTemplate {
     definition: protocol::ResourceTemplate,
+    cache: Option<CacheHint>,
+    /// Those of the servers within which it is mounted.
+    pub(crate) hooks: Vec<Hook>,
     template: Arc<UriTemplate>,
     pub(crate) completers: Completers,
     read: Arc<ReadTemplate>,
@@ -339,7 +374,7 @@ impl RegisteredTemplate {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ReadOutput,
     {
-        let ResourceTemplate { definition, completers } = template;
+        let ResourceTemplate { definition, cache, completers } = template;
         let bad = |problem| SetupError::Template { template: definition.uri_template.clone(), problem };
         let template = UriTemplate::parse(&definition.uri_template).map_err(bad)?;
         if let Some(name) = completers.names().find(|name| !template.names().any(|known| known == *name)) {
@@ -355,7 +390,24 @@ impl RegisteredTemplate {
             });
             Ok(run)
         });
-        Ok(Self { definition, template: Arc::new(template), completers, read, pace: Arc::default() })
+        Ok(Self {
+            definition,
+            cache,
+            hooks: Vec::new(),
+            template: Arc::new(template),
+            completers,
+            read,
+            pace: Arc::default(),
+        })
+    }
+
+    pub(crate) fn cache(&self) -> Option<CacheHint> {
+        self.cache
+    }
+
+    /// The same within a server with hooks.
+    pub(crate) fn mounted(&self, hooks: &[Hook]) -> Self {
+        Self { hooks: around::mounted(hooks, &self.hooks), ..self.clone() }
     }
 
     pub(crate) fn pace(&self) -> &Pace {

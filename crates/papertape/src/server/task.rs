@@ -5,21 +5,24 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
+use super::arguments;
+use super::around;
 use super::ask::Asked;
 use super::begin::Asking;
-use super::call::{Begun, Output, Run};
+use super::call::{Begun, Output, Run, panicked};
 use super::context::{Call, Cx, Target};
 use super::dispatch::Service;
 use super::error::{Failure, ToolError};
@@ -146,8 +149,10 @@ pub(crate) struct Tasks {
 /// A task that runs in this process.
 struct Running {
     call: Arc<Call>,
+    /// As it is now. Whatever changes it holds this until the change is kept, and nothing changes once it is over.
+    task: tokio::sync::Mutex<Task>,
     abort: Mutex<Option<AbortHandle>>,
-    /// Told when answers have come.
+    /// Told when all answers have come.
     answered: Notify,
     /// The questions that have no answer yet.
     asked: Mutex<Vec<String>>,
@@ -181,6 +186,12 @@ impl Task {
         })
     }
 
+    fn fail(&mut self, error: RpcError) {
+        self.status = TaskStatus::Failed;
+        self.input_requests = None;
+        self.error = Some(error);
+    }
+
     fn to_object(&self, kind: &str) -> Map<String, Value> {
         let mut object = match serde_json::to_value(self) {
             Ok(Value::Object(object)) => object,
@@ -203,76 +214,112 @@ impl Service {
     {
         let (service, calling) = (Arc::clone(self), Arc::clone(call));
         let create: Run = Box::pin(async move {
+            if service.tasks.running().len() >= service.limits.tasks {
+                return Err(ToolError::failed("there are too many tasks already; try again later"));
+            }
             let task = Task::begun().ok_or_else(|| ToolError::internal("the system gives no randomness"))?;
             // It is safe before the client hears of it.
             service.tasks.store.put(&task).await?;
+            let (id, answer) = (task.task_id.clone(), task.to_object("task"));
             let running = Arc::new(Running {
                 call: calling,
+                task: tokio::sync::Mutex::new(task),
                 abort: Mutex::default(),
                 answered: Notify::new(),
                 asked: Mutex::default(),
             });
-            service.tasks.running().insert(task.task_id.clone(), Arc::clone(&running));
-            let answer = task.to_object("task");
-            let work = tokio::spawn(Arc::clone(&service).work(task, Arc::clone(&running), run, again));
+            service.tasks.running().insert(id, Arc::clone(&running));
+            // Hooks are around the work, and not around the promise of it.
+            let run = around::wrapped(&running.call, run);
+            let work = tokio::spawn(Arc::clone(&service).work_guarded(Arc::clone(&running), run, again));
             *running.abort.lock().unwrap_or_else(PoisonError::into_inner) = Some(work.abort_handle());
             Ok(Output::Object(answer))
         });
-        Begun::new(Arc::clone(call), create)
+        Begun::bare(Arc::clone(call), create)
     }
 
-    /// Runs a task to its end.
-    async fn work<F>(self: Arc<Self>, mut task: Task, running: Arc<Running>, run: Run, again: F)
+    /// Runs a task to its end, even if something of the author's panics on the way.
+    async fn work_guarded<F>(self: Arc<Self>, running: Arc<Running>, run: Run, again: F)
+    where
+        F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+    {
+        let mut work = Box::pin(self.work(&running, run, again));
+        let ended = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panicked(&running.call.target, panic))),
+        });
+        if let Err(error) = ended.await {
+            std::mem::forget(work);
+            self.change(&running, |task| task.fail(error)).await;
+        }
+        let id = running.task.lock().await.task_id.clone();
+        self.tasks.running().remove(&id);
+    }
+
+    async fn work<F>(&self, running: &Running, run: Run, again: F)
     where
         F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
     {
         let call = &running.call;
         let mut outcome = call.guarded(run).await;
         while let Ok(Err(ToolError(Failure::Ask(questions)))) = &outcome {
-            let questions = call.still_unanswered(questions);
-            self.ask_in_task(&mut task, &running, &questions).await;
+            if let Err(error) = call.check_abilities(questions) {
+                self.change(running, |task| task.fail(error)).await;
+                return;
+            }
+            self.ask_in_task(running, &call.still_unanswered(questions)).await;
             if timeout(self.limits.answer, running.answered.notified()).await.is_err() {
                 outcome = Ok(Err(ToolError::failed("nobody answered in time")));
                 break;
             }
-            task.status = TaskStatus::Working;
-            task.input_requests = None;
-            self.keep_task(&mut task).await;
+            let go_on = |task: &mut Task| {
+                task.status = TaskStatus::Working;
+                task.input_requests = None;
+            };
+            self.change(running, go_on).await;
             outcome = match again(Cx::new(call)) {
-                Ok(run) => call.guarded(run).await,
+                Ok(run) => call.guarded(around::wrapped(call, run)).await,
                 Err(problem) => Ok(Err(ToolError::failed(problem))),
             };
         }
-        match call.settle(outcome) {
+        let settled = call.settle(outcome);
+        self.change(running, |task| match settled {
             Ok(result) => {
                 let result = project::call_result(result, call.revision, &self.identity);
                 task.status = TaskStatus::Completed;
                 task.result = serde_json::to_value(&result).ok();
             }
-            Err(error) => {
-                task.status = TaskStatus::Failed;
-                task.error = Some(error);
-            }
-        }
-        self.tasks.running().remove(&task.task_id);
-        self.keep_task(&mut task).await;
+            Err(error) => task.fail(error),
+        })
+        .await;
     }
 
-    async fn ask_in_task(&self, task: &mut Task, running: &Running, questions: &[(String, Asked)]) {
+    async fn ask_in_task(&self, running: &Running, questions: &[(String, Asked)]) {
         *running.asked.lock().unwrap_or_else(PoisonError::into_inner) =
             questions.iter().map(|(name, _)| name.clone()).collect();
         let requests: Map<String, Value> = questions
             .iter()
             .map(|(name, asked)| (name.clone(), json!({"method": asked.method, "params": asked.params})))
             .collect();
-        task.status = TaskStatus::InputRequired;
-        task.input_requests = Some(requests.into());
-        self.keep_task(task).await;
+        let ask = |task: &mut Task| {
+            task.status = TaskStatus::InputRequired;
+            task.input_requests = Some(requests.into());
+        };
+        self.change(running, ask).await;
     }
 
-    /// Keeps how a task is, and tells those who listen.
-    async fn keep_task(&self, task: &mut Task) {
+    /// Changes a task that is not over, keeps the change, and tells those who listen.
+    async fn change(&self, running: &Running, change: impl FnOnce(&mut Task)) {
+        let mut task = running.task.lock().await;
+        if task.status.is_over() {
+            return;
+        }
+        change(&mut task);
         task.last_updated_at = now();
+        self.keep_task(&task).await;
+    }
+
+    async fn keep_task(&self, task: &Task) {
         if let Err(error) = self.tasks.store.put(task).await {
             tracing::error!(?error, task = task.task_id, "how a task is could not be kept");
         }
@@ -303,26 +350,21 @@ impl Service {
                 Ok(Output::Object(task.to_object("complete")))
             }),
             method::TASKS_UPDATE => {
-                let answers: Map<String, Value> = asking
-                    .params
-                    .input_responses
-                    .and_then(|raw: &RawValue| serde_json::from_str(raw.get()).ok())
-                    .ok_or_else(|| {
-                        RpcError::invalid_params("`tasks/update` needs `params.inputResponses`, an object")
-                    })?;
+                let tree = self.limits.tree;
+                let answers = arguments::read("inputResponses", asking.params.input_responses, tree)?;
                 Box::pin(async move {
                     service.task(&id).await?;
-                    service.answer_task(&id, answers);
+                    service.answer_task(&id, answers).await;
                     Ok(Output::Object(acknowledged()))
                 })
             }
             _ => Box::pin(async move {
-                let task = service.task(&id).await?;
-                service.cancel_task(task).await;
+                service.task(&id).await?;
+                service.cancel_task(&id).await?;
                 Ok(Output::Object(acknowledged()))
             }),
         };
-        Ok(Some(Begun::new(call, run)))
+        Ok(Some(Begun::bare(call, run)))
     }
 
     async fn task(&self, id: &str) -> Result<Task, ToolError> {
@@ -331,34 +373,62 @@ impl Service {
     }
 
     /// Answers to questions that were asked; others are ignored, and so is a task that asks nothing.
-    fn answer_task(&self, id: &str, answers: Map<String, Value>) {
+    async fn answer_task(&self, id: &str, answers: Map<String, Value>) {
         let Some(running) = self.tasks.running().get(id).cloned() else { return };
-        let mut asked = running.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut dialogue = running.call.dialogue.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, answer) in answers {
-            if let Some(at) = asked.iter().position(|waiting| *waiting == name) {
-                asked.swap_remove(at);
-                dialogue.answers.insert(name, answer);
-            }
-        }
-        if asked.is_empty() {
+        let (answered, complete) = running.take_answers(answers);
+        if complete {
             running.answered.notify_one();
+        } else if !answered.is_empty() {
+            let no_longer_ask = |task: &mut Task| {
+                if let Some(requests) = task.input_requests.as_mut().and_then(Value::as_object_mut) {
+                    requests.retain(|name, _| !answered.contains(name));
+                }
+            };
+            self.change(&running, no_longer_ask).await;
         }
     }
 
-    async fn cancel_task(&self, mut task: Task) {
-        let running = self.tasks.running().remove(&task.task_id);
-        if let Some(running) = running {
-            running.call.set_cancelled();
-            if let Some(abort) = &*running.abort.lock().unwrap_or_else(PoisonError::into_inner) {
-                abort.abort();
-            }
-        }
-        if !task.status.is_over() {
+    async fn cancel_task(&self, id: &str) -> Result<(), ToolError> {
+        let cancel = |task: &mut Task| {
             task.status = TaskStatus::Cancelled;
             task.input_requests = None;
-            self.keep_task(&mut task).await;
+        };
+        let running = self.tasks.running().get(id).cloned();
+        let Some(running) = running else {
+            // It is over, or was begun by a process that is gone.
+            let mut task = self.task(id).await?;
+            if !task.status.is_over() {
+                cancel(&mut task);
+                task.last_updated_at = now();
+                self.keep_task(&task).await;
+            }
+            return Ok(());
+        };
+        self.change(&running, cancel).await;
+        running.call.set_cancelled();
+        if let Some(abort) = &*running.abort.lock().unwrap_or_else(PoisonError::into_inner) {
+            abort.abort();
         }
+        self.tasks.running().remove(id);
+        Ok(())
+    }
+}
+
+impl Running {
+    /// Takes the answers to what was asked: their names, and whether nothing is left to ask.
+    fn take_answers(&self, answers: Map<String, Value>) -> (Vec<String>, bool) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dialogue = self.call.dialogue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answered = Vec::new();
+        for (name, answer) in answers {
+            if let Some(at) = asked.iter().position(|waiting| *waiting == name) {
+                asked.swap_remove(at);
+                dialogue.answers.insert(name.clone(), answer);
+                answered.push(name);
+            }
+        }
+        let complete = asked.is_empty() && !answered.is_empty();
+        (answered, complete)
     }
 }
 

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::around::{self, Hook};
 use super::call::{Output, Run};
 use super::context::Cx;
 use super::error::{SetupError, ToolError};
@@ -167,6 +168,8 @@ type Start = dyn Fn(Value, Cx) -> Result<Run, String> + Send + Sync;
 #[derive(Clone)]
 pub(crate) struct Registered {
     pub(crate) definition: ToolDefinition,
+    /// Those of the servers within which it is mounted.
+    pub(crate) hooks: Vec<Hook>,
     work: Arc<Work>,
 }
 
@@ -265,6 +268,7 @@ impl Registered {
         definition.output_schema = output_schema;
         Ok(Self {
             definition,
+            hooks: Vec::new(),
             work: Arc::new(Work { input, output, explain, start, long_running, pace: Pace::default() }),
         })
     }
@@ -277,11 +281,12 @@ impl Registered {
         self.work.long_running
     }
 
-    /// The same tool under another name.
-    pub(crate) fn renamed(&self, name: String) -> Self {
-        let mut renamed = self.clone();
-        renamed.definition.name = name;
-        renamed
+    /// The same tool under another name, within a server with hooks.
+    pub(crate) fn mounted(&self, name: String, hooks: &[Hook]) -> Self {
+        let mut mounted = self.clone();
+        mounted.definition.name = name;
+        mounted.hooks = around::mounted(hooks, &self.hooks);
+        mounted
     }
 
     /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is what to tell whoever called.

@@ -8,6 +8,8 @@ use regex::Regex;
 /// A template that URIs can be held against.
 #[derive(Debug)]
 pub(super) struct UriTemplate {
+    /// What every URI of it begins with.
+    beginning: String,
     pattern: Regex,
     /// Its variables, in order.
     variables: Vec<Variable>,
@@ -27,6 +29,7 @@ impl UriTemplate {
         let mut pattern = String::from("^");
         let mut variables = Vec::new();
         let mut rest = template;
+        let beginning = template.split('{').next().unwrap_or_default().to_owned();
         while let Some((literal, after)) = rest.split_once('{') {
             push_literal(&mut pattern, literal)?;
             let (expression, after) = after.split_once('}').ok_or("a `{` has no `}`".to_owned())?;
@@ -39,7 +42,7 @@ impl UriTemplate {
             return Err("it has no variable: make it a resource".to_owned());
         }
         let pattern = Regex::new(&pattern).map_err(|error| error.to_string())?;
-        let template = Self { pattern, variables };
+        let template = Self { beginning, pattern, variables };
         let mut names: Vec<&str> = template.names().collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair.first() == pair.last()) {
@@ -61,6 +64,9 @@ impl UriTemplate {
 
     /// The values that make this URI from the template, if it can be made from it.
     pub(super) fn match_uri(&self, uri: &str) -> Option<BTreeMap<String, String>> {
+        if !uri.starts_with(&self.beginning) {
+            return None;
+        }
         let captures = self.pattern.captures(uri)?;
         let mut values = BTreeMap::new();
         for (at, variable) in self.variables.iter().enumerate() {
