@@ -3,7 +3,7 @@
 //! The connection's loop and the handlers that outlive their first poll share a link; everything that must happen
 //! together (a reply and the end of its request, a cancellation and the end of its progress) happens under its one lock.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,6 +66,8 @@ struct State {
     omits_unreadable_id: bool,
     /// What has changed since the client was last told.
     changes: Changes,
+    /// What of that waits for room, and for which subscription.
+    news: VecDeque<(News, Option<Id>)>,
     /// The resources whose changes a legacy client has asked to hear of.
     subscribed: BTreeSet<String>,
     /// What a legacy client can be asked.
@@ -105,11 +107,19 @@ struct Changes {
     prompts: bool,
     uris: BTreeSet<String>,
     /// Tasks, as they are now.
-    tasks: BTreeMap<String, String>,
+    tasks: BTreeMap<String, Arc<str>>,
 }
 
-/// Resources that may have changed since a client was last told; it is not told of more.
-const MOST_CHANGED: usize = 1_000;
+/// Something that is still to be told.
+enum News {
+    /// A list has changed.
+    List(&'static str),
+    Resource(Arc<str>),
+    Task(Arc<str>),
+}
+
+/// Resources that may have changed since a client was last told; of more, it is told what they are a part of.
+const MOST_CHANGED: usize = 900;
 
 /// How a question was answered.
 pub(crate) type Answered = Result<Box<RawValue>, RpcError>;
@@ -408,18 +418,21 @@ impl Link {
 
     /// A resource has changed: likewise.
     pub(crate) fn resource_updated(&self, uri: &str) {
-        let mut state = self.state();
-        let is_watched = |watched: &str| concerns(watched, uri);
-        let wanted = state.subscribed.iter().any(|watched| is_watched(watched))
-            || state
-                .listeners
-                .iter()
-                .any(|listener| listener.wanted.uris.iter().any(|watched| is_watched(watched)));
-        if !wanted || state.changes.uris.len() >= MOST_CHANGED {
+        let mut guard = self.state();
+        let State { subscribed, listeners, changes, .. } = &mut *guard;
+        let asked_for = listeners.iter().flat_map(|listener| &listener.wanted.uris);
+        let mut watched =
+            subscribed.iter().chain(asked_for).filter(|watched| concerns(watched, uri)).peekable();
+        if watched.peek().is_none() {
             return;
         }
-        state.changes.uris.insert(uri.to_owned());
-        drop(state);
+        if changes.uris.len() < MOST_CHANGED {
+            changes.uris.insert(uri.to_owned());
+        } else {
+            // There are only so many of those, so that nothing need be forgotten.
+            changes.uris.extend(watched.cloned());
+        }
+        drop(guard);
         self.wake.notify_one();
     }
 
@@ -429,7 +442,7 @@ impl Link {
         if !state.listeners.iter().any(|listener| listener.wanted.tasks.iter().any(|wanted| wanted == id)) {
             return;
         }
-        state.changes.tasks.insert(id.to_owned(), task.to_owned());
+        state.changes.tasks.insert(id.to_owned(), task.into());
         drop(state);
         self.wake.notify_one();
     }
@@ -528,12 +541,30 @@ impl<'a> SubscriptionParams<'a> {
     }
 }
 
+fn write_news(out: &mut Vec<u8>, news: &News, subscription: Option<&Id>) {
+    let params = subscription.map(SubscriptionParams::new);
+    match (news, params) {
+        (News::List(name), None) => write_notification(out, name, None::<&()>),
+        (News::List(name), Some(params)) => write_notification(out, name, Some(&params)),
+        (News::Resource(uri), None) => {
+            write_notification(out, method::RESOURCE_UPDATED, Some(&Updated { uri }));
+        }
+        (News::Resource(uri), Some(params)) => {
+            let params = SubscriptionParams { uri: Some(uri), ..params };
+            write_notification(out, method::RESOURCE_UPDATED, Some(&params));
+        }
+        (News::Task(task), Some(params)) => write_task(out, &params, task),
+        // Nobody hears of tasks without having asked.
+        (News::Task(_), None) => {}
+    }
+}
+
 /// A notification that is a task, with the `_meta` of its subscription.
-fn write_task(out: &mut Vec<u8>, subscription: &Id, task: &str) {
+fn write_task(out: &mut Vec<u8>, params: &SubscriptionParams<'_>, task: &str) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"");
     out.extend_from_slice(method::TASK_CHANGED.as_bytes());
     out.extend_from_slice(b"\",\"params\":{\"_meta\":");
-    write_json(out, &SubscriptionMeta { subscription, server: None });
+    write_json(out, &params.meta);
     out.push(b',');
     out.extend_from_slice(task.get(1..).unwrap_or("}").as_bytes());
     out.push(b'}');
@@ -617,8 +648,23 @@ impl State {
         }
     }
 
-    /// Changes are told once per write, however many there were.
+    /// Changes are told once per write, however many there were, and as long as there is room.
     fn tell_changes(&mut self) {
+        if self.news.is_empty() {
+            self.collect_news();
+        }
+        while self.out.pending() < OUTBOX
+            && let Some((news, to)) = self.news.pop_front()
+        {
+            // Nothing more is told to a subscription that has ended.
+            if to.as_ref().is_none_or(|to| self.listeners.iter().any(|listener| listener.id == *to)) {
+                self.out.push(|out| write_news(out, &news, to.as_ref()));
+            }
+        }
+    }
+
+    /// Who is to be told what.
+    fn collect_news(&mut self) {
         let changes = std::mem::take(&mut self.changes);
         let lists: [(bool, &str, Wants); 3] = [
             (changes.tools, method::TOOLS_CHANGED, |wanted| wanted.tools),
@@ -627,28 +673,25 @@ impl State {
         ];
         for (_, name, wants) in lists.into_iter().filter(|(changed, _, _)| *changed) {
             if self.initialized {
-                self.out.push(|out| write_notification(out, name, None::<&()>));
+                self.news.push_back((News::List(name), None));
             }
             for listener in self.listeners.iter().filter(|listener| wants(&listener.wanted)) {
-                let params = SubscriptionParams::new(&listener.id);
-                self.out.push(|out| write_notification(out, name, Some(&params)));
+                self.news.push_back((News::List(name), Some(listener.id.clone())));
             }
         }
-        for (id, task) in &changes.tasks {
-            for listener in self.listeners.iter().filter(|listener| listener.wanted.tasks.contains(id)) {
-                self.out.push(|out| write_task(out, &listener.id, task));
+        for (id, task) in changes.tasks {
+            for listener in self.listeners.iter().filter(|listener| listener.wanted.tasks.contains(&id)) {
+                self.news.push_back((News::Task(Arc::clone(&task)), Some(listener.id.clone())));
             }
         }
-        for uri in &changes.uris {
-            if self.initialized && self.subscribed.iter().any(|watched| concerns(watched, uri)) {
-                self.out
-                    .push(|out| write_notification(out, method::RESOURCE_UPDATED, Some(&Updated { uri })));
+        for uri in changes.uris {
+            let uri: Arc<str> = uri.into();
+            if self.initialized && self.subscribed.iter().any(|watched| concerns(watched, &uri)) {
+                self.news.push_back((News::Resource(Arc::clone(&uri)), None));
             }
             for listener in &self.listeners {
-                if listener.wanted.uris.iter().any(|watched| concerns(watched, uri)) {
-                    let params =
-                        SubscriptionParams { uri: Some(uri), ..SubscriptionParams::new(&listener.id) };
-                    self.out.push(|out| write_notification(out, method::RESOURCE_UPDATED, Some(&params)));
+                if listener.wanted.uris.iter().any(|watched| concerns(watched, &uri)) {
+                    self.news.push_back((News::Resource(Arc::clone(&uri)), Some(listener.id.clone())));
                 }
             }
         }

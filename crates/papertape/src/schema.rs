@@ -68,7 +68,15 @@ pub(crate) fn of_form<T: JsonSchema>() -> Result<Value, String> {
 
 /// A value that may be missing is one that is not required, and not one that may be null.
 fn make_plain(property: &mut Value) -> Result<(), String> {
+    unwrap_optional(property);
     let Some(members) = property.as_object_mut() else { return Err("can be anything".to_owned()) };
+    // A choice of one.
+    if let Some(only) = members.remove("const") {
+        members.insert("enum".to_owned(), Value::Array(vec![only]));
+    }
+    if members.get("default").is_some_and(Value::is_null) {
+        members.remove("default");
+    }
     if let Some(Value::Array(kinds)) = members.get("type") {
         let kinds: Vec<Value> = kinds.iter().filter(|kind| *kind != "null").cloned().collect();
         if let [kind] = &kinds[..] {
@@ -96,6 +104,35 @@ fn make_plain(property: &mut Value) -> Result<(), String> {
             Ok(())
         }
         _ => Err("is no string, number, boolean or plain choice".to_owned()),
+    }
+}
+
+/// What may be missing is written as one of itself and null.
+fn unwrap_optional(property: &mut Value) {
+    let Some(Value::Array(ways)) = property.get("anyOf") else { return };
+    let mut ways = ways.iter().filter(|way| way.get("type") != Some(&Value::from("null")));
+    let (Some(Value::Object(only)), None) = (ways.next().cloned(), ways.next()) else { return };
+    if let Some(members) = property.as_object_mut() {
+        members.remove("anyOf");
+        for (name, value) in only {
+            members.entry(name).or_insert(value);
+        }
+    }
+}
+
+/// `1.0` and `1` are the same number, and some languages cannot tell them apart.
+pub(crate) fn spell_numbers_alike(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            // As an integer it would be written without a point.
+            let digits = number.as_f64().map(|float| format!("{float}"));
+            if let Some(integer) = digits.and_then(|digits| digits.parse::<i64>().ok()) {
+                *value = integer.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(spell_numbers_alike),
+        Value::Object(members) => members.values_mut().for_each(spell_numbers_alike),
+        _ => {}
     }
 }
 

@@ -175,6 +175,35 @@ pub fn form(mut params: Value, revision: Revision) -> Value {
     params
 }
 
+/// Something for the client's model; the error says what an older revision has no place for.
+///
+/// # Errors
+/// If it has content of a kind that the revision does not know.
+pub fn sampling(mut params: Value, revision: Revision) -> Result<Value, &'static str> {
+    if revision.sampling_has_tools() {
+        return Ok(params);
+    }
+    if let Some(members) = params.as_object_mut() {
+        members.remove("toolChoice");
+    }
+    let messages = params.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
+    for content in messages.filter_map(|message| message.get_mut("content")) {
+        // An array of one was written without the array.
+        if let Value::Array(blocks) = content
+            && let [only] = &mut blocks[..]
+        {
+            *content = only.take();
+        }
+        match content.get("type").and_then(Value::as_str) {
+            Some("text" | "image") => {}
+            Some("audio") if revision.has_annotations_and_audio() => {}
+            Some("audio") => return Err("sound"),
+            _ => return Err("several blocks of content at once, or the results of tools"),
+        }
+    }
+    Ok(params)
+}
+
 /// A page for the user to visit. Older revisions want to name each such request.
 #[must_use]
 pub fn visit(mut params: Value, revision: Revision, name: impl FnOnce() -> String) -> Value {

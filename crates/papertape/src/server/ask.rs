@@ -132,10 +132,25 @@ impl<T: DeserializeOwned + JsonSchema> Question for Form<T> {
     fn read(answer: Value) -> Result<Self::Answer, ToolError> {
         let answer: ElicitResult = read(answer)?;
         Ok(match answer.action {
-            ElicitAction::Accept => Elicited::Accepted(read(answer.content.unwrap_or_default().into())?),
+            ElicitAction::Accept => {
+                let mut content = Value::Object(answer.content.unwrap_or_default());
+                schema::spell_numbers_alike(&mut content);
+                check_form::<T>(&content)?;
+                Elicited::Accepted(read(content)?)
+            }
             ElicitAction::Decline => Elicited::Declined,
             ElicitAction::Cancel => Elicited::Cancelled,
         })
+    }
+}
+
+/// What a client says that its user has filled in is not taken on trust.
+fn check_form<T: JsonSchema>(content: &Value) -> Result<(), ToolError> {
+    let schema = schema::of_form::<T>().and_then(|form| schema::compile(&form));
+    let schema = schema.map_err(|problem| ToolError::internal(format!("a form: {problem}")))?;
+    match schema::first_violation(&schema, content) {
+        None => Ok(()),
+        Some(violation) => Err(ToolError::failed(format!("the answer does not fit the form: {violation}"))),
     }
 }
 
@@ -301,12 +316,15 @@ impl Cx {
     }
 }
 
-/// A question in the shape of an older revision.
-pub(crate) fn shaped(asked: &Asked, revision: Revision) -> Value {
+/// A question in the shape of an older revision, or what that revision has no way to ask.
+pub(crate) fn shaped(asked: &Asked, revision: Revision) -> Result<Value, ToolError> {
+    let params = asked.params.clone();
     match asked.needs {
-        Ability::Form => project::form(asked.params.clone(), revision),
-        Ability::Url => project::visit(asked.params.clone(), revision, random_name),
-        Ability::Sampling | Ability::SamplingTools | Ability::Roots => asked.params.clone(),
+        Ability::Form => Ok(project::form(params, revision)),
+        Ability::Url => Ok(project::visit(params, revision, random_name)),
+        Ability::Sampling | Ability::SamplingTools => project::sampling(params, revision)
+            .map_err(|what| ToolError::failed(format!("this needs a client that can give its model {what}"))),
+        Ability::Roots => Ok(params),
     }
 }
 

@@ -20,6 +20,7 @@ use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::RequestMeta;
 use crate::protocol::tools::CallToolResult;
 use crate::protocol::{Reference, Revision, method};
+use crate::schema;
 use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 use crate::wire::message;
@@ -211,24 +212,8 @@ impl Service {
 fn purpose(method: &str, subject: &str, arguments: Map<String, Value>) -> Vec<u8> {
     let mut arguments = Value::Object(arguments);
     // The client may write the same arguments another way when it asks again.
-    spell_numbers_alike(&mut arguments);
+    schema::spell_numbers_alike(&mut arguments);
     serde_json::to_vec(&(method, subject, arguments)).unwrap_or_default()
-}
-
-/// `1.0` and `1` are the same number, and some languages cannot tell them apart.
-fn spell_numbers_alike(value: &mut Value) {
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            // As an integer it would be written without a point.
-            let digits = number.as_f64().map(|float| format!("{float}"));
-            if let Some(integer) = digits.and_then(|digits| digits.parse::<i64>().ok()) {
-                *value = integer.into();
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(spell_numbers_alike),
-        Value::Object(members) => members.values_mut().for_each(spell_numbers_alike),
-        _ => {}
-    }
 }
 
 /// Starts a function of the author's, whose panic must not be anybody else's.

@@ -105,7 +105,7 @@ impl Call {
         }
         let mut waiting = Vec::new();
         for (name, asked) in questions {
-            waiting.push((name, asked, self.link.ask(asked.method, &shaped(asked, self.revision))));
+            waiting.push((name, asked, self.link.ask(asked.method, &shaped(asked, self.revision)?)));
         }
         let mut answers = Map::new();
         for (name, asked, question) in waiting {

@@ -37,7 +37,7 @@ use crate::wire::{Id, RpcError};
 pub(crate) type Calls = VecDeque<Begun>;
 
 /// The longest URI that is looked for: every template may have to be held against it.
-const LONGEST_URI: usize = 8 * 1024;
+pub(super) const LONGEST_URI: usize = 8 * 1024;
 
 /// How long a client may take to answer, if the server does not say otherwise.
 pub(super) const STATE_LIFETIME: Duration = Duration::from_secs(10 * 60);

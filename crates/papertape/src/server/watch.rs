@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
-use super::dispatch::{Params, Service};
+use super::dispatch::{LONGEST_URI, Params, Service};
 use crate::link::{Link, ReplyTo, Wanted};
 use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::{Revision, project};
@@ -43,6 +43,11 @@ impl Service {
                 self.limits.subscriptions
             );
             return Err(RpcError::invalid_request(message));
+        }
+        if uris.iter().chain(&filter.task_ids).any(|name| name.len() > LONGEST_URI) {
+            let message =
+                format!("a URI or task id in `params.notifications` is longer than {LONGEST_URI} bytes");
+            return Err(RpcError::invalid_params(message));
         }
         let wanted = Wanted {
             tools: filter.tools_list_changed && self.changing.tools,

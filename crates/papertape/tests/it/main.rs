@@ -17,6 +17,7 @@ mod fixture;
 mod headers;
 mod lifecycle;
 mod offers;
+mod offers_hostile;
 mod peer;
 mod process;
 mod properties;
