@@ -157,7 +157,9 @@ fn a_state_is_good_for_its_own_request_and_for_servers_with_the_same_key() {
         // For another tool, for other arguments, changed, cut, made up.
         assert_eq!(hand_back(&client, "slowly", &arguments, &state).await, Err(-32602));
         assert_eq!(hand_back(&client, "greet", &json!({"greeting": "Ho"}), &state).await, Err(-32602));
-        let changed = state.replace(state.chars().nth(40).unwrap(), "-");
+        let (before, after) = state.split_at(40);
+        let other = if after.starts_with('A') { 'B' } else { 'A' };
+        let changed = format!("{before}{other}{}", after.get(1..).unwrap());
         assert_eq!(hand_back(&client, "greet", &arguments, &changed).await, Err(-32602));
         assert_eq!(hand_back(&client, "greet", &arguments, state.get(..40).unwrap()).await, Err(-32602));
         assert_eq!(hand_back(&client, "greet", &arguments, "").await, Err(-32602));
