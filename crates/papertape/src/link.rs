@@ -67,7 +67,7 @@ struct State {
     /// What has changed since the client was last told.
     changes: Changes,
     /// What of that waits for room, and for which subscription.
-    news: VecDeque<(News, Option<Id>)>,
+    news: VecDeque<(News, Option<Ticket>)>,
     /// The resources whose changes a legacy client has asked to hear of.
     subscribed: BTreeSet<String>,
     /// What a legacy client can be asked.
@@ -138,6 +138,8 @@ struct Batch {
 
 struct Listener {
     id: Id,
+    /// Tells it from another one with the same id.
+    ticket: Ticket,
     wanted: Wanted,
 }
 
@@ -476,7 +478,9 @@ impl Link {
             ..SubscriptionParams::new(&id)
         };
         state.send(None, |out| write_notification(out, method::ACKNOWLEDGED, Some(&params)));
-        state.listeners.push(Listener { id, wanted });
+        state.last_key += 1;
+        let ticket = state.last_key;
+        state.listeners.push(Listener { id, ticket, wanted });
         Ok(())
     }
 
@@ -656,9 +660,12 @@ impl State {
         while self.out.pending() < OUTBOX
             && let Some((news, to)) = self.news.pop_front()
         {
-            // Nothing more is told to a subscription that has ended.
-            if to.as_ref().is_none_or(|to| self.listeners.iter().any(|listener| listener.id == *to)) {
-                self.out.push(|out| write_news(out, &news, to.as_ref()));
+            let listener = to.map(|ticket| self.listeners.iter().find(|listener| listener.ticket == ticket));
+            match listener {
+                None => self.out.push(|out| write_news(out, &news, None)),
+                Some(Some(listener)) => self.out.push(|out| write_news(out, &news, Some(&listener.id))),
+                // Nothing more is told to a subscription that has ended.
+                Some(None) => {}
             }
         }
     }
@@ -676,12 +683,12 @@ impl State {
                 self.news.push_back((News::List(name), None));
             }
             for listener in self.listeners.iter().filter(|listener| wants(&listener.wanted)) {
-                self.news.push_back((News::List(name), Some(listener.id.clone())));
+                self.news.push_back((News::List(name), Some(listener.ticket)));
             }
         }
         for (id, task) in changes.tasks {
             for listener in self.listeners.iter().filter(|listener| listener.wanted.tasks.contains(&id)) {
-                self.news.push_back((News::Task(Arc::clone(&task)), Some(listener.id.clone())));
+                self.news.push_back((News::Task(Arc::clone(&task)), Some(listener.ticket)));
             }
         }
         for uri in changes.uris {
@@ -691,7 +698,7 @@ impl State {
             }
             for listener in &self.listeners {
                 if listener.wanted.uris.iter().any(|watched| concerns(watched, &uri)) {
-                    self.news.push_back((News::Resource(Arc::clone(&uri)), Some(listener.id.clone())));
+                    self.news.push_back((News::Resource(Arc::clone(&uri)), Some(listener.ticket)));
                 }
             }
         }

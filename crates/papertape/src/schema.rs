@@ -47,12 +47,18 @@ fn drop_formats_of_rust(schema: &mut Value) {
     }
 }
 
-/// The schema of a form: a flat object of plain values.
-pub(crate) fn of_form<T: JsonSchema>() -> Result<Value, String> {
+/// The schema of a type, with all its parts where they belong.
+pub(crate) fn inlined<T: JsonSchema>() -> Value {
     let settings =
         schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     unwrap_descriptions(&mut schema);
+    schema
+}
+
+/// The schema of a form: a flat object of plain values.
+pub(crate) fn of_form<T: JsonSchema>() -> Result<Value, String> {
+    let mut schema = inlined::<T>();
     let Some(root) = schema.as_object_mut().filter(|root| root.get("type") == Some(&Value::from("object")))
     else {
         return Err("its type must be a struct".to_owned());

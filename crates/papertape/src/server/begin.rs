@@ -78,20 +78,23 @@ impl Service {
             let again = call.can_ask_back().then_some(move |cx: Cx| Ok(resource.read(cx)));
             return Ok(Some(Begun::new(Arc::clone(&call), call.asking_back(run, again))));
         }
-        let templates = self.templates.snapshot();
-        let found = templates.offers.iter().find_map(|template| Some((template, template.match_uri(&uri)?)));
-        let Some((template, values)) = found else {
-            return Err(Self::unknown_resource(&uri, asking.revision));
-        };
-        let call = self.call(asking, method::RESOURCES_READ, &uri, Target::Template(Arc::clone(template)))?;
-        let run = guarded(&call, |cx| template.read(uri.clone(), &values, cx))?;
-        let run = run.map_err(|why| {
-            let unknown = Self::unknown_resource(&uri, asking.revision);
-            RpcError { message: format!("{}: {why}", unknown.message), ..unknown }
-        })?;
-        let template = Arc::clone(template);
-        let again = call.can_ask_back().then_some(move |cx: Cx| template.read(uri.clone(), &values, cx));
-        Ok(Some(Begun::new(Arc::clone(&call), call.asking_back(run, again))))
+        let mut unknown = Self::unknown_resource(&uri, asking.revision);
+        for template in &self.templates.snapshot().offers {
+            let Some(values) = template.match_uri(&uri) else { continue };
+            let target = Target::Template(Arc::clone(template));
+            let call = self.call(asking, method::RESOURCES_READ, &uri, target)?;
+            match guarded(&call, |cx| template.read(uri.clone(), &values, cx))? {
+                Ok(run) => {
+                    let template = Arc::clone(template);
+                    let again =
+                        call.can_ask_back().then_some(move |cx: Cx| template.read(uri.clone(), &values, cx));
+                    return Ok(Some(Begun::new(Arc::clone(&call), call.asking_back(run, again))));
+                }
+                // Another template may make more of it.
+                Err(why) => unknown.message = format!("{}: {why}", unknown.message),
+            }
+        }
+        Err(unknown)
     }
 
     /// `prompts/get`
@@ -128,7 +131,11 @@ impl Service {
         })?;
         let argument = params.argument.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let argument: Argument = argument.ok_or_else(|| bad("argument`, with strings `name` and `value"))?;
-        let context = params.context.and_then(|raw| serde_json::from_str::<Context<'_>>(raw.get()).ok());
+        let context = params.context.map(|raw| serde_json::from_str::<Context<'_>>(raw.get()));
+        let context =
+            context.transpose().ok().filter(|_| params.context.is_none_or(|raw| raw.get().starts_with('{')));
+        let context =
+            context.ok_or_else(|| RpcError::invalid_params("`params.context` must be an object"))?;
         let known = strings("context.arguments", context.and_then(|context| context.arguments))?;
         let (name, completers, hooks) = match &reference {
             Reference::Prompt { name } => {
@@ -173,7 +180,12 @@ impl Service {
             link.abilities()
         };
         let purpose = if modern && abilities.can_be_asked() {
-            purpose(name, subject, arguments::read("arguments", params.arguments, self.limits.tree)?)
+            purpose(
+                &self.identity.name,
+                name,
+                subject,
+                arguments::read("arguments", params.arguments, self.limits.tree)?,
+            )
         } else {
             Vec::new()
         };
@@ -209,11 +221,11 @@ impl Service {
 }
 
 /// What a dialogue is about: it must not be taken up in another request.
-fn purpose(method: &str, subject: &str, arguments: Map<String, Value>) -> Vec<u8> {
+fn purpose(server: &str, method: &str, subject: &str, arguments: Map<String, Value>) -> Vec<u8> {
     let mut arguments = Value::Object(arguments);
     // The client may write the same arguments another way when it asks again.
     schema::spell_numbers_alike(&mut arguments);
-    serde_json::to_vec(&(method, subject, arguments)).unwrap_or_default()
+    serde_json::to_vec(&(server, method, subject, arguments)).unwrap_or_default()
 }
 
 /// Starts a function of the author's, whose panic must not be anybody else's.

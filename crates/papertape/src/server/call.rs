@@ -188,6 +188,15 @@ impl Call {
     }
 
     fn check(&self, output: &Output) -> Result<(), RpcError> {
+        if let Output::Read(contents) = output
+            && contents.iter().any(|part| part.text.is_some() == part.blob.is_some())
+        {
+            let (what, name) = (self.target.what(), self.target.name());
+            tracing::error!(name, "a {what} gave contents that are not either text or bytes");
+            return Err(RpcError::internal(format!(
+                "{what} \"{name}\" gave neither text nor bytes, or both"
+            )));
+        }
         let (Target::Tool(tool), Output::Tool(result)) = (&self.target, output) else { return Ok(()) };
         let Some(problem) = tool.check_output(result) else { return Ok(()) };
         let name = &tool.definition.name;

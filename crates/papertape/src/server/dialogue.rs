@@ -39,7 +39,6 @@ impl Service {
         if params.input_responses.is_some_and(|raw| !raw.get().starts_with('{')) {
             return Err(RpcError::invalid_params("`params.inputResponses` must be a JSON object"));
         }
-        let answers = arguments::read("inputResponses", params.input_responses, self.limits.tree)?;
         let Some(raw) = params.request_state else {
             // Whoever was asked has a state; without one, nothing was asked, and nothing is answered.
             return Ok(Dialogue::default());
@@ -58,6 +57,7 @@ impl Service {
         let carried: Carried = serde_json::from_slice(&state).map_err(|_| {
             RpcError::invalid_params("`params.requestState` is of another version of this server")
         })?;
+        let answers = arguments::read("inputResponses", params.input_responses, self.limits.tree)?;
         let mut all = carried.answers;
         // Answers to what was not asked are none.
         all.extend(answers.into_iter().filter(|(name, _)| carried.asked.contains(name)));
@@ -154,10 +154,15 @@ impl Call {
 
     /// Refuses questions that a modern client has not said it can be asked.
     pub(super) fn check_abilities(&self, questions: &[(String, Asked)]) -> Result<(), RpcError> {
-        let cannot = questions.iter().find(|(_, asked)| !asked.needs.is_among(&self.abilities));
-        let Some((_, asked)) = cannot else { return Ok(()) };
-        Err(RpcError::new(MISSING_CAPABILITY, cannot_be_asked_text(asked))
-            .with_data(json!({"requiredCapabilities": asked.needs.required()})))
+        let mut cannot =
+            questions.iter().filter(|(_, asked)| !asked.needs.is_among(&self.abilities)).peekable();
+        let Some((_, first)) = cannot.peek() else { return Ok(()) };
+        let message = cannot_be_asked_text(first);
+        let mut required = json!({});
+        for (_, asked) in cannot {
+            merge(&mut required, asked.needs.required());
+        }
+        Err(RpcError::new(MISSING_CAPABILITY, message).with_data(json!({"requiredCapabilities": required})))
     }
 
     fn input_required(&self, questions: &[(String, Asked)]) -> Result<Answer, RpcError> {
@@ -173,6 +178,12 @@ impl Call {
             tracing::error!("the system gives no randomness: no question can be asked");
             return Err(RpcError::internal("internal error"));
         };
+        // The client must be able to bring it back, with all else that belongs to the request.
+        if sealed.len() > self.service.limits.frame / 2 {
+            let name = self.target.name();
+            tracing::error!(name, bytes = sealed.len(), "a dialogue is too large for a client to carry");
+            return Err(RpcError::internal("the dialogue has become too large"));
+        }
         let requests: Map<String, Value> = questions
             .iter()
             .map(|(name, asked)| (name.clone(), json!({"method": asked.method, "params": asked.params})))
@@ -183,6 +194,18 @@ impl Call {
             "requestState": sealed,
             "_meta": {crate::protocol::meta::SERVER_INFO: &*self.service.identity_json},
         })))
+    }
+}
+
+/// Adds the members of one object to another, and so on within them.
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (name, value) in from {
+                merge(into.entry(name).or_insert_with(|| json!({})), value);
+            }
+        }
+        (into, from) => *into = from,
     }
 }
 

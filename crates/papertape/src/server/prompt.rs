@@ -150,7 +150,7 @@ impl RegisteredPrompt {
             return Err(SetupError::EmptyName { what: Self::WHAT });
         }
         let bad = |problem| SetupError::Prompt { prompt: definition.name.clone(), problem };
-        let schema = schema::of::<A>();
+        let schema = schema::inlined::<A>();
         definition.arguments = arguments(&schema).map_err(bad)?;
         if let Some(name) =
             completers.names().find(|name| !definition.arguments.iter().any(|known| known.name == *name))
@@ -209,8 +209,25 @@ impl RegisteredPrompt {
     }
 }
 
+/// Whether a word can stand for it.
+fn is_plain(schema: &Value) -> bool {
+    let kinds = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.clone(),
+        Some(kind) => vec![kind.clone()],
+        None => Vec::new(),
+    };
+    let ways =
+        ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|way| schema.get(way)?.as_array()).flatten();
+    !kinds.iter().any(|kind| kind == "object" || kind == "array")
+        && schema.get("$ref").is_none()
+        && ways.into_iter().all(is_plain)
+}
+
 /// The arguments that a type has, from its schema.
 fn arguments(schema: &Value) -> Result<Vec<PromptArgument>, String> {
+    if !matches!(schema.get("type").and_then(Value::as_str), Some("object" | "null")) {
+        return Err("its arguments must be a struct, or `()`".to_owned());
+    }
     let required: Vec<&str> = schema
         .get("required")
         .and_then(Value::as_array)
@@ -225,12 +242,7 @@ fn arguments(schema: &Value) -> Result<Vec<PromptArgument>, String> {
     properties
         .into_iter()
         .map(|(name, property)| {
-            let kinds = match property.get("type") {
-                Some(Value::Array(kinds)) => kinds.clone(),
-                Some(kind) => vec![kind.clone()],
-                None => Vec::new(),
-            };
-            if kinds.iter().any(|kind| kind == "object" || kind == "array") {
+            if !is_plain(property) {
                 return Err(format!(
                     "the argument {name:?} is no plain value, and prompts are filled in with text"
                 ));

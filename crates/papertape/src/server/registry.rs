@@ -149,7 +149,7 @@ impl<T: Offer> Snapshot<T> {
         let at = match cursor {
             None => 0,
             Some(cursor) => {
-                let (generation, page) = cursor.split_once('.')?;
+                let (generation, page) = cursor.strip_prefix(T::LIST)?.split_once('.')?;
                 if generation.parse() != Ok(self.generation) {
                     return None;
                 }
@@ -165,7 +165,8 @@ impl<T: Offer> Snapshot<T> {
             .filter_map(|page| {
                 let offers = self.offers.iter().skip(page * size).take(size);
                 let list = offers.map(|offer| offer.definition(revision)).collect();
-                let next_cursor = (page + 1 < count).then(|| format!("{}.{}", self.generation, page + 1));
+                let next_cursor =
+                    (page + 1 < count).then(|| format!("{}{}.{}", T::LIST, self.generation, page + 1));
                 serde_json::value::to_raw_value(&List::<T> { list, next_cursor }).ok()
             })
             .collect()

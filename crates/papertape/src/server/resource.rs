@@ -126,7 +126,9 @@ impl fmt::Debug for Resource {
 
 /// A family of resources whose URIs have blanks.
 ///
-/// Understood are `{x}` (no slash in it), `{x,y}`, `{+path}` (slashes and all), `{/x}`, `{.x}`, `{#x}` and `{?x,y}`.
+/// A value may hold anything once it is decoded, also `../`: `%2F` is a slash. Never join one to a path unchecked.
+///
+/// Understood are `{x}` (written without a slash), `{x,y}`, `{+path}` (slashes and all), `{/x}`, `{.x}`, `{#x}` and `{?x,y}`.
 ///
 /// ```
 /// use papertape::ResourceTemplate;

@@ -351,6 +351,10 @@ impl Service {
             }),
             method::TASKS_UPDATE => {
                 let tree = self.limits.tree;
+                if asking.params.input_responses.is_none() {
+                    let message = "`tasks/update` needs `params.inputResponses`, an object";
+                    return Err(RpcError::invalid_params(message));
+                }
                 let answers = arguments::read("inputResponses", asking.params.input_responses, tree)?;
                 Box::pin(async move {
                     service.task(&id).await?;

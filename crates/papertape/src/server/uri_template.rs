@@ -103,7 +103,7 @@ fn push_expression(
     expression: &str,
 ) -> Result<(), String> {
     let operator = expression.chars().next().filter(|c| !c.is_alphanumeric() && *c != '_');
-    let names = operator.map_or(expression, |operator| expression.trim_start_matches(operator));
+    let names = operator.and_then(|operator| expression.strip_prefix(operator)).unwrap_or(expression);
     let names: Vec<String> = names.split(',').map(str::to_owned).collect();
     let is_name =
         |name: &String| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
@@ -112,13 +112,16 @@ fn push_expression(
             "{odd:?} is no variable that is understood here (no modifiers such as `*` and `:3`)"
         ));
     }
-    // What stands before the first value, between two, and what a value may hold.
-    let (before, between, value) = match operator {
-        None => ("", ",", "([^/?#,]+)"),
-        Some('+') => ("", ",", "(.+?)"),
-        Some('#') => ("#", ",", "(.+?)"),
-        Some('.') => (r"\.", r"\.", "([^/?#.]+)"),
-        Some('/') => ("/", "/", "([^/?#]+)"),
+    // What stands before each value, and what a value may hold. What is not given is not there at all.
+    let (before, value) = match operator {
+        None => ("", "([^/?#,]+)"),
+        Some('+') => ("", "(.+?)"),
+        Some('#') => ("#", "(.+?)"),
+        Some('.') => (r"\.", "([^/?#.]+)"),
+        Some('/') => ("/", "([^/?#]+)"),
+        Some('?') if variables.iter().any(|variable| matches!(variable, Variable::Query(_))) => {
+            return Err("it has two queries".to_owned());
+        }
         Some('?') => {
             pattern.push_str(r"(?:\?([^#]*))?");
             variables.push(Variable::Query(names));
@@ -127,8 +130,16 @@ fn push_expression(
         Some(other) => return Err(format!("the operator {other:?} is not understood here")),
     };
     for (at, name) in names.into_iter().enumerate() {
-        pattern.push_str(if at == 0 { before } else { between });
-        pattern.push_str(value);
+        let before = match operator {
+            None | Some('+' | '#') if at > 0 => ",",
+            _ => before,
+        };
+        let optional = !before.is_empty() && before != ",";
+        pattern.push_str(&if optional {
+            format!("(?:{before}{value})?")
+        } else {
+            format!("{before}{value}")
+        });
         variables.push(Variable::Plain(name));
     }
     Ok(())

@@ -47,12 +47,21 @@ impl<'de> IntoDeserializer<'de, Error> for Word<'de> {
     }
 }
 
+impl Word<'_> {
+    /// `NaN`, `inf` and what is too large.
+    fn is_beyond_numbers(&self) -> bool {
+        self.0.parse::<f64>().is_ok_and(|number| !number.is_finite())
+    }
+}
+
 macro_rules! parsed {
     ($($method:ident $visit:ident $kind:literal),* $(,)?) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            // What JSON could not have brought is no number here either.
+            let plain = self.0.starts_with(|c: char| c == '-' || c.is_ascii_alphanumeric());
             match self.0.parse() {
-                Ok(value) => visitor.$visit(value),
-                Err(_) => Err(Error(format!("{:?} is no {}", self.0, $kind))),
+                Ok(value) if plain && !self.is_beyond_numbers() => visitor.$visit(value),
+                _ => Err(Error(format!("{:?} is no {}", self.0, $kind))),
             }
         }
     )*};
@@ -71,6 +80,7 @@ impl<'de> Deserializer<'de> for Word<'de> {
         deserialize_i32 visit_i32 "integer", deserialize_i64 visit_i64 "integer",
         deserialize_u8 visit_u8 "integer of that size", deserialize_u16 visit_u16 "integer of that size",
         deserialize_u32 visit_u32 "integer of that size", deserialize_u64 visit_u64 "integer of that size",
+        deserialize_i128 visit_i128 "integer", deserialize_u128 visit_u128 "integer of that size",
         deserialize_f32 visit_f32 "number", deserialize_f64 visit_f64 "number",
     }
 

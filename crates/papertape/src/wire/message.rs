@@ -146,6 +146,9 @@ pub fn parse_member(member: &RawValue) -> Result<Message<'_>, Rejected> {
     }
 }
 
+/// The longest id of a request: it is kept as long as the request runs.
+const MOST_ID: usize = 16 * 1024;
+
 /// What is wrong with a message that is neither a request nor an answer.
 pub(crate) const NO_METHOD: &str = "`method` is missing";
 
@@ -193,6 +196,10 @@ impl<'a> Envelope<'a> {
                 params: object(self.params).unwrap_or(None),
             }));
         };
+        if raw_id.get().len() > MOST_ID {
+            let message = format!("`id` is longer than {MOST_ID} bytes");
+            return Err(Rejected::anonymous(RpcError::invalid_request(message)));
+        }
         let id =
             Id::parse(raw_id.get()).map_err(|why| Rejected::anonymous(RpcError::invalid_request(why)))?;
         if self.jsonrpc.is_none_or(|raw| string(raw).as_deref() != Some("2.0")) {
