@@ -78,7 +78,7 @@ impl Service {
             let again = call.can_ask_back().then_some(move |cx: Cx| Ok(resource.read(cx)));
             return Ok(Some(Begun::new(Arc::clone(&call), call.asking_back(run, again))));
         }
-        let mut unknown = Self::unknown_resource(&uri, asking.revision);
+        let mut reason = None;
         for template in &self.templates.snapshot().offers {
             let Some(values) = template.match_uri(&uri) else { continue };
             let target = Target::Template(Arc::clone(template));
@@ -90,11 +90,13 @@ impl Service {
                         call.can_ask_back().then_some(move |cx: Cx| template.read(uri.clone(), &values, cx));
                     return Ok(Some(Begun::new(Arc::clone(&call), call.asking_back(run, again))));
                 }
-                // Another template may make more of it.
-                Err(why) => unknown.message = format!("{}: {why}", unknown.message),
+                // Another template may make more of it. If not, the first reason is told.
+                Err(why) => reason = reason.or(Some(why)),
             }
         }
-        Err(unknown)
+        let unknown = Self::unknown_resource(&uri, asking.revision);
+        let message = reason.map_or(unknown.message.clone(), |why| format!("{}: {why}", unknown.message));
+        Err(RpcError { message, ..unknown })
     }
 
     /// `prompts/get`
@@ -131,12 +133,12 @@ impl Service {
         })?;
         let argument = params.argument.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let argument: Argument = argument.ok_or_else(|| bad("argument`, with strings `name` and `value"))?;
-        let context = params.context.map(|raw| serde_json::from_str::<Context<'_>>(raw.get()));
-        let context =
-            context.transpose().ok().filter(|_| params.context.is_none_or(|raw| raw.get().starts_with('{')));
+        let given = params.context.map_or("{}", RawValue::get);
+        let given = if given == "null" { "{}" } else { given };
+        let context = serde_json::from_str::<Context<'_>>(given).ok().filter(|_| given.starts_with('{'));
         let context =
             context.ok_or_else(|| RpcError::invalid_params("`params.context` must be an object"))?;
-        let known = strings("context.arguments", context.and_then(|context| context.arguments))?;
+        let known = strings("context.arguments", context.arguments)?;
         let (name, completers, hooks) = match &reference {
             Reference::Prompt { name } => {
                 let prompt = self.prompts.find(name).ok_or_else(|| unknown(&self.prompts, name))?;

@@ -135,6 +135,10 @@ fn push_expression(
             _ => before,
         };
         let optional = !before.is_empty() && before != ",";
+        // What may not be there must not be taken by what stands before it.
+        if optional && pattern.ends_with("]+)") {
+            pattern.insert(pattern.len() - 1, '?');
+        }
         pattern.push_str(&if optional {
             format!("(?:{before}{value})?")
         } else {

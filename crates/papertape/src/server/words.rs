@@ -7,6 +7,8 @@ use serde::de::value::{MapDeserializer, StrDeserializer, UnitDeserializer};
 use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
+use crate::wire::error::{excerpt, shortened};
+
 /// Reads a struct from named words. A number or a truth value is read from its word when the field wants one.
 pub(super) fn read<T: DeserializeOwned>(words: &BTreeMap<String, String>) -> Result<T, String> {
     let entries = words.iter().map(|(name, word)| (name.as_str(), Word(word)));
@@ -16,7 +18,7 @@ pub(super) fn read<T: DeserializeOwned>(words: &BTreeMap<String, String>) -> Res
         Err(error) if words.is_empty() => {
             T::deserialize(UnitDeserializer::<Error>::new()).map_err(|_| error.0)
         }
-        read => read.map_err(|error| error.0),
+        read => read.map_err(|error| shortened(&error.0).to_owned()),
     }
 }
 
@@ -61,7 +63,7 @@ macro_rules! parsed {
             let plain = self.0.starts_with(|c: char| c == '-' || c.is_ascii_alphanumeric());
             match self.0.parse() {
                 Ok(value) if plain && !self.is_beyond_numbers() => visitor.$visit(value),
-                _ => Err(Error(format!("{:?} is no {}", self.0, $kind))),
+                _ => Err(Error(format!("{} is no {}", excerpt(self.0), $kind))),
             }
         }
     )*};

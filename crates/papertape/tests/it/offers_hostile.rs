@@ -914,10 +914,10 @@ fn long_uris_are_matched_in_no_time() {
             });
         let mut peer = legacy(server, "2025-11-25", "{}").await;
         for uri in [
-            format!("y:{}", "/-".repeat(4_000_000)),
-            format!("y:{}b-c", "a/".repeat(4_000_000)),
-            format!("x99:{}", "/".repeat(8_000_000)),
-            "y:/".to_owned() + &"%".repeat(8_000_000),
+            format!("y:{}", "/-".repeat(4_000)),
+            format!("y:{}b-c", "a/".repeat(4_000)),
+            format!("x99:{}", "/".repeat(8_000)),
+            "y:/".to_owned() + &"%".repeat(8_000),
             "z".repeat(8_000_000),
         ] {
             for method in ["resources/read", "resources/subscribe"] {
@@ -988,7 +988,19 @@ fn no_change_of_what_is_watched_is_lost() {
     });
 }
 
-/// The resident memory of this process.
+/// Runs a test in a process of its own, where nothing else takes memory. `name` is that of the test.
+fn alone(name: &str, test: impl FnOnce()) {
+    const ALONE: &str = "PAPERTAPE_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return test();
+    }
+    let name = format!("offers_hostile::{name}");
+    let mut again = std::process::Command::new("/proc/self/exe");
+    let end = crate::process::run(again.args([&name, "--exact"]).env(ALONE, ""), "");
+    assert!(end.status.success() && String::from_utf8_lossy(&end.output).contains("1 passed"), "{end:?}");
+}
+
+/// The resident memory of this process, in MiB.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -1035,23 +1047,25 @@ fn subscriptions_of_old_hold_no_more_than_requests_may() {
 
 #[test]
 fn a_big_result_of_a_task_is_not_written_a_hundred_times_at_once() {
-    run(async {
-        let server = named("s").tool(long("big"), |_: Anything, _: Cx| async {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            Ok("x".repeat(4 * 1024 * 1024))
+    alone("a_big_result_of_a_task_is_not_written_a_hundred_times_at_once", || {
+        run(async {
+            let server = named("s").tool(long("big"), |_: Anything, _: Cx| async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok("x".repeat(4 * 1024 * 1024))
+            });
+            let mut peer = Peer::connect(server);
+            let task = one(&mut peer, modern(TASKS, 1_000, "tools/call", json!({"name": "big"}))).await;
+            let id = task["result"]["taskId"].clone();
+            for listener in 0..100_u64 {
+                let wanted = json!({"notifications": {"taskIds": [id]}});
+                peer.line(modern(TASKS, listener, "subscriptions/listen", wanted)).await;
+            }
+            // Nobody reads: the pipe takes 64 MiB, the outbox what it may.
+            let before = resident();
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            let grown = resident().saturating_sub(before);
+            assert!(grown < 200, "grown by {grown} MiB");
         });
-        let mut peer = Peer::connect(server);
-        let task = one(&mut peer, modern(TASKS, 1_000, "tools/call", json!({"name": "big"}))).await;
-        let id = task["result"]["taskId"].clone();
-        for listener in 0..100_u64 {
-            let wanted = json!({"notifications": {"taskIds": [id]}});
-            peer.line(modern(TASKS, listener, "subscriptions/listen", wanted)).await;
-        }
-        // Nobody reads: the pipe takes 64 MiB, the outbox what it may.
-        let before = resident();
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        let grown = resident().saturating_sub(before);
-        assert!(grown < 200, "grown by {grown} MiB");
     });
 }
 
@@ -1758,20 +1772,22 @@ fn long_ids_are_held_no_more_than_requests_may_be() {
 
 #[test]
 fn a_long_id_is_not_copied_for_everything_that_is_told() {
-    run(async {
-        let mut server = named("s").resource("x:a", |_| async { Ok("") });
-        let resources = server.resources();
-        let mut peer = Peer::connect(server);
-        let wanted = json!({"notifications": {"resourceSubscriptions": ["x:a"]}});
-        peer.line(with_long_id(&modern("{}", 1, "subscriptions/listen", wanted), 1)).await;
-        let before = resident();
-        for n in 0..900 {
-            resources.updated(&format!("x:a/{n}"));
-        }
-        // Nobody reads: the pipe takes 64 MiB, the outbox what it may.
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        let grown = resident().saturating_sub(before);
-        assert!(grown < 150, "grown by {grown} MiB");
+    alone("a_long_id_is_not_copied_for_everything_that_is_told", || {
+        run(async {
+            let mut server = named("s").resource("x:a", |_| async { Ok("") });
+            let resources = server.resources();
+            let mut peer = Peer::connect(server);
+            let wanted = json!({"notifications": {"resourceSubscriptions": ["x:a"]}});
+            peer.line(with_long_id(&modern("{}", 1, "subscriptions/listen", wanted), 1)).await;
+            let before = resident();
+            for n in 0..900 {
+                resources.updated(&format!("x:a/{n}"));
+            }
+            // Nobody reads: the pipe takes 64 MiB, the outbox what it may.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let grown = resident().saturating_sub(before);
+            assert!(grown < 150, "grown by {grown} MiB");
+        });
     });
 }
 
@@ -1936,6 +1952,13 @@ fn templates_match_what_they_expand_to() {
             ("a:b{?x}", "a:b#x=1", None),
             ("a(b)[c].:{x}", "a(b)[c].:1", Some("x=1")),
             ("a(b)[c].:{x}", "abc:1", None),
+            // A dot is where the extension begins.
+            ("a:{x}{.ext}", "a:b.md", Some("ext=md x=b")),
+            ("a:{x}{.ext}", "a:b", Some("x=b")),
+            ("a:{+x}{.ext}", "a:b/c.tar.gz", Some("ext=gz x=b/c.tar")),
+            ("a:{+x}{#part}", "a:b/c#d", Some("part=d x=b/c")),
+            ("a:{+x}{?q}", "a:b/c?q=d", Some("q=d x=b/c")),
+            ("a:b{/x,y}", "a:b/1", Some("x=1")),
             // What is not given expands to nothing.
             ("a:b{/x}", "a:b", Some("")),
             ("a:b{#x}", "a:b", Some("")),
@@ -2310,7 +2333,7 @@ fn no_update_is_lost_and_no_task_ends_twice() {
                 Ok(name(a) + &name(b) + &name(c))
             });
         let mut peer = Peer::connect(server);
-        for round in 0..300_u64 {
+        for round in 0..100_u64 {
             peer.write(modern(ALL, 1, "tools/call", json!({"name": "ask"})) + "\n").await;
             let id = peer.next().await["result"]["taskId"].clone();
             let get = modern(ALL, 2, "tasks/get", json!({"taskId": id})) + "\n";
@@ -2503,33 +2526,28 @@ fn responses_to_nothing_are_nothing() {
     });
 }
 
-/// The same question asked by two calls at once is two questions.
+/// Questions asked at once are told apart.
 #[test]
 fn calls_that_ask_at_once_get_their_own_answers() {
     run(async {
-        let mut peer = legacy(named("s").tool("ask", ask_name), "2025-11-25", FORM).await;
-        let calls: Vec<String> =
-            (1..=50).map(|id| plain(id, "tools/call", &json!({"name": "ask"}))).collect();
-        let asked = peer.line(calls.join("\n")).await;
+        let tool = Tool::new("ask").description("Ask.").input_schema(json!({"type": "object"}));
+        let server = named("s").raw_tool(tool, |args: Value, cx: Cx| async move {
+            let answer = cx.ask("who", Form::<Name>::new(args["n"].to_string()))?;
+            Ok(answer.accepted().map_or(String::new(), |answer| answer.name))
+        });
+        let mut peer = legacy(server, "2025-11-25", FORM).await;
+        let call = |id: u64| plain(id, "tools/call", &json!({"name": "ask", "arguments": {"n": id}}));
+        let asked = peer.line((1..=50).map(call).collect::<Vec<_>>().join("\n")).await;
         assert_eq!(asked.len(), 50);
-        let answers: Vec<String> = asked
-            .iter()
-            .map(|asked| {
-                json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept(&asked["id"].to_string())})
-                    .to_string()
-            })
-            .rev()
-            .collect();
-        let replies = peer.line(answers.join("\n")).await;
-        let mut said: Vec<(u64, String)> = replies
-            .iter()
-            .map(|reply| (reply["id"].as_u64().unwrap(), reply["result"]["content"][0]["text"].to_string()))
-            .collect();
-        said.sort();
-        let first = asked[0]["id"].as_u64().unwrap();
-        let expected: Vec<(u64, String)> =
-            (1..=50).map(|id| (id, format!("\"{}\"", first + id - 1))).collect();
-        assert_eq!(said, expected);
+        let answer = |asked: &Value| {
+            let name = asked["params"]["message"].as_str().unwrap();
+            json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept(name)}).to_string()
+        };
+        let replies = peer.line(asked.iter().rev().map(answer).collect::<Vec<_>>().join("\n")).await;
+        assert_eq!(replies.len(), 50);
+        for reply in replies {
+            assert_eq!(reply["result"]["content"][0]["text"], reply["id"].to_string());
+        }
     });
 }
 
@@ -2567,5 +2585,141 @@ fn contents_that_are_nothing_are_not_sent() {
         for uri in ["x:y", "x:both"] {
             assert_eq!(code(&mut peer, modern("{}", 1, "resources/read", json!({"uri": uri}))).await, -32603);
         }
+    });
+}
+
+#[test]
+fn what_is_shown_of_a_bad_uri_is_short() {
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "never read")]
+    struct Number {
+        n: u8,
+    }
+    run(async {
+        let mut server = named("s");
+        for template in ["a:{n}", "{+s}:{n}", "a{+s}{n}", "{+s}{n}"] {
+            server = server.resource_template(template, |_: Number, _| async { Ok("") });
+        }
+        let server = server.prompt("p", |_: NumberOf, _| async { Ok(String::new()) });
+        let mut peer = Peer::connect(server);
+        let uri = format!("a:{}", "\u{1}".repeat(4_000));
+        let reply = one(&mut peer, modern("{}", 1, "resources/read", json!({"uri": uri}))).await;
+        let message = reply["error"]["message"].as_str().unwrap();
+        assert!(message.chars().count() <= 500, "{} characters", message.chars().count());
+        let params = json!({"name": "p", "arguments": {"n": "x".repeat(100_000)}});
+        let reply = one(&mut peer, modern("{}", 1, "prompts/get", params)).await;
+        let message = reply["error"]["message"].as_str().unwrap();
+        assert!(message.chars().count() <= 500, "{} characters", message.chars().count());
+    });
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "never read")]
+struct NumberOf {
+    n: u8,
+}
+
+/// Absent and null are the same, for what need not be there.
+#[test]
+fn null_is_as_good_as_absent() {
+    run(async {
+        let mut peer = Peer::connect(rich());
+        let reference = json!({"type": "ref/resource", "uri": "z:{a}"});
+        for (method, params) in [
+            (
+                "completion/complete",
+                json!({"ref": reference, "argument": {"name": "a", "value": ""}, "context": null}),
+            ),
+            (
+                "completion/complete",
+                json!({"ref": reference, "argument": {"name": "a", "value": ""}, "context": {"arguments": null}}),
+            ),
+            ("prompts/get", json!({"name": "p", "arguments": null})),
+            ("tools/call", json!({"name": "t", "arguments": null})),
+            ("resources/list", json!({"cursor": null})),
+        ] {
+            let replies = peer.line(modern("{}", 1, method, params.clone())).await;
+            assert!(replies.last().unwrap()["result"].is_object(), "{method} {params}: {replies:?}");
+        }
+    });
+}
+
+#[test]
+fn a_task_goes_on_when_its_client_has_gone() {
+    run(async {
+        let store = SlowStore::default();
+        let server =
+            named("s").task_store(store.clone()).tool(long("work"), |_: Anything, cx: Cx| async move {
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                Ok(format!("{}", cx.cancelled()))
+            });
+        let mut peer = Peer::connect(server);
+        let task = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "work"}))).await;
+        let id = task["result"]["taskId"].as_str().unwrap().to_owned();
+        assert!(peer.end().await.is_empty());
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        let task = store.tasks.lock().unwrap()[&id].clone();
+        assert_eq!(task.status, TaskStatus::Completed);
+        assert_eq!(task.result.unwrap()["content"][0]["text"], "false");
+    });
+}
+
+#[test]
+fn what_a_mounted_server_says_is_said() {
+    run(async {
+        let mounted = named("mounted").instructions("Mounted.").logging().tool(
+            "log",
+            |_: Anything, cx: Cx| async move {
+                cx.log(papertape::LogLevel::Error, "x");
+                Ok("")
+            },
+        );
+        let server = named("outer").instructions("Outer.").mount("m", mounted);
+        let mut peer = Peer::connect(server);
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let reply = one(&mut peer, plain(0, "initialize", &params)).await;
+        assert_eq!(reply["result"]["instructions"], "Outer.\n\nMounted.");
+        assert!(reply["result"]["capabilities"]["logging"].is_object());
+        peer.line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+        one(&mut peer, plain(1, "logging/setLevel", &json!({"level": "error"}))).await;
+        let told = peer.line(plain(2, "tools/call", &json!({"name": "m_log"}))).await;
+        assert_eq!(told[0]["params"], json!({"level": "error", "logger": "m_log", "data": "x"}));
+    });
+}
+
+/// A list that changes all the time is still a list, and every page of it is one of some moment.
+#[test]
+fn lists_that_change_while_they_are_read() {
+    run_threads(async {
+        let mut server = named("s").limits(papertape::Limits { page: 10, ..papertape::Limits::default() });
+        let resources = server.resources();
+        for n in 0..100 {
+            resources.add(format!("x:{n}"), |_| async { Ok("") }).unwrap();
+        }
+        let mut peer = Peer::connect(server);
+        let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let stop = Arc::clone(&done);
+        let changing = std::thread::spawn(move || {
+            let mut changes = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                assert!(resources.remove("x:50"));
+                resources.add("x:50", |_| async { Ok("") }).unwrap();
+                changes += 1;
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            changes
+        });
+        let mut cursor = Value::Null;
+        for id in 0..1_000 {
+            peer.write(modern("{}", id, "resources/list", json!({"cursor": cursor})) + "\n").await;
+            let reply = peer.next().await;
+            match reply["result"]["resources"].as_array() {
+                Some(page) => assert!((9..=10).contains(&page.len()), "{reply}"),
+                None => assert_eq!(reply["error"]["code"], -32602, "{reply}"),
+            }
+            cursor = reply["result"]["nextCursor"].clone();
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(changing.join().unwrap() > 0);
     });
 }
