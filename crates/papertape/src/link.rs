@@ -119,7 +119,7 @@ enum News {
 }
 
 /// Resources that may have changed since a client was last told; of more, it is told what they are a part of.
-const MOST_CHANGED: usize = 900;
+const MOST_CHANGED: usize = 1_000;
 
 /// How a question was answered.
 pub(crate) type Answered = Result<Box<RawValue>, RpcError>;

@@ -229,6 +229,8 @@ impl Service {
                 asked: Mutex::default(),
             });
             service.tasks.running().insert(id, Arc::clone(&running));
+            // Nothing is told of a task but how it is: neither its progress nor its logs.
+            running.call.set_answered();
             // Hooks are around the work, and not around the promise of it.
             let run = around::wrapped(&running.call, run);
             let work = tokio::spawn(Arc::clone(&service).work_guarded(Arc::clone(&running), run, again));

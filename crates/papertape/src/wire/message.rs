@@ -147,7 +147,7 @@ pub fn parse_member(member: &RawValue) -> Result<Message<'_>, Rejected> {
 }
 
 /// The longest id of a request: it is kept as long as the request runs.
-const MOST_ID: usize = 16 * 1024;
+const MOST_ID: usize = 64 * 1024;
 
 /// What is wrong with a message that is neither a request nor an answer.
 pub(crate) const NO_METHOD: &str = "`method` is missing";

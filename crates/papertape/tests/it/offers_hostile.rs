@@ -2723,3 +2723,36 @@ fn lists_that_change_while_they_are_read() {
         assert!(changing.join().unwrap() > 0);
     });
 }
+
+/// S-30: an id of 10,000 characters is one, whatever they are, and one that is too long is still told by its id.
+#[test]
+fn ids_of_ten_thousand_characters_are_ids() {
+    run(async {
+        let mut peer = legacy(named("s").tool("hello", hello), "2025-11-25", "{}").await;
+        for id in ["i".repeat(10_000), "é".repeat(10_000), "漢".repeat(10_000)] {
+            let line = json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string();
+            let reply = one(&mut peer, line).await;
+            assert!(reply["id"] == id && reply["result"].is_object(), "{:.200}", reply.to_string());
+        }
+    });
+}
+
+/// Not even before the client knows of it.
+#[test]
+fn nothing_is_told_of_a_task_on_threads_either() {
+    run_threads(async {
+        let server = named("s").logging().tool(long("chatty"), |_: Anything, cx: Cx| async move {
+            cx.log(papertape::LogLevel::Emergency, "fire");
+            cx.progress(1.0, 2.0, None);
+            Ok("")
+        });
+        let mut peer = Peer::connect(server);
+        let params = json!({"name": "chatty", "_meta": {"progressToken": "p",
+            "io.modelcontextprotocol/logLevel": "debug"}});
+        for id in 0..900 {
+            peer.write(modern(TASKS, id, "tools/call", params.clone()) + "\n").await;
+            let told = peer.next().await;
+            assert_eq!(told["id"], id, "{told}");
+        }
+    });
+}
