@@ -400,7 +400,6 @@ impl Link {
     pub(crate) fn stop_asking(&self) {
         let mut state = self.state();
         state.deaf = true;
-        // In the order in which they were asked.
         state.asked.clear();
     }
 

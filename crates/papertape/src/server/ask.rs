@@ -314,6 +314,24 @@ impl Cx {
     pub fn can_ask(&self) -> bool {
         self.abilities().form
     }
+
+    /// Whether the client can send its user to a page.
+    #[must_use]
+    pub fn can_visit(&self) -> bool {
+        self.abilities().url
+    }
+
+    /// Whether the client has a model to ask.
+    #[must_use]
+    pub fn can_sample(&self) -> bool {
+        self.abilities().sampling
+    }
+
+    /// Whether the client tells where the user's files are.
+    #[must_use]
+    pub fn can_tell_roots(&self) -> bool {
+        self.abilities().roots
+    }
 }
 
 /// A question in the shape of an older revision, or what that revision has no way to ask.

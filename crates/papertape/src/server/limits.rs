@@ -23,7 +23,7 @@ pub struct Limits {
     pub tree: usize,
     /// Tasks running at once.
     pub tasks: usize,
-    /// Time that a client of an older revision gets to answer a question.
+    /// Time that a client of an older revision gets to answer a question, and whoever answers what a task asks.
     pub answer: Duration,
     /// Open `subscriptions/listen` requests on one connection, and resources that one of them, or a client of an older
     /// revision, may watch.

@@ -278,7 +278,8 @@ impl Server {
 
     /// Adds all that another server offers. Its tools and prompts get a prefix: `PREFIX_NAME`; resources keep their URIs.
     ///
-    /// Its instructions are added to those of this server; its title and how long its lists may be kept are not taken over.
+    /// Its instructions are added to those of this server; its title, its limits, its keys and stores, and how long its
+    /// lists may be kept are not taken over.
     /// It is taken as it is now: handles to change it change nothing here. Its hooks go on being around what is its own.
     #[must_use]
     pub fn mount(mut self, prefix: &str, other: Server) -> Self {
