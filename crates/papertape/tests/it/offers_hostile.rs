@@ -218,21 +218,31 @@ fn partial_answers_are_no_longer_asked_for() {
 fn a_cancelled_task_stays_cancelled_when_its_function_ends_later() {
     run_threads(async {
         let store = SlowStore::default();
+        let gate = Arc::new(std::sync::Barrier::new(2));
+        let there = Arc::clone(&gate);
         let server =
-            Server::new("s", "1").task_store(store.clone()).tool(long("block"), |_: Anything, _: Cx| async {
-                tokio::task::yield_now().await;
-                std::thread::sleep(Duration::from_millis(150));
-                Ok("late")
+            Server::new("s", "1").task_store(store.clone()).tool(long("block"), move |_: Anything, _: Cx| {
+                let gate = Arc::clone(&there);
+                async move {
+                    tokio::task::yield_now().await;
+                    // Once to say that it has begun, once to go on.
+                    gate.wait();
+                    gate.wait();
+                    Ok("late")
+                }
             });
         let mut peer = Peer::connect(server);
         peer.write(modern(TASKS, 1, "tools/call", json!({"name": "block"})) + "\n").await;
         let id = peer.next().await["result"]["taskId"].clone();
-        tokio::time::sleep(Duration::from_millis(40)).await;
+        tokio::task::block_in_place(|| gate.wait());
         peer.write(modern(TASKS, 2, "tasks/cancel", json!({"taskId": id})) + "\n").await;
         peer.next().await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        peer.write(modern(TASKS, 3, "tasks/get", json!({"taskId": id})) + "\n").await;
-        assert_eq!(peer.next().await["result"]["status"], "cancelled");
+        tokio::task::block_in_place(|| gate.wait());
+        for request in 3..20 {
+            peer.write(modern(TASKS, request, "tasks/get", json!({"taskId": id})) + "\n").await;
+            assert_eq!(peer.next().await["result"]["status"], "cancelled");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         check_histories(&store);
     });
 }

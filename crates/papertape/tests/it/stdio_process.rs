@@ -162,12 +162,17 @@ fn a_tool_that_prints_more_than_anybody_reads_delays_nobody() {
     server.send(call(1, "print", &json!({"text": "x".repeat(100_000)})) + &ping(2));
     assert_eq!(server.message()["id"], 2);
     server.send(call(3, "panic", &json!({})) + &ping(4));
-    assert_eq!(server.message()["id"], 4);
+    // On a busy machine the panic may find room before the print has taken it all, and be answered first.
+    let mut early = vec![server.message()];
+    while early.last().unwrap()["id"] != 4 {
+        early.push(server.message());
+    }
     server.signal(Signal::TERM);
     let input = server.input.take();
     let end = server.wait();
     drop((input, unread));
-    let answers = end.is_clean().messages();
+    let mut answers = end.is_clean().messages();
+    answers.extend(early);
     for id in [1, 3] {
         assert_eq!(answer(&answers, id)["error"]["code"], -32603);
     }
