@@ -9,9 +9,10 @@ use serde_json::json;
 
 use super::pids::{Left, Pids, left};
 use super::{
-    SHORT, alone, end, fault, faulty, hang, is_closed, legacy, lives, lives_and_ends, not_opened, open,
-    patient, run, says, text, timed_out,
+    SHORT, end, fault, faulty, hang, is_closed, legacy, lives, lives_and_ends, not_opened, open, patient,
+    run, says, text, timed_out,
 };
+use crate::alone::alone;
 
 /// The end of stderr that an error may carry.
 const TAIL: usize = 64 * 1024;

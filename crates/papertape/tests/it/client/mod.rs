@@ -28,7 +28,6 @@ mod weight;
 
 use std::future::Future;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use papertape::protocol::{CallToolResult, Content, Revision};
@@ -198,29 +197,4 @@ fn says(error: &ClientError, words: &[&str]) {
         assert!(sentence.contains(word), "{word:?} is missing in: {sentence}");
     }
     assert!(!sentence.contains(char::is_control), "not for a terminal: {sentence:?}");
-}
-
-/// Set in a process that runs one test alone.
-const ALONE: &str = "PAPERTAPE_TEST_ALONE";
-
-/// What this process was told, if it runs one test alone.
-fn alone_at() -> Option<String> {
-    std::env::var(ALONE).ok()
-}
-
-/// Runs a test in a process of its own, where nothing else takes memory. `name` is that of the test.
-fn alone(name: &str, test: impl FnOnce()) {
-    if alone_at().is_some() {
-        return test();
-    }
-    let end = crate::process::run(&mut again(name, ""), "");
-    assert!(end.status.success() && String::from_utf8_lossy(&end.output).contains("1 passed"), "{end:?}");
-}
-
-/// The command line that runs one test alone, and tells it something.
-fn again(name: &str, told: &str) -> Command {
-    // Also when it has been built anew meanwhile.
-    let mut command = Command::new("/proc/self/exe");
-    command.args([name, "--exact"]).env(ALONE, told);
-    command
 }

@@ -9,8 +9,8 @@ use papertape::{ClientOptions, ErrorKind};
 use serde_json::{Map, Value, json};
 
 use super::{
-    LONG, SHORT, broken, code, end, fault, fault_in_short, heard, in_time, legacy, lives_and_ends, open,
-    open_with, patient, report, run, says, text, text_of, timed_out,
+    SHORT, broken, code, end, fault, fault_in_short, heard, in_time, legacy, lives_and_ends, open, open_with,
+    patient, report, run, says, text, text_of, timed_out,
 };
 
 /// Gives the seat 12A to every form.
@@ -283,7 +283,7 @@ fn a_question_that_is_taken_back_is_not_answered_and_nobody_thinks_about_it_any_
             counts.0.fetch_add(1, Ordering::Relaxed);
             let guard = Guard(Arc::clone(&counts.1));
             async move {
-                tokio::time::sleep(LONG).await;
+                std::future::pending::<()>().await;
                 drop(guard);
                 ElicitResult::cancel()
             }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use papertape::{CallOptions, Change, Interests};
 use serde_json::json;
 
-use super::{alone, broken, end, fault, legacy, lives, lives_and_ends, open, open_with, run, text, text_of};
+use super::{broken, end, fault, legacy, lives, lives_and_ends, open, open_with, run, text, text_of};
+use crate::alone::alone;
 
 const MIB: usize = 1024 * 1024;
 

@@ -1,0 +1,582 @@
+//! Tasks: they end once, whatever meets.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use papertape::{Cx, Elicited, Form, Server, Stored, Task, TaskStatus, TaskStore, ToolError};
+use serde_json::{Value, json};
+
+use super::{ALL, Anything, Name, TASKS, accept, ask_name, hello, long, modern, named, one};
+use crate::peer::{Peer, messages, run, run_threads};
+
+// Tasks.
+
+/// A store that tells everything it was given, and takes its time.
+#[derive(Clone, Default)]
+struct SlowStore {
+    history: Arc<Mutex<BTreeMap<String, Vec<TaskStatus>>>>,
+    tasks: Arc<Mutex<BTreeMap<String, Task>>>,
+    delay: Duration,
+    fail_from: Option<usize>,
+    puts: Arc<AtomicUsize>,
+}
+
+impl TaskStore for SlowStore {
+    fn put<'a>(&'a self, task: &'a Task) -> Stored<'a, ()> {
+        Box::pin(async move {
+            if !self.delay.is_zero() {
+                tokio::time::sleep(self.delay).await;
+            }
+            if self.fail_from.is_some_and(|from| self.puts.fetch_add(1, Ordering::SeqCst) >= from) {
+                return Err(ToolError::failed("the disk is full"));
+            }
+            self.history.lock().unwrap().entry(task.task_id.clone()).or_default().push(task.status);
+            self.tasks.lock().unwrap().insert(task.task_id.clone(), task.clone());
+            Ok(())
+        })
+    }
+
+    fn get<'a>(&'a self, id: &'a str) -> Stored<'a, Option<Task>> {
+        Box::pin(async move {
+            if !self.delay.is_zero() {
+                tokio::time::sleep(self.delay).await;
+            }
+            Ok(self.tasks.lock().unwrap().get(id).cloned())
+        })
+    }
+}
+
+/// Once over, always over.
+fn check_histories(store: &SlowStore) {
+    for (id, history) in &*store.history.lock().unwrap() {
+        let over = history.iter().filter(|status| status.is_over()).count();
+        assert!(over <= 1, "{id} ended {over} times: {history:?}");
+        if let Some(at) = history.iter().position(|status| status.is_over()) {
+            assert_eq!(at + 1, history.len(), "{id} went on after its end: {history:?}");
+        }
+    }
+}
+
+#[test]
+fn a_task_of_a_client_that_cannot_be_asked_does_not_ask() {
+    run(async {
+        let server = Server::new("s", "1").tool(long("ask"), ask_name);
+        let mut peer = Peer::connect(server);
+        let task = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "ask"}))).await;
+        let id = task["result"]["taskId"].clone();
+        let now = one(&mut peer, modern(TASKS, 2, "tasks/get", json!({"taskId": id}))).await;
+        assert_ne!(now["result"]["status"], "input_required", "{now}");
+        assert_eq!(now["result"]["status"], "failed", "{now}");
+        assert_eq!(now["result"]["error"]["code"], -32021, "{now}");
+    });
+}
+
+#[test]
+fn an_update_that_answers_nothing_changes_nothing() {
+    run(async {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&runs);
+        let server = Server::new("s", "1").tool(long("ask"), move |_: Anything, cx: Cx| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            async move {
+                let first = cx.ask("a", Form::<Name>::new("A?"))?;
+                let second = cx.ask("b", Form::<Name>::new("B?"))?;
+                Ok(format!("{first:?} {second:?}"))
+            }
+        });
+        let mut peer = Peer::connect(server);
+        let task = one(&mut peer, modern(ALL, 1, "tools/call", json!({"name": "ask"}))).await;
+        let id = task["result"]["taskId"].clone();
+        let answer = |name: &str| json!({"taskId": id, "inputResponses": {name: {"action": "decline"}}});
+        for odd in 0..20 {
+            // None of these is asked yet.
+            one(&mut peer, modern(ALL, 10 + odd, "tasks/update", answer("b"))).await;
+        }
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+        one(&mut peer, modern(ALL, 2, "tasks/update", answer("a"))).await;
+        // The same again, and nothing at all.
+        one(&mut peer, modern(ALL, 3, "tasks/update", answer("a"))).await;
+        one(&mut peer, modern(ALL, 4, "tasks/update", json!({"taskId": id, "inputResponses": {}}))).await;
+        assert_eq!(runs.load(Ordering::SeqCst), 2, "the function ran again without an answer");
+        one(&mut peer, modern(ALL, 5, "tasks/update", answer("b"))).await;
+        let done = one(&mut peer, modern(ALL, 6, "tasks/get", json!({"taskId": id}))).await;
+        assert_eq!(done["result"]["status"], "completed", "{done}");
+        assert_eq!(runs.load(Ordering::SeqCst), 3);
+    });
+}
+
+#[test]
+fn duplicate_updates_leave_nothing_behind_for_the_next_question() {
+    run(async {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&runs);
+        let server = Server::new("s", "1").tool(long("ask"), move |_: Anything, cx: Cx| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            async move {
+                cx.ask("a", Form::<Name>::new("A?"))?;
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                cx.ask("b", Form::<Name>::new("B?"))?;
+                Ok("")
+            }
+        });
+        let mut peer = Peer::connect(server);
+        let task = one(&mut peer, modern(ALL, 1, "tools/call", json!({"name": "ask"}))).await;
+        let id = task["result"]["taskId"].clone();
+        let answer = json!({"taskId": id, "inputResponses": {"a": {"action": "decline"}}});
+        one(&mut peer, modern(ALL, 2, "tasks/update", answer.clone())).await;
+        one(&mut peer, modern(ALL, 3, "tasks/update", answer)).await;
+        peer.within(Duration::from_secs(60)).await;
+        assert_eq!(runs.load(Ordering::SeqCst), 2);
+    });
+}
+
+#[test]
+fn partial_answers_are_no_longer_asked_for() {
+    run(async {
+        let server = Server::new("s", "1").tool(long("ask"), |_: Anything, cx: Cx| async move {
+            let (a, b) = cx.ask_both(("a", Form::<Name>::new("A?")), ("b", Form::<Name>::new("B?")))?;
+            Ok(format!("{a:?} {b:?}"))
+        });
+        let mut peer = Peer::connect(server);
+        let task = one(&mut peer, modern(ALL, 1, "tools/call", json!({"name": "ask"}))).await;
+        let id = task["result"]["taskId"].clone();
+        let answer = json!({"taskId": id, "inputResponses": {"a": {"action": "decline"}}});
+        one(&mut peer, modern(ALL, 2, "tasks/update", answer)).await;
+        let now = one(&mut peer, modern(ALL, 3, "tasks/get", json!({"taskId": id}))).await;
+        assert_eq!(now["result"]["status"], "input_required", "{now}");
+        let asked: Vec<&String> = now["result"]["inputRequests"].as_object().unwrap().keys().collect();
+        assert_eq!(asked, ["b"]);
+    });
+}
+
+/// Cancel while the function keeps its thread: what it returns afterwards comes too late.
+#[test]
+fn a_cancelled_task_stays_cancelled_when_its_function_ends_later() {
+    run_threads(async {
+        let store = SlowStore::default();
+        let gate = Arc::new(std::sync::Barrier::new(2));
+        let there = Arc::clone(&gate);
+        let server =
+            Server::new("s", "1").task_store(store.clone()).tool(long("block"), move |_: Anything, _: Cx| {
+                let gate = Arc::clone(&there);
+                async move {
+                    tokio::task::yield_now().await;
+                    // Once to say that it has begun, once to go on.
+                    gate.wait();
+                    gate.wait();
+                    Ok("late")
+                }
+            });
+        let mut peer = Peer::connect(server);
+        peer.write(modern(TASKS, 1, "tools/call", json!({"name": "block"})) + "\n").await;
+        let id = peer.next().await["result"]["taskId"].clone();
+        tokio::task::block_in_place(|| gate.wait());
+        peer.write(modern(TASKS, 2, "tasks/cancel", json!({"taskId": id})) + "\n").await;
+        peer.next().await;
+        tokio::task::block_in_place(|| gate.wait());
+        // Whatever the function has left to do, it has done by the time that so much else has been.
+        for request in 3..1_000 {
+            peer.write(modern(TASKS, request, "tasks/get", json!({"taskId": id})) + "\n").await;
+            assert_eq!(peer.next().await["result"]["status"], "cancelled");
+        }
+        check_histories(&store);
+    });
+}
+
+/// The store takes time, and the task ends while it is being cancelled.
+#[test]
+fn a_task_ends_once_however_cancel_and_end_meet() {
+    run(async {
+        for wait in 0..40 {
+            let store = SlowStore { delay: Duration::from_millis(10), ..SlowStore::default() };
+            let server = Server::new("s", "1").task_store(store.clone()).tool(
+                long("work"),
+                |_: Anything, _: Cx| async {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    Ok("done")
+                },
+            );
+            let mut peer = Peer::connect(server);
+            peer.write(modern(TASKS, 1, "tools/call", json!({"name": "work"})) + "\n").await;
+            let id = peer.next().await["result"]["taskId"].clone();
+            let listen = json!({"notifications": {"taskIds": [id]}});
+            peer.write(modern(TASKS, 7, "subscriptions/listen", listen) + "\n").await;
+            peer.next().await;
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+            let cancel = modern(TASKS, 2, "tasks/cancel", json!({"taskId": id})) + "\n";
+            peer.write(cancel.replace("\"id\":2", "\"id\":3") + &cancel).await;
+            let told = messages(&peer.within(Duration::from_secs(1)).await);
+            let ends: Vec<&Value> = told
+                .iter()
+                .filter(|told| told["method"] == "notifications/tasks")
+                .map(|told| &told["params"]["status"])
+                .filter(|status| ["completed", "failed", "cancelled"].contains(&status.as_str().unwrap()))
+                .collect();
+            assert_eq!(ends.len(), 1, "after {wait} ms: {ends:?}");
+            check_histories(&store);
+        }
+    });
+}
+
+#[test]
+fn tasks_end_once_in_a_thousand_races_on_threads() {
+    run_threads(async {
+        let store = SlowStore::default();
+        let server =
+            Server::new("s", "1").task_store(store.clone()).tool(long("work"), |_: Anything, _: Cx| async {
+                tokio::task::yield_now().await;
+                Ok("done")
+            });
+        let mut peer = Peer::connect(server);
+        for round in 0..1_000 {
+            peer.write(modern(TASKS, 1, "tools/call", json!({"name": "work"})) + "\n").await;
+            let id = peer.next().await["result"]["taskId"].clone();
+            for _ in 0..round % 50 {
+                std::hint::spin_loop();
+            }
+            let cancel = modern(TASKS, 2, "tasks/cancel", json!({"taskId": id})) + "\n";
+            let twice = cancel.replace("\"id\":2", "\"id\":3") + &cancel;
+            peer.write(twice).await;
+            peer.next().await;
+            peer.next().await;
+        }
+        // Whatever is left to do has been done by the time that so much else has been.
+        for request in 4..1_000 {
+            peer.write(modern(TASKS, request, "tasks/get", json!({"taskId": "none"})) + "\n").await;
+            peer.next().await;
+        }
+        check_histories(&store);
+    });
+}
+
+#[test]
+fn a_task_whose_error_panics_when_dropped_still_ends() {
+    #[derive(Debug)]
+    struct Bomb;
+    impl std::fmt::Display for Bomb {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            Ok(())
+        }
+    }
+    impl std::error::Error for Bomb {}
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(std::thread::panicking(), "dropped");
+        }
+    }
+    run(async {
+        let server = Server::new("s", "1").tool(long("bomb"), |_: Anything, _: Cx| async {
+            tokio::task::yield_now().await;
+            Err::<String, _>(ToolError::internal(Bomb))
+        });
+        let mut peer = Peer::connect(server);
+        let task = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "bomb"}))).await;
+        let id = task["result"]["taskId"].clone();
+        let now = one(&mut peer, modern(TASKS, 2, "tasks/get", json!({"taskId": id}))).await;
+        assert_eq!(now["result"]["status"], "failed", "{now}");
+    });
+}
+
+#[test]
+fn a_task_that_panics_fails() {
+    run(async {
+        let server = Server::new("s", "1").tool(long("panic"), |_: Anything, _: Cx| async {
+            tokio::task::yield_now().await;
+            if true {
+                panic!("on purpose");
+            }
+            Ok("")
+        });
+        let mut peer = Peer::connect(server);
+        let task = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "panic"}))).await;
+        let id = task["result"]["taskId"].clone();
+        let now = one(&mut peer, modern(TASKS, 2, "tasks/get", json!({"taskId": id}))).await;
+        assert_eq!(now["result"]["status"], "failed", "{now}");
+        assert_eq!(now["result"]["error"]["code"], -32603, "{now}");
+    });
+}
+
+#[test]
+fn a_store_that_fails_is_no_success() {
+    run(async {
+        // It fails at once: there is no task.
+        let store = SlowStore { fail_from: Some(0), ..SlowStore::default() };
+        let server = Server::new("s", "1")
+            .task_store(store)
+            .tool(long("work"), |_: Anything, _: Cx| async { Ok("done") });
+        let mut peer = Peer::connect(server);
+        let reply = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "work"}))).await;
+        assert_eq!(reply["result"]["isError"], true, "{reply}");
+        // It fails later: what it last kept is what is told.
+        let store = SlowStore { fail_from: Some(1), ..SlowStore::default() };
+        let server = Server::new("s", "1")
+            .task_store(store)
+            .tool(long("work"), |_: Anything, _: Cx| async { Ok("done") });
+        let mut peer = Peer::connect(server);
+        let reply = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "work"}))).await;
+        let id = reply["result"]["taskId"].clone();
+        let now = one(&mut peer, modern(TASKS, 2, "tasks/get", json!({"taskId": id}))).await;
+        assert!(now["result"]["status"].is_string(), "{now}");
+    });
+}
+
+#[test]
+fn nothing_is_told_of_a_task_but_that_it_is_a_task() {
+    run(async {
+        let server = Server::new("s", "1").logging().tool(long("chatty"), |_: Anything, cx: Cx| async move {
+            for step in 0..5_u32 {
+                cx.log(papertape::LogLevel::Emergency, "fire");
+                cx.progress(f64::from(step), 5.0, None);
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            Ok("")
+        });
+        let mut peer = Peer::connect(server);
+        let params = json!({"name": "chatty", "_meta": {"progressToken": "p",
+            "io.modelcontextprotocol/logLevel": "debug"}});
+        let mut told = peer.line(modern(TASKS, 1, "tools/call", params)).await;
+        told.extend(messages(&peer.within(Duration::from_secs(10)).await));
+        assert_eq!(told.len(), 1, "{told:?}");
+    });
+}
+
+#[test]
+fn tasks_are_bounded_whatever_the_store() {
+    run(async {
+        let server = Server::new("s", "1").task_store(SlowStore::default()).tool(
+            long("wait"),
+            |_: Anything, _: Cx| async {
+                std::future::pending::<()>().await;
+                Ok("")
+            },
+        );
+        let mut peer = Peer::connect(server);
+        let calls: String =
+            (0..3_000).map(|id| modern(TASKS, id, "tools/call", json!({"name": "wait"})) + "\n").collect();
+        let replies = messages(&peer.send(calls).await);
+        assert_eq!(replies.len(), 3_000);
+        let tasks = replies.iter().filter(|reply| reply["result"]["resultType"] == "task").count();
+        assert!(tasks <= 1_000, "{tasks} functions run at once");
+    });
+}
+
+#[test]
+fn hooks_are_around_the_work_of_a_task() {
+    run(async {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&seen);
+        let server = Server::new("s", "1")
+            .tool(long("work"), |_: Anything, _: Cx| async {
+                tokio::time::sleep(Duration::from_secs(7)).await;
+                Ok("done")
+            })
+            .around(move |about, next| {
+                let log = Arc::clone(&log);
+                async move {
+                    let began = tokio::time::Instant::now();
+                    let done = next.run().await;
+                    log.lock().unwrap().push((about.what, about.name, began.elapsed().as_secs()));
+                    done
+                }
+            });
+        let mut peer = Peer::connect(server);
+        peer.line(modern(TASKS, 1, "tools/call", json!({"name": "work"}))).await;
+        peer.within(Duration::from_secs(20)).await;
+        let seen = seen.lock().unwrap();
+        assert!(seen.contains(&("tool", "work".to_owned(), 7)), "{seen:?}");
+    });
+}
+
+#[test]
+fn tasks_outlive_the_tool_that_made_them() {
+    run(async {
+        let mut server = Server::new("s", "1");
+        let tools = server.tools();
+        tools
+            .add(long("wait"), |_: Anything, _: Cx| async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok("done")
+            })
+            .unwrap();
+        let mut peer = Peer::connect(server);
+        let task = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "wait"}))).await;
+        let id = task["result"]["taskId"].clone();
+        assert!(tools.remove("wait"));
+        peer.within(Duration::from_secs(2)).await;
+        let now = one(&mut peer, modern(TASKS, 2, "tasks/get", json!({"taskId": id}))).await;
+        assert_eq!(now["result"]["status"], "completed", "{now}");
+    });
+}
+
+#[test]
+fn a_store_that_panics_is_no_end_of_the_world() {
+    struct Panics(AtomicUsize);
+    impl TaskStore for Panics {
+        fn put<'a>(&'a self, _: &'a Task) -> Stored<'a, ()> {
+            Box::pin(async move {
+                assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "on purpose");
+                Ok(())
+            })
+        }
+        fn get<'a>(&'a self, id: &'a str) -> Stored<'a, Option<Task>> {
+            assert_ne!(id, "panic", "on purpose");
+            let task = json!({"taskId": id, "status": "working", "createdAt": "", "lastUpdatedAt": "",
+                "ttlMs": null, "pollIntervalMs": 1});
+            Box::pin(async move { Ok(serde_json::from_value(task).ok()) })
+        }
+    }
+    run(async {
+        for tool in ["ask", "work"] {
+            let server = named("s").task_store(Panics(AtomicUsize::new(0))).tool(long("ask"), ask_name).tool(
+                long("work"),
+                |_: Anything, _: Cx| async {
+                    tokio::task::yield_now().await;
+                    Ok("")
+                },
+            );
+            let mut peer = Peer::connect(server);
+            let task = one(&mut peer, modern(ALL, 1, "tools/call", json!({"name": tool}))).await;
+            let id = task["result"]["taskId"].clone();
+            for (request, method) in [(2, "tasks/get"), (3, "tasks/update"), (4, "tasks/cancel")] {
+                let params = json!({"taskId": id, "inputResponses": {"who": accept("x")}});
+                let reply = one(&mut peer, modern(ALL, request, method, params)).await;
+                assert!(reply["result"].is_object() || reply["error"].is_object(), "{reply}");
+            }
+            let reply = one(&mut peer, modern(ALL, 5, "tasks/get", json!({"taskId": "panic"}))).await;
+            assert_eq!(reply["error"]["code"], -32603, "{reply}");
+        }
+    });
+}
+
+#[test]
+fn a_store_that_never_ends_keeps_nobody_from_anything_else() {
+    struct Stuck;
+    impl TaskStore for Stuck {
+        fn put<'a>(&'a self, _: &'a Task) -> Stored<'a, ()> {
+            Box::pin(std::future::pending())
+        }
+        fn get<'a>(&'a self, _: &'a str) -> Stored<'a, Option<Task>> {
+            Box::pin(std::future::pending())
+        }
+    }
+    run(async {
+        let server = named("s").task_store(Stuck).tool(long("work"), hello).tool("hello", hello);
+        let mut peer = Peer::connect(server);
+        assert!(peer.line(modern(ALL, 1, "tools/call", json!({"name": "work"}))).await.is_empty());
+        assert!(peer.line(modern(ALL, 2, "tasks/get", json!({"taskId": "x"}))).await.is_empty());
+        one(&mut peer, modern(ALL, 3, "tools/call", json!({"name": "hello"}))).await;
+        assert!(peer.line(crate::peer::cancel("1")).await.is_empty());
+        let last = messages(&peer.end().await);
+        assert_eq!(last.len(), 1, "{last:?}");
+        assert_eq!(last[0]["id"], 2);
+    });
+}
+
+/// Every answer of every update arrives, whatever else happens to the task.
+#[test]
+fn no_update_is_lost_and_no_task_ends_twice() {
+    run_threads(async {
+        let store = SlowStore::default();
+        let server =
+            named("s").task_store(store.clone()).tool(long("ask"), |_: Anything, cx: Cx| async move {
+                let (a, b) = cx.ask_both(("a", Form::<Name>::new("A?")), ("b", Form::<Name>::new("B?")))?;
+                let c = cx.ask("c", Form::<Name>::new("C?"))?;
+                let name =
+                    |answer: Elicited<Name>| answer.accepted().map_or("-".to_owned(), |answer| answer.name);
+                Ok(name(a) + &name(b) + &name(c))
+            });
+        let mut peer = Peer::connect(server);
+        for round in 0..100_u64 {
+            peer.write(modern(ALL, 1, "tools/call", json!({"name": "ask"})) + "\n").await;
+            let id = peer.next().await["result"]["taskId"].clone();
+            let get = modern(ALL, 2, "tasks/get", json!({"taskId": id})) + "\n";
+            let update = |request: u64, name: &str| {
+                let params = json!({"taskId": id, "inputResponses": {name: accept(name)}});
+                modern(ALL, request, "tasks/update", params) + "\n"
+            };
+            let (mut said_a_and_b, mut said_c) = (false, false);
+            let began = std::time::Instant::now();
+            let last = loop {
+                peer.write(&get).await;
+                let now = peer.next().await;
+                let asked = now["result"]["inputRequests"].as_object().cloned().unwrap_or_default();
+                match now["result"]["status"].as_str().unwrap() {
+                    "input_required" if !said_a_and_b => {
+                        assert_eq!(asked.len(), 2, "{now}");
+                        // Both at once, each twice, in separate requests.
+                        let lines = update(3, "a") + &update(4, "b") + &update(5, "b") + &update(6, "a");
+                        peer.write(lines).await;
+                        said_a_and_b = true;
+                        for _ in 0..4 {
+                            assert!(peer.next().await["result"].is_object());
+                        }
+                    }
+                    "input_required" if !said_c && asked.contains_key("c") => {
+                        said_c = true;
+                        let mut lines = update(7, "c");
+                        if round % 3 == 0 {
+                            lines += &(modern(ALL, 8, "tasks/cancel", json!({"taskId": id})) + "\n");
+                        }
+                        let count = lines.matches('\n').count();
+                        peer.write(lines).await;
+                        for _ in 0..count {
+                            assert!(peer.next().await["result"].is_object());
+                        }
+                    }
+                    // It takes its time.
+                    "working" | "input_required" => tokio::task::yield_now().await,
+                    _ => break now,
+                }
+                assert!(began.elapsed() < Duration::from_secs(10), "an answer was lost: {now}");
+            };
+            if last["result"]["status"] == "completed" {
+                assert_eq!(last["result"]["result"]["content"][0]["text"], "abc", "{last}");
+            } else {
+                assert_eq!((round % 3, &last["result"]["status"]), (0, &json!("cancelled")), "{last}");
+            }
+        }
+        check_histories(&store);
+    });
+}
+
+#[test]
+fn a_task_goes_on_when_its_client_has_gone() {
+    run(async {
+        let store = SlowStore::default();
+        let server =
+            named("s").task_store(store.clone()).tool(long("work"), |_: Anything, cx: Cx| async move {
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                Ok(format!("{}", cx.cancelled()))
+            });
+        let mut peer = Peer::connect(server);
+        let task = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "work"}))).await;
+        let id = task["result"]["taskId"].as_str().unwrap().to_owned();
+        assert!(peer.end().await.is_empty());
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        let task = store.tasks.lock().unwrap()[&id].clone();
+        assert_eq!(task.status, TaskStatus::Completed);
+        assert_eq!(task.result.unwrap()["content"][0]["text"], "false");
+    });
+}
+
+/// Not even before the client knows of it.
+#[test]
+fn nothing_is_told_of_a_task_on_threads_either() {
+    run_threads(async {
+        let server = named("s").logging().tool(long("chatty"), |_: Anything, cx: Cx| async move {
+            cx.log(papertape::LogLevel::Emergency, "fire");
+            cx.progress(1.0, 2.0, None);
+            Ok("")
+        });
+        let mut peer = Peer::connect(server);
+        let params = json!({"name": "chatty", "_meta": {"progressToken": "p",
+            "io.modelcontextprotocol/logLevel": "debug"}});
+        for id in 0..900 {
+            peer.write(modern(TASKS, id, "tools/call", params.clone()) + "\n").await;
+            let told = peer.next().await;
+            assert_eq!(told["id"], id, "{told}");
+        }
+    });
+}
