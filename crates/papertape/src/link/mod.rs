@@ -3,7 +3,9 @@
 //! The connection's loop and the handlers that outlive their first poll share a link; everything that must happen
 //! together (a reply and the end of its request, a cancellation and the end of its progress) happens under its one lock.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+mod audience;
+
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,15 +17,16 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::outbox::{
-    OUTBOX, Outbox, Outgoing, Reply, write_anonymous_error, write_json, write_notification, write_reply,
-    write_request,
+    OUTBOX, Outbox, Outgoing, Reply, write_anonymous_error, write_notification, write_reply, write_request,
 };
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::logging::LogLevel;
-use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::{Revision, method};
 use crate::server::{Call, Limits};
 use crate::wire::{Framing, Id, RpcError};
+
+use audience::Audience;
+pub(crate) use audience::{Kind, Wanted};
 
 /// Where an answer goes.
 #[derive(Debug, Clone)]
@@ -55,7 +58,7 @@ struct State {
     running: HashMap<Id, Running>,
     bytes_in_flight: usize,
     batches: HashMap<u64, Batch>,
-    listeners: Vec<Listener>,
+    audience: Audience,
     /// What `initialize` led to.
     legacy: Option<Revision>,
     /// The client has said `notifications/initialized`.
@@ -64,12 +67,6 @@ struct State {
     noted_haste: bool,
     /// A revision is in use whose errors go without an id if there is none.
     omits_unreadable_id: bool,
-    /// What has changed since the client was last told.
-    changes: Changes,
-    /// What of that waits for room, and for which subscription.
-    news: VecDeque<(News, Option<Ticket>)>,
-    /// The resources whose changes a legacy client has asked to hear of.
-    subscribed: BTreeSet<String>,
     /// What a legacy client can be asked.
     abilities: Abilities,
     /// What a legacy client wants to see of the log.
@@ -81,45 +78,6 @@ struct State {
     last_ask: i64,
     last_key: u64,
 }
-
-/// A list that can change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Tools,
-    Resources,
-    Prompts,
-}
-
-/// What a client wants to hear of.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
-    pub(crate) tools: bool,
-    pub(crate) resources: bool,
-    pub(crate) prompts: bool,
-    pub(crate) uris: Vec<String>,
-    pub(crate) tasks: Vec<String>,
-}
-
-#[derive(Debug, Default)]
-struct Changes {
-    tools: bool,
-    resources: bool,
-    prompts: bool,
-    uris: BTreeSet<String>,
-    /// Tasks, as they are now.
-    tasks: BTreeMap<String, Arc<str>>,
-}
-
-/// Something that is still to be told.
-enum News {
-    /// A list has changed.
-    List(&'static str),
-    Resource(Arc<str>),
-    Task(Arc<str>),
-}
-
-/// Resources that may have changed since a client was last told; of more, it is told what they are a part of.
-const MOST_CHANGED: usize = 1_000;
 
 /// How a question was answered.
 pub(crate) type Answered = Result<Box<RawValue>, RpcError>;
@@ -134,13 +92,6 @@ struct Batch {
     waiting: usize,
     /// The answers in the order of what they answer; what was cancelled has none.
     parts: Vec<Option<Vec<u8>>>,
-}
-
-struct Listener {
-    id: Id,
-    /// Tells it from another one with the same id.
-    ticket: Ticket,
-    wanted: Wanted,
 }
 
 impl Link {
@@ -193,10 +144,10 @@ impl Link {
     /// Whether a request may begin.
     pub(crate) fn admit(&self, id: &Id, limits: &Limits) -> Result<(), RpcError> {
         let state = self.state();
-        if state.running.is_empty() && state.listeners.is_empty() {
+        if state.running.is_empty() && state.audience.is_empty() {
             return Ok(());
         }
-        if state.running.contains_key(id) || state.listeners.iter().any(|listener| listener.id == *id) {
+        if state.running.contains_key(id) || state.audience.has(id) {
             return Err(RpcError::invalid_request(format!(
                 "the id {id} is in use by a request that is still running"
             )));
@@ -256,9 +207,7 @@ impl Link {
     /// Stops a request at its client's wish: nothing more is sent for it.
     pub(crate) fn cancel(&self, id: &Id) {
         let mut state = self.state();
-        if let Some(at) = state.listeners.iter().position(|listener| listener.id == *id) {
-            state.listeners.swap_remove(at);
-        }
+        state.audience.leave(id);
         let Some(running) = state.forget(id) else { return };
         running.call.set_cancelled();
         if let Some(batch) = running.call.to.batch {
@@ -344,7 +293,8 @@ impl Link {
     /// Takes what waits to be written into `outgoing`, which must be empty and whose room is used again.
     pub(crate) fn take(&self, outgoing: &mut Outgoing) {
         let mut state = self.state();
-        state.tell_changes();
+        let State { audience, out, initialized, .. } = &mut *state;
+        audience.tell(out, *initialized);
         state.out.swap(outgoing);
     }
 
@@ -407,176 +357,50 @@ impl Link {
 
     /// A list has changed: whoever wants to know is told with the next write.
     pub(crate) fn list_changed(&self, kind: Kind) {
-        let mut state = self.state();
-        match kind {
-            Kind::Tools => state.changes.tools = true,
-            Kind::Resources => state.changes.resources = true,
-            Kind::Prompts => state.changes.prompts = true,
-        }
-        drop(state);
+        self.state().audience.list_changed(kind);
         self.wake.notify_one();
     }
 
     /// A resource has changed: likewise.
     pub(crate) fn resource_updated(&self, uri: &str) {
-        let mut guard = self.state();
-        let State { subscribed, listeners, changes, .. } = &mut *guard;
-        let asked_for = listeners.iter().flat_map(|listener| &listener.wanted.uris);
-        let mut watched =
-            subscribed.iter().chain(asked_for).filter(|watched| concerns(watched, uri)).peekable();
-        if watched.peek().is_none() {
-            return;
+        if self.state().audience.resource_updated(uri) {
+            self.wake.notify_one();
         }
-        if changes.uris.len() < MOST_CHANGED {
-            changes.uris.insert(uri.to_owned());
-        } else {
-            // There are only so many of those, so that nothing need be forgotten.
-            changes.uris.extend(watched.cloned());
-        }
-        drop(guard);
-        self.wake.notify_one();
     }
 
     /// A task has changed, and is this now: likewise.
     pub(crate) fn task_changed(&self, id: &str, task: &str) {
-        let mut state = self.state();
-        if !state.listeners.iter().any(|listener| listener.wanted.tasks.iter().any(|wanted| wanted == id)) {
-            return;
+        if self.state().audience.task_changed(id, task) {
+            self.wake.notify_one();
         }
-        state.changes.tasks.insert(id.to_owned(), task.into());
-        drop(state);
-        self.wake.notify_one();
     }
 
     /// A legacy client wants to hear of changes of a resource, or no longer does.
     pub(crate) fn subscribe(&self, uri: String, limit: usize) -> Result<(), RpcError> {
-        let mut state = self.state();
-        if state.subscribed.len() >= limit && !state.subscribed.contains(&uri) {
-            let message = format!(
-                "too many subscriptions: {limit} resources are watched, the limit; unsubscribe from one"
-            );
-            return Err(RpcError::invalid_request(message));
-        }
-        state.subscribed.insert(uri);
-        Ok(())
+        self.state().audience.subscribe(uri, limit)
     }
 
     pub(crate) fn unsubscribe(&self, uri: &str) {
-        self.state().subscribed.remove(uri);
+        self.state().audience.unsubscribe(uri);
     }
 
     /// Opens a subscription: acknowledged first, then kept until it is cancelled or the connection ends.
     pub(crate) fn listen(&self, id: Id, wanted: Wanted, limit: usize) -> Result<(), RpcError> {
         let mut state = self.state();
-        if state.listeners.len() >= limit {
-            let message = format!("too many subscriptions: {limit} are open, the limit; cancel one");
-            return Err(RpcError::invalid_request(message));
-        }
-        let params = SubscriptionParams {
-            notifications: Some(Honoured::new(&wanted)),
-            ..SubscriptionParams::new(&id)
-        };
-        state.send(None, |out| write_notification(out, method::ACKNOWLEDGED, Some(&params)));
         state.last_key += 1;
         let ticket = state.last_key;
-        state.listeners.push(Listener { id, ticket, wanted });
-        Ok(())
+        let State { audience, out, .. } = &mut *state;
+        audience.listen(id, ticket, wanted, limit, out)
     }
 
     /// Ends every subscription with its result.
     pub(crate) fn end_subscriptions(&self, write: impl Fn(&mut Vec<u8>, &Id)) {
         let mut state = self.state();
-        for listener in std::mem::take(&mut state.listeners) {
-            let to = ReplyTo { id: listener.id.clone(), batch: None };
-            state.reply(&to, &Reply::Result(&|out| write(out, &listener.id)));
+        for id in state.audience.end() {
+            let to = ReplyTo { id: id.clone(), batch: None };
+            state.reply(&to, &Reply::Result(&|out| write(out, &id)));
         }
     }
-}
-
-/// The parameters of a notification that belongs to a subscription.
-#[derive(Serialize)]
-struct SubscriptionParams<'a> {
-    #[serde(rename = "_meta")]
-    meta: SubscriptionMeta<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notifications: Option<Honoured<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    uri: Option<&'a str>,
-}
-
-/// The parameters of a notification about a resource that belongs to no subscription.
-#[derive(Serialize)]
-struct Updated<'a> {
-    uri: &'a str,
-}
-
-/// The kinds of notification that a subscription will bring; the others are left out.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Honoured<'a> {
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    tools_list_changed: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    prompts_list_changed: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    resources_list_changed: bool,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    resource_subscriptions: &'a [String],
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    task_ids: &'a [String],
-}
-
-impl<'a> Honoured<'a> {
-    fn new(wanted: &'a Wanted) -> Self {
-        Self {
-            tools_list_changed: wanted.tools,
-            prompts_list_changed: wanted.prompts,
-            resources_list_changed: wanted.resources,
-            resource_subscriptions: &wanted.uris,
-            task_ids: &wanted.tasks,
-        }
-    }
-}
-
-impl<'a> SubscriptionParams<'a> {
-    fn new(subscription: &'a Id) -> Self {
-        Self { meta: SubscriptionMeta { subscription, server: None }, notifications: None, uri: None }
-    }
-}
-
-fn write_news(out: &mut Vec<u8>, news: &News, subscription: Option<&Id>) {
-    let params = subscription.map(SubscriptionParams::new);
-    match (news, params) {
-        (News::List(name), None) => write_notification(out, name, None::<&()>),
-        (News::List(name), Some(params)) => write_notification(out, name, Some(&params)),
-        (News::Resource(uri), None) => {
-            write_notification(out, method::RESOURCE_UPDATED, Some(&Updated { uri }));
-        }
-        (News::Resource(uri), Some(params)) => {
-            let params = SubscriptionParams { uri: Some(uri), ..params };
-            write_notification(out, method::RESOURCE_UPDATED, Some(&params));
-        }
-        (News::Task(task), Some(params)) => write_task(out, &params, task),
-        // Nobody hears of tasks without having asked.
-        (News::Task(_), None) => {}
-    }
-}
-
-/// A notification that is a task, with the `_meta` of its subscription.
-fn write_task(out: &mut Vec<u8>, params: &SubscriptionParams<'_>, task: &str) {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"");
-    out.extend_from_slice(method::TASK_CHANGED.as_bytes());
-    out.extend_from_slice(b"\",\"params\":{\"_meta\":");
-    write_json(out, &params.meta);
-    out.push(b',');
-    out.extend_from_slice(task.get(1..).unwrap_or("}").as_bytes());
-    out.push(b'}');
-}
-
-/// Whether a change of `uri` concerns who watches `watched`: the same, or a part of it.
-fn concerns(watched: &str, uri: &str) -> bool {
-    uri.strip_prefix(watched)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || watched.ends_with('/'))
 }
 
 /// A question of ours, which is taken back when nobody waits for its answer any more.
@@ -604,9 +428,6 @@ impl Drop for Question {
         }
     }
 }
-
-/// Whether somebody wants to hear of something.
-type Wants = fn(&Wanted) -> bool;
 
 impl State {
     fn forget(&mut self, id: &Id) -> Option<Running> {
@@ -648,58 +469,6 @@ impl State {
                 out.extend_from_slice(&parts.join(&b","[..]));
                 out.push(b']');
             });
-        }
-    }
-
-    /// Changes are told once per write, however many there were, and as long as there is room.
-    fn tell_changes(&mut self) {
-        if self.news.is_empty() {
-            self.collect_news();
-        }
-        while self.out.pending() < OUTBOX
-            && let Some((news, to)) = self.news.pop_front()
-        {
-            let listener = to.map(|ticket| self.listeners.iter().find(|listener| listener.ticket == ticket));
-            match listener {
-                None => self.out.push(|out| write_news(out, &news, None)),
-                Some(Some(listener)) => self.out.push(|out| write_news(out, &news, Some(&listener.id))),
-                // Nothing more is told to a subscription that has ended.
-                Some(None) => {}
-            }
-        }
-    }
-
-    /// Who is to be told what.
-    fn collect_news(&mut self) {
-        let changes = std::mem::take(&mut self.changes);
-        let lists: [(bool, &str, Wants); 3] = [
-            (changes.tools, method::TOOLS_CHANGED, |wanted| wanted.tools),
-            (changes.resources, method::RESOURCES_CHANGED, |wanted| wanted.resources),
-            (changes.prompts, method::PROMPTS_CHANGED, |wanted| wanted.prompts),
-        ];
-        for (_, name, wants) in lists.into_iter().filter(|(changed, _, _)| *changed) {
-            if self.initialized {
-                self.news.push_back((News::List(name), None));
-            }
-            for listener in self.listeners.iter().filter(|listener| wants(&listener.wanted)) {
-                self.news.push_back((News::List(name), Some(listener.ticket)));
-            }
-        }
-        for (id, task) in changes.tasks {
-            for listener in self.listeners.iter().filter(|listener| listener.wanted.tasks.contains(&id)) {
-                self.news.push_back((News::Task(Arc::clone(&task)), Some(listener.ticket)));
-            }
-        }
-        for uri in changes.uris {
-            let uri: Arc<str> = uri.into();
-            if self.initialized && self.subscribed.iter().any(|watched| concerns(watched, &uri)) {
-                self.news.push_back((News::Resource(Arc::clone(&uri)), None));
-            }
-            for listener in &self.listeners {
-                if listener.wanted.uris.iter().any(|watched| concerns(watched, &uri)) {
-                    self.news.push_back((News::Resource(Arc::clone(&uri)), Some(listener.ticket)));
-                }
-            }
         }
     }
 }
