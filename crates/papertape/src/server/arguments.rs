@@ -10,16 +10,16 @@ use crate::wire::message;
 pub(super) fn read(what: &str, raw: Option<&RawValue>, tree: usize) -> Result<Map<String, Value>, RpcError> {
     let Some(text) = raw.map(RawValue::get).filter(|text| *text != "null") else { return Ok(Map::new()) };
     if !text.starts_with('{') {
-        return Err(RpcError::invalid_params(format!("`params.{what}` must be a JSON object")));
+        return Err(RpcError::invalid_params(format!("`{what}` must be a JSON object")));
     }
     let enough = tree.max(ROOM_PER_BYTE * text.len());
     if room_as_a_tree(text.as_bytes(), enough) > enough {
         let message =
-            format!("`params.{what}` has so many arrays and objects that it would take over {enough} bytes");
+            format!("`{what}` has so many arrays and objects that it would take over {enough} bytes");
         return Err(RpcError::invalid_request(message));
     }
     // The envelope has been read, so that what fails here is a string that no text can hold.
-    serde_json::from_str(text).map_err(|error| RpcError::parse(format!("in `params.{what}`: {error}")))
+    serde_json::from_str(text).map_err(|error| RpcError::parse(format!("in `{what}`: {error}")))
 }
 
 /// No arguments of so few bytes take much room.

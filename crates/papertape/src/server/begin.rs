@@ -43,7 +43,7 @@ impl Service {
             return Err(RpcError::invalid_params("`tools/call` needs `params.name`, a string"));
         };
         let tool = self.tools.find(&name).ok_or_else(|| unknown(&self.tools, &name))?;
-        let arguments = arguments::read("arguments", asking.params.arguments, self.limits.tree)?;
+        let arguments = arguments::read("params.arguments", asking.params.arguments, self.limits.tree)?;
         let arguments = Value::Object(arguments);
         let call = self.call(asking, method::TOOLS_CALL, &name, Target::Tool(Arc::clone(&tool)))?;
         let bytes = asking.bytes;
@@ -186,7 +186,7 @@ impl Service {
                 &self.identity.name,
                 name,
                 subject,
-                arguments::read("arguments", params.arguments, self.limits.tree)?,
+                arguments::read("params.arguments", params.arguments, self.limits.tree)?,
             )
         } else {
             Vec::new()

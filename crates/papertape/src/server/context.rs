@@ -76,7 +76,7 @@ pub(crate) struct Completed {
     pub(crate) hooks: Vec<Hook>,
 }
 
-/// Nothing that we do ourselves keeps a thread.
+/// Requests about tasks only look something up; a store that keeps the thread is dealt with like any function.
 static QUICK: Pace = Pace::new();
 
 impl Target {

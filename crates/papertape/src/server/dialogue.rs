@@ -57,7 +57,7 @@ impl Service {
         let carried: Carried = serde_json::from_slice(&state).map_err(|_| {
             RpcError::invalid_params("`params.requestState` is of another version of this server")
         })?;
-        let answers = arguments::read("inputResponses", params.input_responses, self.limits.tree)?;
+        let answers = arguments::read("params.inputResponses", params.input_responses, self.limits.tree)?;
         let mut all = carried.answers;
         // Answers to what was not asked are none.
         all.extend(answers.into_iter().filter(|(name, _)| carried.asked.contains(name)));

@@ -357,7 +357,7 @@ impl Service {
                     let message = "`tasks/update` needs `params.inputResponses`, an object";
                     return Err(RpcError::invalid_params(message));
                 }
-                let answers = arguments::read("inputResponses", asking.params.input_responses, tree)?;
+                let answers = arguments::read("params.inputResponses", asking.params.input_responses, tree)?;
                 Box::pin(async move {
                     service.task(&id).await?;
                     service.answer_task(&id, answers).await;
