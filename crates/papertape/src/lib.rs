@@ -52,10 +52,12 @@ pub use protocol::logging::LogLevel;
 pub use protocol::project::CacheScope;
 pub use schema::Violation;
 pub use server::{
-    About, Completing, Cx, Done, Elicited, Form, Json, Limits, MemoryTasks, Next, Prompt, PromptOutput,
-    Prompts, Question, ReadOutput, Resource, ResourceTemplate, Resources, Roots, Server, SetupError, Stored,
-    Task, TaskStatus, TaskStore, Tool, ToolError, ToolOutput, Tools, Visit,
+    About, Completing, Cx, Done, Elicited, Form, Json, Limits, MemoryTasks, Next, Principal, Prompt,
+    PromptOutput, Prompts, Question, ReadOutput, Resource, ResourceTemplate, Resources, Roots, Server,
+    SetupError, Stored, Task, TaskStatus, TaskStore, Tool, ToolError, ToolOutput, Tools, Visit,
 };
+#[cfg(feature = "http")]
+pub use transport::http;
 #[cfg(unix)]
 pub use transport::stdio;
 pub use transport::{Frame, connect, memory, serve};

@@ -3,6 +3,8 @@
 #[cfg(unix)]
 mod child;
 mod connection;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod memory;
 mod pump;
 #[cfg(unix)]

@@ -1,0 +1,1 @@
+//! A client on HTTP: frames out as requests, frames in from responses.

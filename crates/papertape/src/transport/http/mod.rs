@@ -1,0 +1,12 @@
+//! MCP on HTTP: requests to messages and answers to responses, for both eras, both sides.
+//!
+//! A byte that comes to a server meets, in this order: `accept` (connections, their limits and deadlines), `server` (which
+//! era, which session), `auth` (who asks). A client's goes through `client`, and `oauth` if the server wants to know who asks.
+
+pub(crate) mod accept;
+mod auth;
+mod client;
+mod oauth;
+mod server;
+
+pub use oauth::Credentials;

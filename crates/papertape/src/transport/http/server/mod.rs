@@ -1,0 +1,1 @@
+//! A server on HTTP: a request to a message, and what answers it to a response.
