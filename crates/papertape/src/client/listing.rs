@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::Client;
 use super::error::ClientError;
 use super::session::{Params, Trouble};
-use crate::protocol::{Prompt, Resource, ResourceTemplate, ToolDefinition, method};
+use crate::protocol::{Prompt, Resource, ResourceTemplate, ToolDefinition, method, mirror};
 use crate::schema;
 use crate::wire::error::excerpt;
 
@@ -67,7 +67,7 @@ impl Definition for ToolDefinition {
                 if let Some(problem) = schema_problem(schema, true) {
                     problems.push(format!("`inputSchema` is invalid: {problem}"));
                 }
-                check_headers(schema, problems);
+                mirror::find(schema, problems);
             }
         }
         if let Some(problem) = self.output_schema.as_ref().and_then(|schema| schema_problem(schema, false)) {
@@ -281,58 +281,4 @@ fn schema_problem(schema: &Value, of_arguments: bool) -> Option<String> {
     }
     let compiled: Result<Validator, String> = schema::compile(schema);
     compiled.err()
-}
-
-/// `x-mcp-header` must stand where its value can be found without running the schema, once per name, on a plain value.
-fn check_headers(schema: &Value, problems: &mut Vec<String>) {
-    let mut names = HashSet::new();
-    let mut todo = vec![(schema, true, true)];
-    while let Some((schema, reachable, is_root)) = todo.pop() {
-        match schema {
-            Value::Object(members) => {
-                if let Some(header) = members.get("x-mcp-header").filter(|_| !is_root)
-                    && let Some(problem) = header_problem(header, members.get("type"), reachable, &mut names)
-                {
-                    problems.push(format!("`x-mcp-header` {} {problem}", excerpt(&header.to_string())));
-                }
-                for (keyword, value) in members {
-                    match (keyword.as_str(), value) {
-                        ("properties", Value::Object(properties)) => {
-                            todo.extend(properties.values().map(|property| (property, reachable, false)));
-                        }
-                        ("enum" | "const" | "default" | "examples" | "x-mcp-header", _) => {}
-                        (_, value) => todo.push((value, false, false)),
-                    }
-                }
-            }
-            Value::Array(items) => todo.extend(items.iter().map(|item| (item, false, false))),
-            _ => {}
-        }
-    }
-}
-
-fn header_problem(
-    header: &Value,
-    kind: Option<&Value>,
-    reachable: bool,
-    names: &mut HashSet<String>,
-) -> Option<&'static str> {
-    let is_token = |name: &str| {
-        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        !name.is_empty() && name.bytes().all(allowed)
-    };
-    match header.as_str() {
-        Some(name) if is_token(name) => {
-            if !names.insert(name.to_ascii_lowercase()) {
-                Some("is used twice")
-            } else if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
-                Some("is on a value that is no string, integer or boolean")
-            } else if !reachable {
-                Some("is on a value that `properties` alone do not lead to")
-            } else {
-                None
-            }
-        }
-        _ => Some("is no name of a header"),
-    }
 }

@@ -6,6 +6,7 @@
 pub(crate) mod accept;
 mod auth;
 mod client;
+pub(crate) mod headers;
 mod oauth;
 mod server;
 
