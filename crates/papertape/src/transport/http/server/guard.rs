@@ -1,0 +1,186 @@
+//! A request's head to whether it may come in: the host it was sent to and the page it comes from.
+//!
+//! A web page anywhere can make a browser send requests to a server on the user's own machine, under any name that leads
+//! there. So only names that are known pass, and only pages of the same origin, or of one that was configured.
+
+use http::header::{HOST, ORIGIN};
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+
+use super::reply::Refusal;
+
+/// The names and pages that may come in.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    any_host: bool,
+}
+
+/// Names that lead to the machine itself.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+impl Guard {
+    /// Lets in the machine's own names and the given ones.
+    pub(crate) fn new(hosts: &[String], origins: &[String], any_host: bool) -> Self {
+        let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        let origins = origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
+        Self { hosts, origins, any_host }
+    }
+
+    /// Whether a request may come in.
+    pub(crate) fn check(&self, request: &Parts) -> Result<(), Refusal> {
+        let authority = self.authority(request)?;
+        self.check_origin(&request.headers, &authority)
+    }
+
+    /// Where the request was sent to, in lower case: the target's own authority decides over the header.
+    fn authority(&self, request: &Parts) -> Result<String, Refusal> {
+        let authority = match request.uri.authority() {
+            Some(authority) => authority.as_str(),
+            None => only(&request.headers, HOST.as_str())
+                .ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, "there must be one `Host` header"))?,
+        }
+        .to_ascii_lowercase();
+        let Some((host, _)) = split(&authority) else {
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, "the `Host` header makes no sense"));
+        };
+        let configured = self.hosts.iter().any(|name| name == host || *name == authority);
+        if self.any_host || configured || LOOPBACK.contains(&host) {
+            return Ok(authority);
+        }
+        let message = "this name is not one that the server knows itself by: tell it with `Options::host` \
+             (`papertape serve --allow-host NAME`) if it is";
+        Err(Refusal::new(StatusCode::FORBIDDEN, message))
+    }
+
+    fn check_origin(&self, headers: &HeaderMap, authority: &str) -> Result<(), Refusal> {
+        let refused = || {
+            let message = "pages of this origin are not let in: tell the server with `Options::origin` \
+                 (`papertape serve --allow-origin ORIGIN`) if they are to be";
+            Refusal::new(StatusCode::FORBIDDEN, message)
+        };
+        if !headers.contains_key(ORIGIN) {
+            // What a browser says about a page that is elsewhere is believed; who is no browser does not say it.
+            let site = headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
+            return if site == Some(b"cross-site") { Err(refused()) } else { Ok(()) };
+        }
+        let origin = only(headers, ORIGIN.as_str()).ok_or_else(refused)?.to_ascii_lowercase();
+        if self.origins.contains(&origin) {
+            return Ok(());
+        }
+        let own = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        match own {
+            // The host has been checked, so that whoever has the same one is at home here.
+            Some(own) if !self.any_host && with_port(own, &origin) == with_port(authority, &origin) => Ok(()),
+            _ => Err(refused()),
+        }
+    }
+}
+
+/// The value of a header that is there once.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+/// A host and the port after it, if that is what it is.
+fn split(authority: &str) -> Option<(&str, Option<u16>)> {
+    let (host, port) = match authority.rfind(':') {
+        // The colons within brackets belong to the address.
+        Some(at) if !authority.ends_with(']') => (authority.get(..at)?, Some(authority.get(at + 1..)?)),
+        _ => (authority, None),
+    };
+    let port = match port {
+        None => None,
+        Some(digits) if digits.bytes().all(|digit| digit.is_ascii_digit()) => Some(digits.parse().ok()?),
+        Some(_) => return None,
+    };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    let bracketed = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+    let sound = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(inner) => !inner.is_empty() && inner.bytes().all(bracketed),
+        None => !host.is_empty() && host.bytes().all(plain),
+    };
+    sound.then_some((host, port))
+}
+
+/// An authority with the port that its scheme stands for, if it has none.
+fn with_port(authority: &str, origin: &str) -> Option<(String, u16)> {
+    let (host, port) = split(authority)?;
+    let usual = if origin.starts_with("https:") { 443 } else { 80 };
+    Some((host.to_owned(), port.unwrap_or(usual)))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, StatusCode};
+
+    use super::Guard;
+
+    fn check(guard: &Guard, target: &str, headers: &[(&str, &str)]) -> Result<(), StatusCode> {
+        let mut request = Request::post(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        guard.check(&parts).map_err(|refusal| refusal.status)
+    }
+
+    fn host(host: &str) -> Result<(), StatusCode> {
+        check(&Guard::new(&["tools.example".to_owned()], &[], false), "/mcp", &[("host", host)])
+    }
+
+    fn origin(origin: &str) -> Result<(), StatusCode> {
+        let guard = Guard::new(&[], &["https://app.example".to_owned()], false);
+        check(&guard, "/mcp", &[("host", "127.0.0.1:8080"), ("origin", origin)])
+    }
+
+    #[test]
+    fn only_known_hosts_pass() {
+        for fine in ["localhost", "LOCALHOST:80", "127.0.0.1:8080", "[::1]", "[::1]:9", "tools.example:443"] {
+            assert_eq!(host(fine), Ok(()), "{fine}");
+        }
+        for evil in [
+            "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.nip.io", "0.0.0.0", "localhost.",
+            "127.1", "2130706433", "[::ffff:127.0.0.1]",
+        ] {
+            assert_eq!(host(evil), Err(StatusCode::FORBIDDEN), "{evil}");
+        }
+        for bad in ["a@localhost", "localhost:99999", "localhost:0x50", "local host", "localhost,evil", "", "[::1", "[]"] {
+            assert_eq!(host(bad), Err(StatusCode::BAD_REQUEST), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_target_decides_over_the_header() {
+        let guard = Guard::new(&[], &[], false);
+        let headers = [("host", "localhost")];
+        assert_eq!(check(&guard, "http://evil.example/mcp", &headers), Err(StatusCode::FORBIDDEN));
+        assert_eq!(check(&guard, "http://localhost/mcp", &headers), Ok(()));
+        assert_eq!(check(&guard, "/mcp", &[]), Err(StatusCode::BAD_REQUEST));
+        assert_eq!(check(&guard, "/mcp", &[("host", "localhost"), ("host", "localhost")]), Err(StatusCode::BAD_REQUEST));
+    }
+
+    #[test]
+    fn only_the_same_origin_and_configured_ones_pass() {
+        for fine in ["http://127.0.0.1:8080", "https://127.0.0.1:8080", "https://app.example", "HTTPS://APP.example"] {
+            assert_eq!(origin(fine), Ok(()), "{fine}");
+        }
+        for evil in [
+            "http://evil.example", "https://evil", "null", "file://", "http://127.0.0.1.evil.example",
+            "http://localhost.evil", "http://evil#127.0.0.1:8080", "http://127.0.0.1:8080@evil",
+            "http://localhost:8081", "http://127.0.0.1:8081", "http://127.0.0.1", "http://localhost:8080", "", "127.0.0.1:8080",
+        ] {
+            assert_eq!(origin(evil), Err(StatusCode::FORBIDDEN), "{evil}");
+        }
+        let guard = Guard::new(&[], &[], false);
+        let twice = [("host", "localhost"), ("origin", "http://localhost"), ("origin", "http://localhost")];
+        assert_eq!(check(&guard, "/mcp", &twice), Err(StatusCode::FORBIDDEN));
+        let cross = [("host", "localhost"), ("sec-fetch-site", "cross-site")];
+        assert_eq!(check(&guard, "/mcp", &cross), Err(StatusCode::FORBIDDEN));
+        let same = [("host", "localhost"), ("sec-fetch-site", "same-origin")];
+        assert_eq!(check(&guard, "/mcp", &same), Ok(()));
+    }
+}

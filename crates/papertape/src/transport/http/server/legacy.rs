@@ -1,0 +1,198 @@
+//! A message within a session to its answer, for clients that open with `initialize`.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::events::{Events, Source};
+use super::post::{self, Named};
+use super::reply::{self, Answer, Refusal};
+use super::request;
+use super::session::Session;
+use super::site::Site;
+use super::stream::Unreadable;
+use crate::link::Link;
+use crate::outbox::Outgoing;
+use crate::protocol::method;
+use crate::server::{Calls, Params, Principal};
+use crate::transport::http::headers;
+use crate::wire::RpcError;
+use crate::wire::message::{Message, Payload};
+
+/// Serves a message of a session, or one that opens it.
+pub(crate) async fn serve(
+    site: &Arc<Site>,
+    headers: &HeaderMap,
+    payload: Payload<'_>,
+    named: Named,
+    principal: Option<Arc<Principal>>,
+) -> Result<Answer, Refusal> {
+    match payload {
+        Payload::Single(Message::Request(request)) if request.method == method::INITIALIZE => {
+            Ok(open(site, Message::Request(request), principal))
+        }
+        // It is said by those who will say more, and that is when it will matter.
+        Payload::Single(Message::Notification(note)) if note.method == method::INITIALIZED => {
+            check_session(site, headers, named, principal.as_ref())?;
+            Ok(reply::empty(StatusCode::ACCEPTED))
+        }
+        Payload::Single(message) => {
+            let session = find(site, headers, named, principal.as_ref())?;
+            match message {
+                Message::Request(_) => exchange(site, &session, Payload::Single(message)),
+                _ => {
+                    site.service.handle(message, &session.link, None, &|_, _| Ok(()), &mut Calls::new());
+                    Ok(reply::empty(StatusCode::ACCEPTED))
+                }
+            }
+        }
+        batch @ Payload::Batch(_) => {
+            let session = find(site, headers, named, principal.as_ref())?;
+            exchange(site, &session, batch)
+        }
+    }
+}
+
+/// Opens a session.
+fn open(site: &Arc<Site>, initialize: Message<'_>, principal: Option<Arc<Principal>>) -> Answer {
+    let _timed = site.metrics.began(method::INITIALIZE);
+    let link = Link::new(principal);
+    site.service.handle(initialize, &link, None, &|_, _| Ok(()), &mut Calls::new());
+    let id = site.sessions.mint(&link);
+    let mut answer = post::whole(site, &link, StatusCode::OK);
+    if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
+        answer.headers_mut().insert(HeaderName::from_static(headers::SESSION_ID), id);
+    }
+    answer
+}
+
+/// Serves one or several requests of a session.
+fn exchange(site: &Arc<Site>, session: &Arc<Session>, payload: Payload<'_>) -> Result<Answer, Refusal> {
+    if session.running() >= site.service.limits().in_flight {
+        let message = "too many requests run in this session: wait for one";
+        return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).retry_after(1));
+    }
+    let link = Link::within(&session.link);
+    let forbidden = RefCell::new(None);
+    let gate = |name: &str, params: &Params<'_>| {
+        super::scopes::check(site, name, params, &link).map_err(|challenge| {
+            let error = RpcError::invalid_request(challenge.message.clone());
+            forbidden.replace(Some(challenge));
+            error
+        })
+    };
+    let mut calls = Calls::new();
+    let _timed = match &payload {
+        Payload::Single(Message::Request(request)) => Some(site.metrics.began(&request.method)),
+        _ => None,
+    };
+    match payload {
+        Payload::Single(message) => site.service.handle(message, &link, None, &gate, &mut calls),
+        Payload::Batch(members) => site.service.handle_batch(&members, &link, &gate),
+    }
+    while let Some(call) = calls.pop_front() {
+        call.run_here();
+    }
+    if let Some(challenge) = forbidden.take() {
+        return Err(challenge.into());
+    }
+    let over = link.is_over();
+    let mut frames = Outgoing::default();
+    link.take(&mut frames);
+    match frames.ends.len() {
+        0 if over => Ok(reply::empty(StatusCode::ACCEPTED)),
+        1 if over => Ok(post::message_answer(site, frames, StatusCode::OK)),
+        // It takes its time, or has more to say: on a stream that the client can come back to.
+        _ => {
+            let reader = session.open(&link).read().map_err(|_| taken())?;
+            Ok(reply::events(Events::new(site, Source::Stream(reader), &frames)))
+        }
+    }
+}
+
+/// The stream for what belongs to no request, or the rest of one that broke.
+pub(crate) fn listen(
+    site: &Arc<Site>,
+    parts: &Parts,
+    principal: Option<&Arc<Principal>>,
+) -> Result<Answer, Refusal> {
+    request::check_accept(&parts.headers, &["text/event-stream"])?;
+    let session = find(site, &parts.headers, Named::read(&parts.headers), principal)?;
+    let reader = match parts.headers.get("last-event-id") {
+        None => session.main.read(),
+        Some(id) => {
+            let id = id.to_str().ok().and_then(|id| id.split_once('-'));
+            let id = id.and_then(|(stream, event)| Some((stream.parse().ok()?, event.parse().ok()?)));
+            let (stream, event) = id.ok_or_else(lost)?;
+            session.stream(stream).ok_or_else(lost)?.read_after(event)
+        }
+    };
+    let reader = reader.map_err(|why| match why {
+        Unreadable::Taken => taken(),
+        Unreadable::Lost => lost(),
+    })?;
+    Ok(reply::events(Events::new(site, Source::Stream(reader), &Outgoing::default())))
+}
+
+fn taken() -> Refusal {
+    Refusal::new(StatusCode::CONFLICT, "this stream is open already, on another connection")
+}
+
+fn lost() -> Refusal {
+    let message = "`Last-Event-ID` names no event that is still known here: ask again for what you need";
+    Refusal::new(StatusCode::BAD_REQUEST, message)
+}
+
+/// Ends a session.
+pub(crate) fn end(
+    site: &Arc<Site>,
+    parts: &Parts,
+    principal: Option<&Arc<Principal>>,
+) -> Result<Answer, Refusal> {
+    let session = find(site, &parts.headers, Named::read(&parts.headers), principal)?;
+    site.sessions.end(&session);
+    Ok(reply::empty(StatusCode::NO_CONTENT))
+}
+
+/// The session that a request belongs to.
+fn find(
+    site: &Site,
+    headers: &HeaderMap,
+    named: Named,
+    principal: Option<&Arc<Principal>>,
+) -> Result<Arc<Session>, Refusal> {
+    let session = site.sessions.find(id(headers)?, principal, &site.service)?;
+    match named {
+        Named::Known(revision) if revision != session.revision => {
+            let message = format!("this session speaks {}, not {revision}", session.revision);
+            Err(Refusal::new(StatusCode::BAD_REQUEST, message))
+        }
+        _ => Ok(session),
+    }
+}
+
+/// Whether there is such a session, without making anything of it.
+fn check_session(
+    site: &Site,
+    headers: &HeaderMap,
+    named: Named,
+    principal: Option<&Arc<Principal>>,
+) -> Result<(), Refusal> {
+    let revision = site.sessions.check(id(headers)?, principal)?;
+    match named {
+        Named::Known(said) if said != revision => {
+            Err(Refusal::new(StatusCode::BAD_REQUEST, format!("this session speaks {revision}, not {said}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn id(headers: &HeaderMap) -> Result<&str, Refusal> {
+    headers.get(headers::SESSION_ID).and_then(|id| id.to_str().ok()).ok_or_else(|| {
+        let message = "there is no session: open one with `initialize` and send its `Mcp-Session-Id` along, or \
+             put the protocol version into `params._meta` and the headers";
+        Refusal::new(StatusCode::BAD_REQUEST, message)
+    })
+}

@@ -1,0 +1,156 @@
+//! A request that stands alone to its answer: its headers must say what its body says.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use http::{HeaderMap, StatusCode};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::events::Exchange;
+use super::post::{self, Named};
+use super::reply::{self, Answer, Refusal};
+use super::site::Site;
+use crate::link::Link;
+use crate::protocol::{Revision, method};
+use crate::server::{Calls, Params, Principal, Service};
+use crate::transport::http::headers;
+use crate::wire::error::excerpt;
+use crate::wire::message::{self, Message, Payload, Rejected};
+use crate::wire::{Id, RpcError};
+
+/// A header is missing, or says something else than the body.
+const HEADER_MISMATCH: i32 = -32020;
+
+/// Serves a message that stands alone.
+pub(crate) async fn serve(
+    site: &Arc<Site>,
+    headers: &HeaderMap,
+    payload: Payload<'_>,
+    named: Named,
+    principal: Option<Arc<Principal>>,
+) -> Result<Answer, Refusal> {
+    let message = match payload {
+        Payload::Single(Message::Request(request)) => Message::Request(request),
+        // There is no notification that a client has to send on HTTP; whoever sends one means no harm.
+        Payload::Single(Message::Notification(_)) => return Ok(reply::empty(StatusCode::ACCEPTED)),
+        Payload::Single(Message::Response(response)) => {
+            let error = RpcError::invalid_request("nothing was asked here, so that nothing can be answered");
+            return Ok(post::refuse(site, rejected(response.id, error), named_or_modern(named)));
+        }
+        Payload::Batch(_) => {
+            let error = RpcError::invalid_request("a message must be one JSON object, got an array");
+            return Ok(post::refuse(site, rejected(None, error), named_or_modern(named)));
+        }
+    };
+    let exchange = Exchange(Link::new(principal));
+    let link = &exchange.0;
+    let _timed = match &message {
+        Message::Request(request) => Some(site.metrics.began(&request.method)),
+        _ => None,
+    };
+    // The request is not what it should be, or may not be made by this one.
+    let (malformed, forbidden) = (Cell::new(false), RefCell::new(None));
+    let gate = |name: &str, params: &Params<'_>| {
+        check(&site.service, headers, name, params).inspect_err(|_| malformed.set(true))?;
+        super::scopes::check(site, name, params, link).map_err(|challenge| {
+            let error = RpcError::invalid_request(challenge.message.clone());
+            forbidden.replace(Some(challenge));
+            error
+        })
+    };
+    let mut calls = Calls::new();
+    site.service.handle(message, link, None, &gate, &mut calls);
+    while let Some(call) = calls.pop_front() {
+        call.run_here();
+    }
+    if let Some(challenge) = forbidden.take() {
+        return Err(challenge.into());
+    }
+    let malformed = malformed.get();
+    let status = move |link: &Link| {
+        if malformed { StatusCode::BAD_REQUEST } else { post::status_of(link.refused()) }
+    };
+    Ok(post::respond(site, exchange, status).await)
+}
+
+fn rejected(id: Option<Id>, error: RpcError) -> Rejected {
+    Rejected { id, error, answers: false }
+}
+
+fn named_or_modern(named: Named) -> Named {
+    if matches!(named, Named::Known(_)) { named } else { Named::Known(Revision::MODERN) }
+}
+
+/// Holds the headers against the body, which is what counts.
+fn check(service: &Service, headers: &HeaderMap, name: &str, params: &Params<'_>) -> Result<(), RpcError> {
+    let meta = params.meta.as_ref().ok_or_else(|| {
+        RpcError::invalid_params("the request needs `params._meta`, which says what it is written in")
+    })?;
+    let version = meta.protocol_version()?.ok_or_else(|| {
+        let key = crate::protocol::meta::PROTOCOL_VERSION;
+        RpcError::invalid_params(format!("the request needs `params._meta[\"{key}\"]`"))
+    })?;
+    meta.client_capabilities()?;
+    compare(headers, headers::PROTOCOL_VERSION, &version, "`_meta` says")?;
+    compare(headers, headers::METHOD, name, "the method is")?;
+    let text = |raw: Option<&RawValue>| raw.and_then(message::string).map(std::borrow::Cow::into_owned);
+    let subject = match name {
+        method::TOOLS_CALL | method::PROMPTS_GET => text(params.name),
+        method::RESOURCES_READ => text(params.uri),
+        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => text(params.task_id),
+        _ => None,
+    };
+    let Some(subject) = subject else { return Ok(()) };
+    compare(headers, headers::NAME, &subject, "the request is about")?;
+    if name == method::TOOLS_CALL { check_mirrored(service, headers, &subject, params) } else { Ok(()) }
+}
+
+/// Holds the headers that mirror arguments against these.
+fn check_mirrored(
+    service: &Service,
+    headers: &HeaderMap,
+    tool: &str,
+    params: &Params<'_>,
+) -> Result<(), RpcError> {
+    let Some(tool) = service.tool(tool) else { return Ok(()) };
+    if tool.mirrored().is_empty() {
+        return Ok(());
+    }
+    let arguments = Value::Object(service.read_arguments(params)?);
+    for (header, path) in tool.mirrored() {
+        let name = format!("{}{header}", headers::PARAM);
+        match (headers::mirrored(&arguments, path), headers.contains_key(&name)) {
+            (Some(value), _) => compare(headers, &name, &value, "the argument is")?,
+            (None, true) => {
+                let message = format!("`{name}` mirrors an argument that is not there");
+                return Err(RpcError::new(HEADER_MISMATCH, message));
+            }
+            (None, false) => {}
+        }
+    }
+    Ok(())
+}
+
+/// One header must be there once, and say what the body says.
+fn compare(headers: &HeaderMap, name: &str, body: &str, says: &str) -> Result<(), RpcError> {
+    let mismatch = |problem: String| RpcError::new(HEADER_MISMATCH, format!("the header `{name}` {problem}"));
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Err(mismatch(format!("is missing: {says} {}", excerpt(body))));
+    };
+    if values.next().is_some() {
+        return Err(mismatch("is there more than once".to_owned()));
+    }
+    let value = headers::decode(value).map_err(|why| mismatch(format!("cannot be read: {why}")))?;
+    if value == body || same_number(&value, body) {
+        return Ok(());
+    }
+    Err(mismatch(format!("says {}, but {says} {}", excerpt(&value), excerpt(body))))
+}
+
+/// `42.0` is 42.
+fn same_number(a: &str, b: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    number(b).is_some_and(|b| number(a) == Some(b))
+}

@@ -1,0 +1,149 @@
+//! How a server is to be served on HTTP.
+
+use std::path::PathBuf;
+
+use crate::transport::http::auth::Auth;
+
+/// How a server is served on HTTP. What is not said is safe: only this machine's own names and pages come in.
+///
+/// ```
+/// use papertape::http;
+/// let options = http::Options::new().host("tools.example.com").origin("https://app.example.com").health();
+/// ```
+#[derive(Debug)]
+pub struct Options {
+    pub(crate) path: String,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) origins: Vec<String>,
+    pub(crate) any_host: bool,
+    pub(crate) body: usize,
+    pub(crate) legacy: bool,
+    pub(crate) legacy_sse: bool,
+    pub(crate) health: bool,
+    pub(crate) metrics: bool,
+    pub(crate) auth: Option<Auth>,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) tape: Option<PathBuf>,
+    pub(crate) connections: ConnectionLimits,
+}
+
+pub use crate::transport::http::accept::ConnectionLimits;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            path: "/mcp".to_owned(),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            any_host: false,
+            body: 4 * 1024 * 1024,
+            legacy: true,
+            legacy_sse: false,
+            health: false,
+            metrics: false,
+            auth: None,
+            scopes: Vec::new(),
+            tape: None,
+            connections: ConnectionLimits::default(),
+        }
+    }
+}
+
+impl Options {
+    /// Safe ones: at `/mcp`, for this machine only.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Where MCP is, in place of `/mcp`.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// A name (`tools.example.com`, or with a port) that the server is reached by, besides the machine's own.
+    #[must_use]
+    pub fn host(mut self, host: impl Into<String>) -> Self {
+        self.hosts.push(host.into());
+        self
+    }
+
+    /// Pages (`https://app.example.com`) that may use the server from a browser, besides those it is the origin of.
+    #[must_use]
+    pub fn origin(mut self, origin: impl Into<String>) -> Self {
+        self.origins.push(origin.into());
+        self
+    }
+
+    /// Lets in every name. For those who check the host themselves, as a proxy in front may.
+    #[must_use]
+    pub fn any_host(mut self) -> Self {
+        self.any_host = true;
+        self
+    }
+
+    /// The most bytes that a request may have: 4 MiB unless told otherwise.
+    #[must_use]
+    pub fn body(mut self, bytes: usize) -> Self {
+        self.body = bytes;
+        self
+    }
+
+    /// Serves only revisions whose requests stand alone: no sessions.
+    #[must_use]
+    pub fn modern_only(mut self) -> Self {
+        self.legacy = false;
+        self
+    }
+
+    /// Also serves the transport of 2024-11-05, at `/sse` and `/messages`.
+    #[must_use]
+    pub fn legacy_sse(mut self) -> Self {
+        self.legacy_sse = true;
+        self
+    }
+
+    /// Answers at `/healthz`, for whoever watches over processes.
+    #[must_use]
+    pub fn health(mut self) -> Self {
+        self.health = true;
+        self
+    }
+
+    /// Tells figures at `/metrics`, in the format of Prometheus. Nobody has to show who they are to see them.
+    #[must_use]
+    pub fn metrics(mut self) -> Self {
+        self.metrics = true;
+        self
+    }
+
+    /// Serves only those who show who they are.
+    #[must_use]
+    pub fn auth(mut self, auth: Auth) -> Self {
+        self.auth = Some(auth);
+        self
+    }
+
+    /// A scope that everybody needs, whatever they ask for.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
+    /// Records every message, both ways, in a file.
+    #[must_use]
+    pub fn tape(mut self, path: impl Into<PathBuf>) -> Self {
+        self.tape = Some(path.into());
+        self
+    }
+
+    /// How much connections may ask for.
+    #[must_use]
+    pub fn connections(mut self, limits: ConnectionLimits) -> Self {
+        self.connections = limits;
+        self
+    }
+}

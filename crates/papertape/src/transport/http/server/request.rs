@@ -1,0 +1,154 @@
+//! A request to the bytes of one message: what it must say about itself, and how much of it there may be.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, StatusCode};
+use http_body::Body;
+use http_body_util::BodyExt;
+
+use super::reply::Refusal;
+
+/// Bodies up to this size are not counted among the bytes in flight.
+const SMALL: usize = 64 * 1024;
+
+/// The bytes of requests that are held at once, over all connections.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    held: AtomicUsize,
+    most: usize,
+}
+
+/// A body, and its part of the budget.
+pub(crate) struct Taken {
+    pub(crate) bytes: Bytes,
+    _held: Option<Held>,
+}
+
+struct Held {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Budget {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { held: AtomicUsize::new(0), most })
+    }
+}
+
+impl Held {
+    /// Holds so many bytes in all.
+    fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
+        let more = bytes.saturating_sub(self.bytes);
+        let before = self.budget.held.fetch_add(more, Ordering::Relaxed);
+        self.bytes += more;
+        if before + more > self.budget.most {
+            let message = "the server holds as many bytes of requests as it can: try again in a moment";
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(1));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Reads a body that may have so many bytes.
+pub(crate) async fn read<B>(headers: &HeaderMap, body: B, most: usize, budget: &Arc<Budget>) -> Result<Taken, Refusal>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let too_large = || {
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {most} bytes, the limit")).closing()
+    };
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > most) {
+        return Err(too_large());
+    }
+    let mut held = Held { budget: Arc::clone(budget), bytes: 0 };
+    if let Some(length) = announced.filter(|&length| length > SMALL) {
+        held.grow(length)?;
+    }
+    let mut body = std::pin::pin!(body);
+    let (mut first, mut more) = (Bytes::new(), BytesMut::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| {
+            Refusal::new(StatusCode::BAD_REQUEST, "the body could not be read to its end").closing()
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        let size = first.len() + more.len() + data.len();
+        if size > most {
+            return Err(too_large());
+        }
+        if size > SMALL {
+            held.grow(size)?;
+        }
+        if first.is_empty() && more.is_empty() {
+            // Most bodies come in one piece, which need not be copied.
+            first = data;
+        } else {
+            if more.is_empty() {
+                more.reserve(announced.unwrap_or(size).min(most));
+                more.extend_from_slice(&std::mem::take(&mut first));
+            }
+            more.extend_from_slice(&data);
+        }
+    }
+    let bytes = if more.is_empty() { first } else { more.freeze() };
+    Ok(Taken { bytes, _held: (held.bytes > 0).then_some(held) })
+}
+
+/// Refuses what is not JSON in UTF-8.
+pub(crate) fn check_content(headers: &HeaderMap) -> Result<(), Refusal> {
+    let refused = |message| Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    let kind = types.next().and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let mut parts = kind.split(';').map(str::trim);
+    if types.next().is_some() || !parts.next().unwrap_or_default().eq_ignore_ascii_case("application/json") {
+        return refused("`Content-Type` must be application/json");
+    }
+    for parameter in parts {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        if name.eq_ignore_ascii_case("charset") && !value.trim_matches('"').eq_ignore_ascii_case("utf-8") {
+            return refused("the only charset is utf-8");
+        }
+    }
+    match headers.get(CONTENT_ENCODING).map(http::HeaderValue::as_bytes) {
+        None | Some(b"identity") => Ok(()),
+        Some(_) => refused("compressed bodies are not read: send the JSON as it is"),
+    }
+}
+
+/// Refuses who does not take the answers there may be.
+pub(crate) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
+    let takes = |kind: &str| accepts(headers, &ACCEPT, kind);
+    if kinds.iter().all(|kind| takes(kind)) {
+        return Ok(());
+    }
+    let message = format!("`Accept` must list {}", kinds.join(" and "));
+    Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message))
+}
+
+fn accepts(headers: &HeaderMap, name: &HeaderName, kind: &str) -> bool {
+    let family = kind.split('/').next().unwrap_or_default();
+    headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let range = parts.next().unwrap_or_default();
+        let unwanted = parts.any(|part| {
+            part.split_once('=').is_some_and(|(name, weight)| {
+                name.eq_ignore_ascii_case("q") && weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0)
+            })
+        });
+        let matches = range == "*/*"
+            || range.eq_ignore_ascii_case(kind)
+            || range.strip_suffix("/*").is_some_and(|range| range.eq_ignore_ascii_case(family));
+        matches && !unwanted
+    })
+}

@@ -1,0 +1,258 @@
+//! Sessions of clients that open with `initialize`: an id to what was agreed.
+//!
+//! The id is what was agreed, sealed: any replica with the same key can go on with a session that another one has opened.
+//! What only one process can have (streams to come back to, questions that wait for their answers, subscriptions) is in a
+//! table, made when it is needed and forgotten when the session is idle.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::StatusCode;
+use tokio::time::Instant;
+
+use super::reply::Refusal;
+use super::stream::Stream;
+use crate::link::Link;
+use crate::protocol::Revision;
+use crate::protocol::capabilities::Abilities;
+use crate::server::{Principal, Sealer, Service};
+
+/// How long a session may be used, at most.
+const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long what this process knows of a session is kept while nobody uses it.
+const IDLE: Duration = Duration::from_secs(5 * 60);
+/// Sessions that this process knows of; when there are more, the one that was not used for the longest time goes.
+const MOST: usize = 10_000;
+/// Sessions whose end is remembered.
+const MOST_ENDED: usize = 100_000;
+/// Streams of one session that are over and kept.
+const MOST_STREAMS: usize = 64;
+
+type Name = [u8; 16];
+
+/// The sessions of a server.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    sealer: Option<Sealer>,
+    table: Mutex<Table>,
+    kept_in_all: Arc<AtomicUsize>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    live: HashMap<Name, Arc<Session>>,
+    /// Those that were ended, and the order in which they were.
+    ended: (HashSet<Name>, VecDeque<Name>),
+}
+
+/// What this process knows of a session.
+pub(crate) struct Session {
+    name: Name,
+    pub(crate) revision: Revision,
+    /// For what belongs to no request, and for what was agreed.
+    pub(crate) link: Arc<Link>,
+    /// The stream on which the client hears of that.
+    pub(crate) main: Arc<Stream>,
+    inner: Mutex<Inner>,
+    kept_in_all: Arc<AtomicUsize>,
+}
+
+struct Inner {
+    used: Instant,
+    last: u64,
+    streams: VecDeque<Arc<Stream>>,
+}
+
+impl Sessions {
+    pub(crate) fn new(service: &Service) -> Self {
+        let sealer = service.sealer().map(|sealer| sealer.lasting(LIFETIME));
+        Self { sealer, table: Mutex::default(), kept_in_all: Arc::default() }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many sessions this process knows of.
+    pub(crate) fn count(&self) -> usize {
+        self.table().live.len()
+    }
+
+    /// The id of a new session, in which this was agreed.
+    pub(crate) fn mint(&self, link: &Link) -> Option<String> {
+        let mut name = Name::default();
+        getrandom::fill(&mut name).ok()?;
+        let agreed = [&name[..], &[u8::try_from(link.legacy()?.index()).ok()?, link.abilities().to_bits()]].concat();
+        self.sealer.as_ref()?.seal(&agreed, &purpose(link.principal().map(|principal| &**principal)))
+    }
+
+    /// What was agreed in the session with that id, which must be one of this principal's.
+    fn agreed(&self, id: &str, principal: Option<&Arc<Principal>>) -> Result<(Name, Revision, u8), Refusal> {
+        let purpose = purpose(principal.map(|principal| &**principal));
+        let agreed = self.sealer.as_ref().and_then(|sealer| sealer.open(id, &purpose).ok()).ok_or_else(unknown)?;
+        let (name, agreed) = agreed.split_first_chunk::<16>().ok_or_else(unknown)?;
+        let &[revision, abilities] = agreed else { return Err(unknown()) };
+        let revision = Revision::ALL.into_iter().find(|known| known.index() == usize::from(revision));
+        Ok((*name, revision.ok_or_else(unknown)?, abilities))
+    }
+
+    /// What is spoken in a session, which must not have ended.
+    pub(crate) fn check(&self, id: &str, principal: Option<&Arc<Principal>>) -> Result<Revision, Refusal> {
+        let (name, revision, _) = self.agreed(id, principal)?;
+        if self.table().ended.0.contains(&name) { Err(unknown()) } else { Ok(revision) }
+    }
+
+    /// The session with that id, which must be one of this principal's.
+    pub(crate) fn find(
+        &self,
+        id: &str,
+        principal: Option<&Arc<Principal>>,
+        service: &Service,
+    ) -> Result<Arc<Session>, Refusal> {
+        let (name, revision, abilities) = self.agreed(id, principal)?;
+        let mut table = self.table();
+        if table.ended.0.contains(&name) {
+            return Err(unknown());
+        }
+        if let Some(session) = table.live.get(&name) {
+            session.touch();
+            return Ok(Arc::clone(session));
+        }
+        table.make_room();
+        let link = Link::new(principal.cloned());
+        link.set_legacy(revision);
+        link.set_initialized();
+        link.set_abilities(Abilities::from_bits(abilities));
+        service.keep_told(&link);
+        let session = Arc::new(Session::new(name, revision, link, &self.kept_in_all));
+        table.live.insert(name, Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Ends a session: everything that runs in it is stopped.
+    pub(crate) fn end(&self, session: &Session) {
+        let mut table = self.table();
+        let ended = table.live.remove(&session.name);
+        let (names, order) = &mut table.ended;
+        names.insert(session.name);
+        order.push_back(session.name);
+        if order.len() > MOST_ENDED
+            && let Some(oldest) = order.pop_front()
+        {
+            names.remove(&oldest);
+        }
+        drop(table);
+        if let Some(session) = ended {
+            session.close();
+        }
+    }
+
+    /// Nobody is to wait for news any longer.
+    pub(crate) fn drain(&self) {
+        for session in self.table().live.values() {
+            session.link.close();
+        }
+    }
+
+    /// Forgets what nobody has used for a while.
+    pub(crate) fn sweep(&self) {
+        self.table().sweep();
+    }
+}
+
+impl Table {
+    fn sweep(&mut self) {
+        self.live.retain(|_, session| !session.is_idle());
+    }
+
+    fn make_room(&mut self) {
+        if self.live.len() < MOST {
+            return;
+        }
+        self.sweep();
+        while self.live.len() >= MOST {
+            let oldest = self.live.values().min_by_key(|session| session.inner().used).map(|session| session.name);
+            if let Some(session) = oldest.and_then(|name| self.live.remove(&name)) {
+                session.close();
+            }
+        }
+    }
+}
+
+impl Session {
+    fn new(name: Name, revision: Revision, link: Arc<Link>, kept_in_all: &Arc<AtomicUsize>) -> Self {
+        let main = Stream::new(0, Arc::clone(&link), revision.can_come_back(), kept_in_all);
+        let inner = Inner { used: Instant::now(), last: 0, streams: VecDeque::new() };
+        Self { name, revision, link, main, inner: Mutex::new(inner), kept_in_all: Arc::clone(kept_in_all) }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn touch(&self) {
+        self.inner().used = Instant::now();
+    }
+
+    /// A stream is being read as long as somebody holds its reader.
+    fn is_idle(&self) -> bool {
+        let inner = self.inner();
+        let busy = Arc::strong_count(&self.main) > 1 || inner.streams.iter().any(|stream| stream.is_running());
+        !busy && inner.used.elapsed() > IDLE
+    }
+
+    /// How many requests run in it.
+    pub(crate) fn running(&self) -> usize {
+        self.inner().streams.iter().filter(|stream| stream.is_running()).count()
+    }
+
+    /// A stream for a request of this session.
+    pub(crate) fn open(&self, link: &Arc<Link>) -> Arc<Stream> {
+        let mut inner = self.inner();
+        inner.last += 1;
+        let stream = Stream::new(inner.last, Arc::clone(link), self.revision.can_come_back(), &self.kept_in_all);
+        while inner.streams.len() >= MOST_STREAMS
+            && let Some(at) = inner.streams.iter().position(|stream| stream.has_ended())
+        {
+            drop(inner.streams.remove(at));
+        }
+        inner.streams.push_back(Arc::clone(&stream));
+        stream
+    }
+
+    /// The stream of that number.
+    pub(crate) fn stream(&self, number: u64) -> Option<Arc<Stream>> {
+        if number == 0 {
+            return Some(Arc::clone(&self.main));
+        }
+        self.inner().streams.iter().find(|stream| stream.number == number).cloned()
+    }
+
+    fn close(&self) {
+        self.link.close();
+        self.link.stop_asking();
+        let streams = std::mem::take(&mut self.inner().streams);
+        for stream in streams {
+            stream.link.cancel_all();
+        }
+    }
+}
+
+fn unknown() -> Refusal {
+    let message = "there is no such session (it may have ended): open a new one with `initialize`";
+    Refusal::new(StatusCode::NOT_FOUND, message)
+}
+
+/// What an id of a session is sealed for: it is worth nothing in anybody else's hands.
+fn purpose(principal: Option<&Principal>) -> Vec<u8> {
+    let who = principal.map(|principal| &*principal.name);
+    serde_json::to_vec(&("session", who)).unwrap_or_default()
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("revision", &self.revision).finish_non_exhaustive()
+    }
+}

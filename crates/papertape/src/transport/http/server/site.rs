@@ -1,0 +1,183 @@
+//! What all connections of a server share, and the first turns of every request: who may come in, and where to.
+
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::ALLOW;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, StatusCode};
+use http_body::Body;
+
+use super::guard::Guard;
+use super::metrics::Metrics;
+use super::old::OldStreams;
+use super::options::Options;
+use super::reply::{self, Answer, Refusal};
+use super::request::Budget;
+use super::session::Sessions;
+use super::{legacy, old, post};
+use crate::link::Link;
+use crate::server::{Principal, Service};
+use crate::transport::http::auth::Challenge;
+use crate::transport::tap::Tap;
+use crate::wire::tape::Direction;
+
+/// How often what nobody uses any more is looked for.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) service: Arc<Service>,
+    pub(crate) options: Options,
+    guard: Guard,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) sessions: Sessions,
+    pub(crate) old: OldStreams,
+    pub(crate) metrics: Metrics,
+    tap: Option<Mutex<Tap>>,
+    /// The links on which somebody listens, who are told when the server ends.
+    listening: Mutex<Vec<Weak<Link>>>,
+}
+
+impl Site {
+    pub(crate) fn new(service: Arc<Service>, options: Options) -> std::io::Result<Arc<Self>> {
+        let tap = match &options.tape {
+            Some(path) => Some(Mutex::new(Tap::recording(path).map_err(|error| {
+                let message = format!("cannot write the tape {}: {error}", path.display());
+                std::io::Error::new(error.kind(), message)
+            })?)),
+            None => None,
+        };
+        Ok(Arc::new(Self {
+            guard: Guard::new(&options.hosts, &options.origins, options.any_host),
+            budget: Budget::new(service.limits().bytes_in_flight),
+            sessions: Sessions::new(&service),
+            old: OldStreams::default(),
+            metrics: Metrics::default(),
+            listening: Mutex::default(),
+            tap,
+            service,
+            options,
+        }))
+    }
+
+    /// Serves one request.
+    pub(crate) async fn serve<B>(self: &Arc<Self>, request: Request<B>) -> Answer
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let answer = self.route(&parts, body).await.unwrap_or_else(Refusal::into_answer);
+        self.metrics.answered(answer.status());
+        answer
+    }
+
+    async fn route<B>(self: &Arc<Self>, parts: &Parts, body: B) -> Result<Answer, Refusal>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.guard.check(parts)?;
+        let path = parts.uri.path();
+        if path == self.options.path {
+            let principal = self.principal(parts).await?;
+            return match parts.method {
+                Method::POST => post::serve(self, parts, body, principal).await,
+                Method::GET if self.options.legacy => legacy::listen(self, parts, principal.as_ref()),
+                Method::DELETE if self.options.legacy => legacy::end(self, parts, principal.as_ref()),
+                _ => Err(self.not_allowed()),
+            };
+        }
+        let read_only = parts.method == Method::GET || parts.method == Method::HEAD;
+        match path {
+            old::STREAM | old::MESSAGES if self.options.legacy_sse => {
+                let principal = self.principal(parts).await?;
+                old::serve(self, parts, body, principal).await
+            }
+            "/healthz" if self.options.health && read_only => {
+                Ok(reply::text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"))
+            }
+            "/metrics" if self.options.metrics && read_only => {
+                let text = self.metrics.text(self.sessions.count());
+                Ok(reply::text(StatusCode::OK, Metrics::TYPE, text))
+            }
+            _ => match self.options.auth.as_ref().and_then(|auth| auth.metadata(path)).filter(|_| read_only) {
+                Some(metadata) => Ok(reply::json(StatusCode::OK, metadata.to_string())),
+                None => {
+                    let message = format!("there is nothing here: MCP is at {}", self.options.path);
+                    Err(Refusal::new(StatusCode::NOT_FOUND, message))
+                }
+            },
+        }
+    }
+
+    fn not_allowed(&self) -> Refusal {
+        let allowed = if self.options.legacy { "POST, GET, DELETE" } else { "POST" };
+        let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("only {allowed} can be done here"));
+        refusal.header(ALLOW, HeaderValue::from_static(allowed))
+    }
+
+    /// Who asks, if that matters here.
+    async fn principal(&self, parts: &Parts) -> Result<Option<Arc<Principal>>, Refusal> {
+        let Some(auth) = &self.options.auth else { return Ok(None) };
+        let principal = auth.check(&parts.headers).await?;
+        if principal.has_scopes(&self.options.scopes) {
+            return Ok(Some(principal));
+        }
+        Err(auth.insufficient(&self.options.scopes).into())
+    }
+
+    /// Puts what crosses on the tape.
+    pub(crate) fn tape(&self, direction: Direction, bytes: &[u8]) {
+        if let Some(tap) = &self.tap {
+            let mut tap = tap.lock().unwrap_or_else(PoisonError::into_inner);
+            tap.frame(direction, bytes);
+            tap.flush();
+        }
+    }
+
+    /// Remembers a link on which somebody listens.
+    pub(crate) fn note_listening(&self, link: &Arc<Link>) {
+        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+        if listening.len() == listening.capacity() {
+            listening.retain(|link| link.strong_count() > 0);
+        }
+        listening.push(Arc::downgrade(link));
+    }
+
+    /// The server is about to end: who listens is told so, and what runs may finish.
+    pub(crate) fn drain(&self) {
+        let listening = std::mem::take(&mut *self.listening.lock().unwrap_or_else(PoisonError::into_inner));
+        for link in listening.iter().filter_map(Weak::upgrade) {
+            self.service.end_subscriptions(&link);
+        }
+        self.sessions.drain();
+        self.old.drain();
+    }
+
+    /// Looks after what nobody uses any more, until the server is gone.
+    pub(crate) fn keep_tidy(self: &Arc<Self>) {
+        let site = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP).await;
+                let Some(site) = site.upgrade() else { return };
+                site.sessions.sweep();
+            }
+        });
+    }
+}
+
+impl From<Challenge> for Refusal {
+    fn from(challenge: Challenge) -> Self {
+        let refusal = Refusal::new(challenge.status, challenge.message);
+        match HeaderValue::from_str(&challenge.authenticate) {
+            Ok(value) => refusal.header(http::header::WWW_AUTHENTICATE, value),
+            Err(_) => refusal,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! A stream that a client may come back to: what was sent on it is kept for a while, within bounds.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::link::Link;
+
+/// Bytes of one stream that are kept.
+const MOST_KEPT: usize = 256 * 1024;
+/// Bytes of all streams that are kept.
+const MOST_KEPT_IN_ALL: usize = 64 * 1024 * 1024;
+/// When a client whose connection broke is to come back.
+const COME_BACK: Duration = Duration::from_secs(1);
+
+/// A stream of one session.
+pub(crate) struct Stream {
+    /// Tells it from the session's other streams; 0 is the one for what belongs to no request.
+    pub(crate) number: u64,
+    pub(crate) link: Arc<Link>,
+    /// The client of this stream can come back on a connection that ended before its time.
+    primed: bool,
+    log: Mutex<Log>,
+    /// Somebody reads it.
+    read: AtomicBool,
+    /// What all streams keep.
+    kept_in_all: Arc<AtomicUsize>,
+}
+
+#[derive(Default)]
+struct Log {
+    /// The number of the last event.
+    last: u64,
+    /// The events that are kept: the last ones.
+    events: VecDeque<Box<[u8]>>,
+    bytes: usize,
+    /// All that there was to say has been said.
+    ended: bool,
+}
+
+/// Who reads a stream.
+pub(crate) struct Reader {
+    stream: Arc<Stream>,
+    /// What is sent again.
+    again: Vec<u8>,
+    /// It has not been read before.
+    fresh: bool,
+}
+
+/// Why a stream cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// Somebody else reads it.
+    Taken,
+    /// What came after that event is not there any more, or never was.
+    Lost,
+}
+
+impl Stream {
+    pub(crate) fn new(number: u64, link: Arc<Link>, primed: bool, kept_in_all: &Arc<AtomicUsize>) -> Arc<Self> {
+        let kept_in_all = Arc::clone(kept_in_all);
+        let (log, read) = (Mutex::default(), AtomicBool::new(false));
+        Arc::new(Self { number, link, primed, log, read, kept_in_all })
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing will come of it any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.log().ended
+    }
+
+    /// Whether its request is still running.
+    pub(crate) fn is_running(&self) -> bool {
+        self.number != 0 && !self.link.is_over()
+    }
+
+    /// Reads the stream from the beginning.
+    pub(crate) fn read(self: &Arc<Self>) -> Result<Reader, Unreadable> {
+        self.take(Vec::new(), true)
+    }
+
+    /// Reads it again after an event.
+    pub(crate) fn read_after(self: &Arc<Self>, event: u64) -> Result<Reader, Unreadable> {
+        let log = self.log();
+        let missing = log.last.checked_sub(event).and_then(|missing| usize::try_from(missing).ok());
+        let missing = missing.filter(|&missing| missing <= log.events.len()).ok_or(Unreadable::Lost)?;
+        let again = log.events.iter().skip(log.events.len() - missing).flat_map(|event| event.iter().copied()).collect();
+        drop(log);
+        self.take(again, false)
+    }
+
+    fn take(self: &Arc<Self>, again: Vec<u8>, fresh: bool) -> Result<Reader, Unreadable> {
+        if self.read.swap(true, Ordering::AcqRel) {
+            return Err(Unreadable::Taken);
+        }
+        Ok(Reader { stream: Arc::clone(self), again, fresh })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.kept_in_all.fetch_sub(self.log().bytes, Ordering::Relaxed);
+        self.link.cancel_all();
+    }
+}
+
+impl Reader {
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.stream.link
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        let over = self.stream.link.is_closing() || (self.stream.number != 0 && self.stream.link.is_over());
+        if over {
+            self.stream.log().ended = true;
+        }
+        over
+    }
+
+    /// What goes out first: an event to come back to, or what the client has missed.
+    pub(crate) fn beginning(&mut self) -> Vec<u8> {
+        let mut out = std::mem::take(&mut self.again);
+        if self.fresh && self.stream.primed {
+            let id = format!("id: {}-{}\n", self.stream.number, self.stream.log().last);
+            out.extend_from_slice(format!("{id}retry: {}\ndata: \n\n", COME_BACK.as_millis()).as_bytes());
+        }
+        out
+    }
+
+    /// The id of the next event.
+    pub(crate) fn write_id(&mut self, out: &mut Vec<u8>) {
+        let mut log = self.stream.log();
+        log.last += 1;
+        out.extend_from_slice(format!("id: {}-{}\n", self.stream.number, log.last).as_bytes());
+    }
+
+    /// Keeps the event that was written last, as long as there is room.
+    pub(crate) fn keep(&mut self, event: &[u8]) {
+        let in_all = &self.stream.kept_in_all;
+        let mut log = self.stream.log();
+        log.events.push_back(event.into());
+        log.bytes += event.len();
+        in_all.fetch_add(event.len(), Ordering::Relaxed);
+        // The last event alone may be larger than that, and is kept if there is room in all.
+        while log.events.len() > 1 && log.bytes > MOST_KEPT || in_all.load(Ordering::Relaxed) > MOST_KEPT_IN_ALL {
+            let Some(oldest) = log.events.pop_front() else { break };
+            log.bytes -= oldest.len();
+            in_all.fetch_sub(oldest.len(), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.stream.read.store(false, Ordering::Release);
+    }
+}
