@@ -97,6 +97,18 @@ pub enum SetupError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Something needs a scope that no token can have.
+    #[error(
+        "{what} \"{name}\": {scope:?} is no scope: those are visible ASCII without spaces, quotes and backslashes"
+    )]
+    Scope {
+        /// A tool, a resource, a prompt ...
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The scope.
+        scope: String,
+    },
     /// A schema cannot be used.
     #[error("tool \"{tool}\": bad {which} schema: {problem}")]
     Schema {

@@ -22,6 +22,7 @@ mod principal;
 mod prompt;
 mod registry;
 mod resource;
+pub(crate) mod scope;
 mod seal;
 mod task;
 mod tool;

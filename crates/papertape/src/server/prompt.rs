@@ -32,13 +32,14 @@ use crate::wire::error::excerpt;
 pub struct Prompt {
     definition: protocol::Prompt,
     completers: Completers,
+    scopes: Vec<String>,
 }
 
 impl Prompt {
     /// A prompt of that name.
     pub fn new(name: impl Into<String>) -> Self {
         let definition = protocol::Prompt { name: name.into(), ..protocol::Prompt::default() };
-        Self { definition, completers: Completers::default() }
+        Self { definition, completers: Completers::default(), scopes: Vec::new() }
     }
 
     /// Its name for people.
@@ -66,6 +67,15 @@ impl Prompt {
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: Value) -> Self {
         self.definition.meta.get_or_insert_default().insert(key.into(), value);
+        self
+    }
+
+    /// What whoever asks must be allowed to do, where a server asks who they are (on HTTP); others are refused with 403.
+    ///
+    /// Where nobody is asked who they are (stdio, or HTTP without authorization), scopes stop nobody.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
         self
     }
 
@@ -133,6 +143,7 @@ pub(crate) struct RegisteredPrompt {
     /// Those of the servers within which it is mounted.
     pub(crate) hooks: Vec<Hook>,
     pub(crate) completers: Completers,
+    scopes: Vec<String>,
     fill: Arc<Fill>,
     pace: Arc<Pace>,
 }
@@ -145,7 +156,7 @@ impl RegisteredPrompt {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: PromptOutput,
     {
-        let Prompt { mut definition, completers } = prompt;
+        let Prompt { mut definition, completers, scopes } = prompt;
         if definition.name.is_empty() {
             return Err(SetupError::EmptyName { what: Self::WHAT });
         }
@@ -172,7 +183,7 @@ impl RegisteredPrompt {
             });
             Ok(run)
         });
-        Ok(Self { definition, hooks: Vec::new(), completers, fill, pace: Arc::default() })
+        Ok(Self { definition, hooks: Vec::new(), completers, scopes, fill, pace: Arc::default() })
     }
 
     pub(crate) fn pace(&self) -> &Pace {
@@ -269,6 +280,10 @@ impl Offer for RegisteredPrompt {
 
     fn definition(&self, revision: Revision) -> protocol::Prompt {
         project::prompt(self.definition.clone(), revision)
+    }
+
+    fn scopes(&self) -> &[String] {
+        &self.scopes
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 
 use super::error::SetupError;
+use super::scope::is_scope;
 use crate::link::{Kind, Link};
 use crate::protocol::Revision;
 
@@ -26,6 +27,9 @@ pub(crate) trait Offer: fmt::Debug + Send + Sync {
 
     /// How it is listed in a revision.
     fn definition(&self, revision: Revision) -> Self::Definition;
+
+    /// What whoever asks for it must be allowed to do.
+    fn scopes(&self) -> &[String];
 }
 
 /// The offers of one kind, and the links to tell when they change.
@@ -59,6 +63,11 @@ impl<T: Offer> Registry<T> {
     }
 
     pub(crate) fn add(&self, offer: T) -> Result<(), SetupError> {
+        // A scope that cannot be written in a challenge can be asked of nobody.
+        if let Some(scope) = offer.scopes().iter().find(|scope| !is_scope(scope)) {
+            let (name, scope) = (offer.key().to_owned(), scope.clone());
+            return Err(SetupError::Scope { what: T::WHAT, name, scope });
+        }
         {
             let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
             if now.by_key.contains_key(offer.key()) {

@@ -32,6 +32,7 @@ use crate::protocol::{self, Revision, project};
 pub struct Resource {
     definition: protocol::Resource,
     cache: Option<CacheHint>,
+    scopes: Vec<String>,
 }
 
 impl Resource {
@@ -39,7 +40,7 @@ impl Resource {
     pub fn new(uri: impl Into<String>) -> Self {
         let uri = uri.into();
         let definition = protocol::Resource { name: uri.clone(), uri, ..protocol::Resource::default() };
-        Self { definition, cache: None }
+        Self { definition, cache: None, scopes: Vec::new() }
     }
 
     /// Its name for programs.
@@ -81,6 +82,15 @@ impl Resource {
     #[must_use]
     pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
         self.cache = Some(CacheHint::new(time, scope));
+        self
+    }
+
+    /// What whoever asks must be allowed to do, where a server asks who they are (on HTTP); others are refused with 403.
+    ///
+    /// Where nobody is asked who they are (stdio, or HTTP without authorization), scopes stop nobody.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
         self
     }
 
@@ -141,6 +151,7 @@ pub struct ResourceTemplate {
     definition: protocol::ResourceTemplate,
     cache: Option<CacheHint>,
     completers: Completers,
+    scopes: Vec<String>,
 }
 
 impl ResourceTemplate {
@@ -152,7 +163,7 @@ impl ResourceTemplate {
             uri_template: template,
             ..protocol::ResourceTemplate::default()
         };
-        Self { definition, cache: None, completers: Completers::default() }
+        Self { definition, cache: None, completers: Completers::default(), scopes: Vec::new() }
     }
 
     /// Its name for programs.
@@ -187,6 +198,15 @@ impl ResourceTemplate {
     #[must_use]
     pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
         self.cache = Some(CacheHint::new(time, scope));
+        self
+    }
+
+    /// What whoever asks must be allowed to do, where a server asks who they are (on HTTP); others are refused with 403.
+    ///
+    /// Where nobody is asked who they are (stdio, or HTTP without authorization), scopes stop nobody.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
         self
     }
 
@@ -285,6 +305,7 @@ fn contents(uri: &str, mime_type: Option<&str>) -> ResourceContents {
 pub(crate) struct RegisteredResource {
     definition: protocol::Resource,
     cache: Option<CacheHint>,
+    scopes: Vec<String>,
     /// Those of the servers within which it is mounted.
     pub(crate) hooks: Vec<Hook>,
     read: Arc<dyn Fn(Cx) -> Run + Send + Sync>,
@@ -298,7 +319,7 @@ impl RegisteredResource {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ReadOutput,
     {
-        let Resource { definition, cache } = resource;
+        let Resource { definition, cache, scopes } = resource;
         if definition.uri.is_empty() {
             return Err(SetupError::EmptyName { what: Self::WHAT });
         }
@@ -311,7 +332,7 @@ impl RegisteredResource {
                 async move { Ok(Output::Read(read(cx).await?.into_contents(&uri, mime_type.as_deref()))) },
             )
         });
-        Ok(Self { definition, cache, hooks: Vec::new(), read, pace: Arc::default() })
+        Ok(Self { definition, cache, scopes, hooks: Vec::new(), read, pace: Arc::default() })
     }
 
     pub(crate) fn cache(&self) -> Option<CacheHint> {
@@ -345,6 +366,10 @@ impl Offer for RegisteredResource {
     fn definition(&self, revision: Revision) -> protocol::Resource {
         project::resource(self.definition.clone(), revision)
     }
+
+    fn scopes(&self) -> &[String] {
+        &self.scopes
+    }
 }
 
 impl fmt::Debug for RegisteredResource {
@@ -360,6 +385,7 @@ type ReadTemplate = dyn Fn(String, &BTreeMap<String, String>, Cx) -> Result<Run,
 pub(crate) struct RegisteredTemplate {
     definition: protocol::ResourceTemplate,
     cache: Option<CacheHint>,
+    scopes: Vec<String>,
     /// Those of the servers within which it is mounted.
     pub(crate) hooks: Vec<Hook>,
     template: Arc<UriTemplate>,
@@ -376,7 +402,7 @@ impl RegisteredTemplate {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ReadOutput,
     {
-        let ResourceTemplate { definition, cache, completers } = template;
+        let ResourceTemplate { definition, cache, completers, scopes } = template;
         let bad = |problem| SetupError::Template { template: definition.uri_template.clone(), problem };
         let template = UriTemplate::parse(&definition.uri_template).map_err(bad)?;
         if let Some(name) = completers.names().find(|name| !template.names().any(|known| known == *name)) {
@@ -395,6 +421,7 @@ impl RegisteredTemplate {
         Ok(Self {
             definition,
             cache,
+            scopes,
             hooks: Vec::new(),
             template: Arc::new(template),
             completers,
@@ -438,6 +465,10 @@ impl Offer for RegisteredTemplate {
 
     fn definition(&self, revision: Revision) -> protocol::ResourceTemplate {
         project::resource_template(self.definition.clone(), revision)
+    }
+
+    fn scopes(&self) -> &[String] {
+        &self.scopes
     }
 }
 

@@ -32,6 +32,7 @@ pub struct Tool {
     definition: ToolDefinition,
     explain: Option<Box<Explain>>,
     long_running: bool,
+    scopes: Vec<String>,
 }
 
 impl Tool {
@@ -47,7 +48,7 @@ impl Tool {
             icons: Vec::new(),
             meta: None,
         };
-        Self { definition, explain: None, long_running: false }
+        Self { definition, explain: None, long_running: false, scopes: Vec::new() }
     }
 
     /// Its name for people.
@@ -137,6 +138,15 @@ impl Tool {
         self
     }
 
+    /// What whoever asks must be allowed to do, where a server asks who they are (on HTTP); others are refused with 403.
+    ///
+    /// Where nobody is asked who they are (stdio, or HTTP without authorization), scopes stop nobody.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
+        self
+    }
+
     fn hint(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
         change(self.definition.annotations.get_or_insert_default());
         self
@@ -180,6 +190,7 @@ struct Work {
     explain: Option<Box<Explain>>,
     start: Box<Start>,
     long_running: bool,
+    scopes: Vec<String>,
     pace: Pace,
 }
 
@@ -242,7 +253,7 @@ impl Registered {
     }
 
     fn new<O: ToolOutput>(tool: Tool, start: Box<Start>) -> Result<Self, SetupError> {
-        let Tool { mut definition, explain, long_running } = tool;
+        let Tool { mut definition, explain, long_running, scopes } = tool;
         if definition.name.is_empty() {
             return Err(SetupError::EmptyName { what: Self::WHAT });
         }
@@ -269,7 +280,15 @@ impl Registered {
         Ok(Self {
             definition,
             hooks: Vec::new(),
-            work: Arc::new(Work { input, output, explain, start, long_running, pace: Pace::default() }),
+            work: Arc::new(Work {
+                input,
+                output,
+                explain,
+                start,
+                long_running,
+                scopes,
+                pace: Pace::default(),
+            }),
         })
     }
 
@@ -328,6 +347,10 @@ impl Offer for Registered {
 
     fn definition(&self, revision: Revision) -> ToolDefinition {
         project::tool(self.definition.clone(), revision)
+    }
+
+    fn scopes(&self) -> &[String] {
+        &self.work.scopes
     }
 }
 
