@@ -1,6 +1,7 @@
 //! What was typed.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, Styles, TypedValueParser};
@@ -154,11 +155,15 @@ pub(crate) struct Connect {
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// Run a bundled server on stdio, for any MCP host.
+/// Run a bundled server on stdio, for any MCP host, or on HTTP.
 ///
-/// The server reads requests from stdin and answers on stdout, one JSON message per line, or with Content-Length headers
-/// if that is how the host begins. It speaks every revision from 2024-11-05 to 2026-07-28; the host chooses.
-/// It ends when its input ends.
+/// On stdio the server reads requests from stdin and answers on stdout, one JSON message per line, or with Content-Length
+/// headers if that is how the host begins. It ends when its input ends.
+///
+/// On HTTP it is at /mcp and serves clients of all revisions, with and without sessions. Only names and pages of this
+/// machine come in, unless others are allowed. At SIGTERM running requests finish and streams end.
+///
+/// It speaks every revision from 2024-11-05 to 2026-07-28; the host chooses.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(SERVE_EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Serve {
@@ -172,8 +177,38 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub(crate) grace: f64,
     /// Serve on when the process that started this one has died, as long as the input is open.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "http")]
     pub(crate) outlive_parent: bool,
+    #[command(flatten)]
+    pub(crate) http: Http,
+}
+
+/// How to serve on HTTP.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "HTTP")]
+pub(crate) struct Http {
+    /// Serve on HTTP at this address, such as 127.0.0.1:8080 (port 0: any that is free; it is told on stderr).
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) http: Option<SocketAddr>,
+    /// A name that the server is reached by, besides localhost; may be given again.
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
+    /// Pages that may use the server from a browser, such as https://app.example.com; may be given again.
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub(crate) allow_origin: Vec<String>,
+    /// Serve the transport of 2024-11-05 too, at /sse and /messages.
+    #[arg(long, requires = "http")]
+    pub(crate) legacy_sse: bool,
+    /// Answer at /healthz.
+    #[arg(long, requires = "http")]
+    pub(crate) health: bool,
+    /// Tell figures at /metrics, for Prometheus.
+    #[arg(long, requires = "http")]
+    pub(crate) metrics: bool,
+    /// A file with 32 random bytes in base64 (`openssl rand -base64 32`), the same for all replicas behind one address, so
+    /// that any of them can go on with what another one began.
+    #[arg(long, value_name = "FILE", requires = "http", value_hint = ValueHint::FilePath)]
+    pub(crate) state_key: Option<PathBuf>,
 }
 
 /// Print a script that completes papertape's commands and options in a shell.
@@ -219,6 +254,7 @@ const PROMPT_EXAMPLES: &str = "  \
 
 const SERVE_EXAMPLES: &str = "  \
   papertape serve grammar
+  papertape serve grammar --http 127.0.0.1:8080
   papertape serve grammar --tape session.tape
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | papertape serve text";
 

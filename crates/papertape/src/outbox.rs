@@ -23,6 +23,20 @@ pub(crate) struct Outgoing {
     pub(crate) ends: Vec<usize>,
 }
 
+#[cfg(feature = "http")]
+impl Outgoing {
+    /// Nothing, with the room used again.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Gives its room back, for those who may wait long until they need some again.
+    pub(crate) fn give_back_room(&mut self) {
+        *self = Self::default();
+    }
+}
+
 /// What an answer says.
 pub(crate) enum Reply<'a> {
     /// Writes the result's JSON.

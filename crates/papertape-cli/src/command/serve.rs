@@ -1,19 +1,42 @@
-//! `papertape serve NAME`: a bundled server on stdio.
+//! `papertape serve NAME`: a bundled server on stdio, or on HTTP.
 
 use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Context;
-use papertape::{Limits, stdio};
+use papertape::{Limits, Server, http, stdio};
 use papertape_servers::Bundled;
+use tokio::net::TcpListener;
 
-use crate::args::Serve;
+use crate::args::{Http, Serve};
+
+/// How long somebody may take to answer what a tool asks.
+const STATE_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 pub(crate) fn run(args: Serve) -> anyhow::Result<()> {
     let found = papertape_servers::ALL.into_iter().find(|server| server.name == args.server);
     let Bundled { name, make, .. } =
         found.with_context(|| format!("there is no server \"{}\"", args.server))?;
     let limits = Limits { grace: Duration::from_secs_f64(args.grace), ..Limits::default() };
+    let server = make().limits(limits);
+    // On stdio fast handlers run on the wire's own thread; these are for the slow ones.
+    let threads = if args.http.http.is_some() {
+        std::thread::available_parallelism().map_or(2, usize::from)
+    } else {
+        2
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+    let result = match args.http.http {
+        Some(address) => runtime.block_on(on_http(name, server, address, &args)),
+        None => runtime.block_on(on_stdio(name, server, args)),
+    };
+    // A blocking tool that has outlived the grace period must not keep the process.
+    runtime.shutdown_background();
+    result.with_context(|| format!("cannot serve {name}"))
+}
+
+async fn on_stdio(name: &str, server: Server, args: Serve) -> anyhow::Result<()> {
     let mut options = stdio::Options::default();
     options.tape = args.tape;
     options.outlive_parent = args.outlive_parent;
@@ -21,10 +44,56 @@ pub(crate) fn run(args: Serve) -> anyhow::Result<()> {
         let hint = "serving on stdin and stdout: type a JSON-RPC message per line, Ctrl-D to end";
         drop(writeln!(std::io::stderr(), "papertape: {name} is {hint}"));
     }
-    // Fast handlers run on the wire's own thread; these are for the slow ones.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let result = runtime.block_on(stdio::serve_with(make().limits(limits), options));
-    // A blocking tool that has outlived the grace period must not keep the process.
-    runtime.shutdown_background();
-    result.with_context(|| format!("cannot serve {name}"))
+    Ok(stdio::serve_with(server, options).await?)
+}
+
+async fn on_http(name: &str, mut server: Server, address: SocketAddr, args: &Serve) -> anyhow::Result<()> {
+    if let Some(key) = state_key(&args.http)? {
+        server = server.state_key(key, STATE_LIFETIME);
+    }
+    let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+    let address = listener.local_addr()?;
+    let options = options(args, address);
+    let said = writeln!(std::io::stderr(), "papertape: {name} is at http://{address}/mcp");
+    drop(said);
+    Ok(http::serve(listener, server, options).await?)
+}
+
+fn options(args: &Serve, address: SocketAddr) -> http::Options {
+    let Http { allow_host, allow_origin, legacy_sse, health, metrics, .. } = &args.http;
+    let mut options = http::Options::new();
+    for host in allow_host {
+        options = options.host(host);
+    }
+    for origin in allow_origin {
+        options = options.origin(origin);
+    }
+    if !address.ip().is_loopback() && allow_host.is_empty() {
+        tracing::warn!(
+            "the server listens to the network, but knows no name but localhost: give it one with --allow-host"
+        );
+    }
+    if *legacy_sse {
+        options = options.legacy_sse();
+    }
+    if *health {
+        options = options.health();
+    }
+    if *metrics {
+        options = options.metrics();
+    }
+    if let Some(path) = &args.tape {
+        options = options.tape(path);
+    }
+    options
+}
+
+/// The key that replicas share.
+fn state_key(args: &Http) -> anyhow::Result<Option<[u8; 32]>> {
+    let Some(path) = &args.state_key else { return Ok(None) };
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = data_encoding::BASE64.decode(text.trim().as_bytes()).ok();
+    let key = bytes.and_then(|bytes| bytes.try_into().ok());
+    let way_out = "it must hold 32 bytes in base64: openssl rand -base64 32 writes such a file";
+    key.map(Some).with_context(|| format!("{}: {way_out}", path.display()))
 }

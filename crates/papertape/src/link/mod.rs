@@ -137,7 +137,8 @@ impl Link {
     pub(crate) fn within(whole: &Arc<Link>) -> Arc<Self> {
         let omits_unreadable_id = whole.state().omits_unreadable_id;
         let state = Mutex::new(State { omits_unreadable_id, ..State::default() });
-        let part = Arc::new(Self { state, whole: Some(Arc::clone(whole)), principal: whole.principal.clone() });
+        let part =
+            Arc::new(Self { state, whole: Some(Arc::clone(whole)), principal: whole.principal.clone() });
         let mut state = whole.state();
         state.parts.retain(|part| part.strong_count() > 0);
         state.parts.push(Arc::downgrade(&part));
@@ -332,6 +333,11 @@ impl Link {
     /// Whether that is wanted.
     pub(crate) fn take_let_go(&self) -> Option<Duration> {
         self.state().let_go.take()
+    }
+
+    /// There is something to write.
+    pub(crate) fn ring(&self) {
+        self.state().bell.ring();
     }
 
     /// Nobody is to wait for news any longer.

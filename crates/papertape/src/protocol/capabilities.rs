@@ -120,6 +120,27 @@ impl Abilities {
         }
     }
 
+    /// All of it in one byte.
+    #[must_use]
+    pub fn to_bits(self) -> u8 {
+        let abilities = [self.form, self.url, self.sampling, self.sampling_tools, self.roots, self.tasks];
+        abilities.into_iter().rev().fold(0, |bits, able| bits << 1 | u8::from(able))
+    }
+
+    /// What [`Abilities::to_bits`] said.
+    #[must_use]
+    pub fn from_bits(bits: u8) -> Self {
+        let bit = |at: u8| bits >> at & 1 == 1;
+        Self {
+            form: bit(0),
+            url: bit(1),
+            sampling: bit(2),
+            sampling_tools: bit(3),
+            roots: bit(4),
+            tasks: bit(5),
+        }
+    }
+
     /// Whether it can be asked anything.
     #[must_use]
     pub fn can_be_asked(self) -> bool {

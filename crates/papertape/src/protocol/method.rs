@@ -63,3 +63,27 @@ pub const LOG_MESSAGE: &str = "notifications/message";
 pub const TASK_CHANGED: &str = "notifications/tasks";
 /// Which of the wanted notifications will come.
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+/// The requests that clients make.
+pub const ALL: [&str; 20] = [
+    INITIALIZE,
+    PING,
+    DISCOVER,
+    TOOLS_LIST,
+    TOOLS_CALL,
+    RESOURCES_LIST,
+    TEMPLATES_LIST,
+    RESOURCES_READ,
+    SUBSCRIBE,
+    UNSUBSCRIBE,
+    PROMPTS_LIST,
+    PROMPTS_GET,
+    COMPLETE,
+    TASKS_GET,
+    TASKS_UPDATE,
+    TASKS_CANCEL,
+    SET_LEVEL,
+    LISTEN,
+    "skills/list",
+    "skills/get",
+];

@@ -15,6 +15,8 @@ mod dispatch;
 mod error;
 mod handles;
 mod limits;
+#[cfg(feature = "http")]
+mod lookup;
 mod opening;
 mod output;
 mod pace;
@@ -45,7 +47,9 @@ pub(crate) use call::Begun;
 pub use completion::Completing;
 pub(crate) use context::Call;
 pub use context::Cx;
-pub(crate) use dispatch::{Calls, Gate, Params, Service};
+#[cfg(feature = "http")]
+pub(crate) use dispatch::Params;
+pub(crate) use dispatch::{Calls, Service};
 pub use error::{SetupError, ToolError};
 pub use handles::{Prompts, Resources, Tools};
 pub use limits::Limits;
@@ -64,7 +68,7 @@ use dispatch::Changing;
 use prompt::RegisteredPrompt;
 use registry::{Offer, Registry};
 use resource::{RegisteredResource, RegisteredTemplate};
-use seal::Sealer;
+pub(crate) use seal::Sealer;
 use tool::Registered;
 
 /// A server under construction.

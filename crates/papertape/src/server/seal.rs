@@ -42,6 +42,12 @@ impl Sealer {
         Some(Self::new(key, lifetime))
     }
 
+    /// The same sealer, whose seals hold for another time.
+    #[cfg(feature = "http")]
+    pub(crate) fn lasting(&self, lifetime: Duration) -> Self {
+        Self { cipher: self.cipher.clone(), lifetime }
+    }
+
     /// Seals a state for a purpose. None if the system has no randomness to give.
     pub(crate) fn seal(&self, state: &[u8], purpose: &[u8]) -> Option<String> {
         let mut nonce = [0; NONCE];

@@ -19,7 +19,7 @@ use super::registry::Offer;
 use crate::link::Kind;
 use crate::protocol::content::Icon;
 use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
-use crate::protocol::{Revision, project};
+use crate::protocol::{Revision, mirror, project};
 use crate::schema::{self, Explain, Violation};
 
 /// What a tool is called and how it presents itself; a plain name will often do.
@@ -191,6 +191,8 @@ struct Work {
     start: Box<Start>,
     long_running: bool,
     scopes: Vec<String>,
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP has headers"))]
+    mirrored: Vec<(String, Vec<String>)>,
     pace: Pace,
 }
 
@@ -270,6 +272,8 @@ impl Registered {
             let problem = "arguments are an object, so its root must have \"type\": \"object\" (make their type a struct)";
             return Err(bad("input", problem.to_owned()));
         }
+        let mirrored =
+            mirror::annotations(&definition.input_schema).map_err(|problem| bad("input", problem))?;
         let output_schema = definition.output_schema.take().or_else(O::output_schema);
         let output = output_schema
             .as_ref()
@@ -286,6 +290,7 @@ impl Registered {
                 explain,
                 start,
                 long_running,
+                mirrored,
                 scopes,
                 pace: Pace::default(),
             }),
@@ -294,6 +299,12 @@ impl Registered {
 
     pub(crate) fn pace(&self) -> &Pace {
         &self.work.pace
+    }
+
+    /// The arguments that are mirrored in headers on HTTP, each with the members that lead to it.
+    #[cfg(feature = "http")]
+    pub(crate) fn mirrored(&self) -> &[(String, Vec<String>)] {
+        &self.work.mirrored
     }
 
     pub(crate) fn is_long_running(&self) -> bool {

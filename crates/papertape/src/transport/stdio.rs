@@ -147,7 +147,7 @@ fn end_process_after(time: Duration) -> io::Result<()> {
 /// the process, as it would have without us.
 ///
 /// This has a thread of its own, because it must work when everything else has stopped.
-fn watch_signals(stop: mpsc::Sender<()>) -> io::Result<()> {
+pub(super) fn watch_signals(stop: mpsc::Sender<()>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut terminate, mut interrupt) = {
         let _entered = runtime.enter();

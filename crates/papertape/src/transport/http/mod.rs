@@ -10,4 +10,8 @@ pub(crate) mod headers;
 mod oauth;
 mod server;
 
+pub use auth::Auth;
 pub use oauth::Credentials;
+#[cfg(unix)]
+pub use server::serve;
+pub use server::{ConnectionLimits, HttpBody, HttpService, Options, serve_until, service};

@@ -24,7 +24,8 @@ impl Guard {
     /// Lets in the machine's own names and the given ones.
     pub(crate) fn new(hosts: &[String], origins: &[String], any_host: bool) -> Self {
         let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
-        let origins = origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
+        let origins =
+            origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
         Self { hosts, origins, any_host }
     }
 
@@ -143,12 +144,28 @@ mod tests {
             assert_eq!(host(fine), Ok(()), "{fine}");
         }
         for evil in [
-            "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.nip.io", "0.0.0.0", "localhost.",
-            "127.1", "2130706433", "[::ffff:127.0.0.1]",
+            "evil.example",
+            "evil.example:8080",
+            "localhost.evil.example",
+            "127.0.0.1.nip.io",
+            "0.0.0.0",
+            "localhost.",
+            "127.1",
+            "2130706433",
+            "[::ffff:127.0.0.1]",
         ] {
             assert_eq!(host(evil), Err(StatusCode::FORBIDDEN), "{evil}");
         }
-        for bad in ["a@localhost", "localhost:99999", "localhost:0x50", "local host", "localhost,evil", "", "[::1", "[]"] {
+        for bad in [
+            "a@localhost",
+            "localhost:99999",
+            "localhost:0x50",
+            "local host",
+            "localhost,evil",
+            "",
+            "[::1",
+            "[]",
+        ] {
             assert_eq!(host(bad), Err(StatusCode::BAD_REQUEST), "{bad}");
         }
     }
@@ -160,18 +177,34 @@ mod tests {
         assert_eq!(check(&guard, "http://evil.example/mcp", &headers), Err(StatusCode::FORBIDDEN));
         assert_eq!(check(&guard, "http://localhost/mcp", &headers), Ok(()));
         assert_eq!(check(&guard, "/mcp", &[]), Err(StatusCode::BAD_REQUEST));
-        assert_eq!(check(&guard, "/mcp", &[("host", "localhost"), ("host", "localhost")]), Err(StatusCode::BAD_REQUEST));
+        assert_eq!(
+            check(&guard, "/mcp", &[("host", "localhost"), ("host", "localhost")]),
+            Err(StatusCode::BAD_REQUEST)
+        );
     }
 
     #[test]
     fn only_the_same_origin_and_configured_ones_pass() {
-        for fine in ["http://127.0.0.1:8080", "https://127.0.0.1:8080", "https://app.example", "HTTPS://APP.example"] {
+        for fine in
+            ["http://127.0.0.1:8080", "https://127.0.0.1:8080", "https://app.example", "HTTPS://APP.example"]
+        {
             assert_eq!(origin(fine), Ok(()), "{fine}");
         }
         for evil in [
-            "http://evil.example", "https://evil", "null", "file://", "http://127.0.0.1.evil.example",
-            "http://localhost.evil", "http://evil#127.0.0.1:8080", "http://127.0.0.1:8080@evil",
-            "http://localhost:8081", "http://127.0.0.1:8081", "http://127.0.0.1", "http://localhost:8080", "", "127.0.0.1:8080",
+            "http://evil.example",
+            "https://evil",
+            "null",
+            "file://",
+            "http://127.0.0.1.evil.example",
+            "http://localhost.evil",
+            "http://evil#127.0.0.1:8080",
+            "http://127.0.0.1:8080@evil",
+            "http://localhost:8081",
+            "http://127.0.0.1:8081",
+            "http://127.0.0.1",
+            "http://localhost:8080",
+            "",
+            "127.0.0.1:8080",
         ] {
             assert_eq!(origin(evil), Err(StatusCode::FORBIDDEN), "{evil}");
         }

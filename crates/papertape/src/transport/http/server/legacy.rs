@@ -9,16 +9,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use super::events::{Events, Source};
 use super::post::{self, Named};
 use super::reply::{self, Answer, Refusal};
-use super::request;
 use super::session::Session;
 use super::site::Site;
 use super::stream::Unreadable;
+use super::{request, scopes};
 use crate::link::Link;
 use crate::outbox::Outgoing;
 use crate::protocol::method;
 use crate::server::{Calls, Params, Principal};
 use crate::transport::http::headers;
-use crate::wire::RpcError;
 use crate::wire::message::{Message, Payload};
 
 /// Serves a message of a session, or one that opens it.
@@ -76,13 +75,7 @@ fn exchange(site: &Arc<Site>, session: &Arc<Session>, payload: Payload<'_>) -> R
     }
     let link = Link::within(&session.link);
     let forbidden = RefCell::new(None);
-    let gate = |name: &str, params: &Params<'_>| {
-        super::scopes::check(site, name, params, &link).map_err(|challenge| {
-            let error = RpcError::invalid_request(challenge.message.clone());
-            forbidden.replace(Some(challenge));
-            error
-        })
-    };
+    let gate = |name: &str, params: &Params<'_>| scopes::check(site, name, params, &link, &forbidden);
     let mut calls = Calls::new();
     let _timed = match &payload {
         Payload::Single(Message::Request(request)) => Some(site.metrics.began(&request.method)),

@@ -1,6 +1,5 @@
 //! What happens to figures, in the format of Prometheus.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use http::StatusCode;
@@ -28,16 +27,23 @@ pub(crate) struct Metrics {
 /// A request being served; when this is dropped, it has been.
 pub(crate) struct Timed {
     began: Instant,
-    time: Arc<Histogram>,
+    time: Histogram,
     running: Gauge,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("papertape");
-        let requests = Family::new_with_constructor((|| Histogram::new(exponential_buckets(0.000_1, 4.0, 10))) as fn() -> _);
-        let (answers, streams, sessions, running) = (Family::default(), Gauge::default(), Gauge::default(), Gauge::default());
-        registry.register("request_seconds", "Time until a request was answered or its stream began", requests.clone());
+        let requests = Family::new_with_constructor(
+            (|| Histogram::new(exponential_buckets(0.000_1, 4.0, 10))) as fn() -> _,
+        );
+        let (answers, streams, sessions, running) =
+            (Family::default(), Gauge::default(), Gauge::default(), Gauge::default());
+        registry.register(
+            "request_seconds",
+            "Time until a request was answered or its stream began",
+            requests.clone(),
+        );
         registry.register("http_responses", "Responses by status", answers.clone());
         registry.register("streams", "Streams that are open", streams.clone());
         registry.register("sessions", "Sessions that this process knows of", sessions.clone());
@@ -53,7 +59,11 @@ impl Metrics {
     pub(crate) fn began(&self, method: &str) -> Timed {
         let name = method::ALL.iter().find(|known| **known == method).copied().unwrap_or("other");
         self.running.inc();
-        Timed { began: Instant::now(), time: Arc::new(self.requests.get_or_create(&[("method", name)]).clone()), running: self.running.clone() }
+        Timed {
+            began: Instant::now(),
+            time: self.requests.get_or_create(&[("method", name)]).clone(),
+            running: self.running.clone(),
+        }
     }
 
     pub(crate) fn answered(&self, status: StatusCode) {
@@ -64,8 +74,9 @@ impl Metrics {
     pub(crate) fn text(&self, sessions: usize) -> String {
         self.sessions.set(i64::try_from(sessions).unwrap_or(i64::MAX));
         let mut text = String::new();
-        // A string takes everything.
-        drop(encode(&mut text, &self.registry));
+        if encode(&mut text, &self.registry).is_err() {
+            tracing::error!("the figures could not be written");
+        }
         text
     }
 }

@@ -1,1 +1,139 @@
 //! A server on HTTP: a request to a message, and what answers it to a response.
+//!
+//! In the order in which a request meets them: `site` (and its `guard`), `request` (its body), `post` (its era), then
+//! `modern` for one that stands alone, or `legacy` within a `session`, or `old` for the transport of 2024-11-05;
+//! and on the way back `events` (from a `stream` that a client can come back to) and `reply`.
+
+mod events;
+mod guard;
+mod legacy;
+mod metrics;
+mod modern;
+mod old;
+mod options;
+mod post;
+mod reply;
+mod request;
+mod scopes;
+mod session;
+mod site;
+mod stream;
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use tokio::net::TcpListener;
+
+pub use options::{ConnectionLimits, Options};
+pub use reply::HttpBody;
+
+use crate::server::Server;
+use crate::transport::http::accept;
+use site::Site;
+
+/// Serves on HTTP until SIGTERM or SIGINT comes: then nothing more is accepted, what runs may finish within the grace
+/// period of the server's limits, and streams end properly. A second signal ends the process at once.
+///
+/// ```no_run
+/// # async fn f(server: papertape::Server) -> std::io::Result<()> {
+/// use papertape::http;
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+/// http::serve(listener, server, http::Options::new()).await
+/// # }
+/// ```
+///
+/// # Errors
+/// If a tool has a bad schema, or the tape cannot be written.
+#[cfg(unix)]
+pub async fn serve(listener: TcpListener, server: Server, options: Options) -> io::Result<()> {
+    let (stop, mut stopped) = tokio::sync::mpsc::channel(1);
+    crate::transport::stdio::watch_signals(stop)?;
+    serve_until(listener, server, options, async move { stopped.recv().await.unwrap_or_default() }).await
+}
+
+/// The same until something else says that it is time.
+///
+/// # Errors
+/// If a tool has a bad schema, or the tape cannot be written.
+pub async fn serve_until(
+    listener: TcpListener,
+    server: Server,
+    options: Options,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let limits = options.connections.clone();
+    let service = service(server, options)?;
+    let grace = service.site.service.limits().grace;
+    service.site.keep_tidy();
+    let site = Arc::clone(&service.site);
+    let stop = async move {
+        stop.await;
+        site.drain();
+    };
+    let site = service.site;
+    let handle = move |request, _| {
+        let site = Arc::clone(&site);
+        async move { site.serve(request).await }
+    };
+    accept::run(listener, handle, limits, grace, stop).await
+}
+
+/// A server as a service to be mounted in an application (tower, axum) that accepts connections itself.
+///
+/// It serves the path of its options and nothing around it, so that it can be a fallback or be nested. Limits on
+/// connections and deadlines are then the application's to set.
+///
+/// # Errors
+/// If a tool has a bad schema, or the tape cannot be written.
+pub fn service(server: Server, options: Options) -> io::Result<HttpService> {
+    Ok(HttpService { site: Site::new(server.build()?, options)? })
+}
+
+/// A server that answers HTTP requests. Clones are the same server.
+#[derive(Debug, Clone)]
+pub struct HttpService {
+    site: Arc<Site>,
+}
+
+impl HttpService {
+    /// Answers one request.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<HttpBody>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.site.serve(request).await
+    }
+
+    /// Ends subscriptions and other streams that would go on for ever, because the application is about to end.
+    pub fn drain(&self) {
+        self.site.drain();
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for HttpService
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    type Response = Response<HttpBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let site = Arc::clone(&self.site);
+        Box::pin(async move { Ok(site.serve(request).await) })
+    }
+}

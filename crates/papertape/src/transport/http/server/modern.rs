@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::events::Exchange;
 use super::post::{self, Named};
 use super::reply::{self, Answer, Refusal};
+use super::scopes;
 use super::site::Site;
 use crate::link::Link;
 use crate::protocol::{Revision, method};
@@ -43,35 +44,41 @@ pub(crate) async fn serve(
             return Ok(post::refuse(site, rejected(None, error), named_or_modern(named)));
         }
     };
-    let exchange = Exchange(Link::new(principal));
-    let link = &exchange.0;
     let _timed = match &message {
         Message::Request(request) => Some(site.metrics.began(&request.method)),
         _ => None,
     };
-    // The request is not what it should be, or may not be made by this one.
+    let (exchange, malformed) = begin(site, headers, message, principal)?;
+    let status = move |link: &Link| {
+        if malformed { StatusCode::BAD_REQUEST } else { post::status_of(link.refused()) }
+    };
+    Ok(post::respond(site, exchange, status).await)
+}
+
+/// Begins to serve a request; whether it was not what it should be.
+fn begin(
+    site: &Arc<Site>,
+    headers: &HeaderMap,
+    message: Message<'_>,
+    principal: Option<Arc<Principal>>,
+) -> Result<(Exchange, bool), Refusal> {
+    let exchange = Exchange(Link::new(principal));
+    let link = &exchange.0;
+    // It is not what it should be, or may not be asked by this one.
     let (malformed, forbidden) = (Cell::new(false), RefCell::new(None));
     let gate = |name: &str, params: &Params<'_>| {
         check(&site.service, headers, name, params).inspect_err(|_| malformed.set(true))?;
-        super::scopes::check(site, name, params, link).map_err(|challenge| {
-            let error = RpcError::invalid_request(challenge.message.clone());
-            forbidden.replace(Some(challenge));
-            error
-        })
+        scopes::check(site, name, params, link, &forbidden)
     };
     let mut calls = Calls::new();
     site.service.handle(message, link, None, &gate, &mut calls);
     while let Some(call) = calls.pop_front() {
         call.run_here();
     }
-    if let Some(challenge) = forbidden.take() {
-        return Err(challenge.into());
+    match forbidden.take() {
+        Some(challenge) => Err(challenge.into()),
+        None => Ok((exchange, malformed.get())),
     }
-    let malformed = malformed.get();
-    let status = move |link: &Link| {
-        if malformed { StatusCode::BAD_REQUEST } else { post::status_of(link.refused()) }
-    };
-    Ok(post::respond(site, exchange, status).await)
 }
 
 fn rejected(id: Option<Id>, error: RpcError) -> Rejected {

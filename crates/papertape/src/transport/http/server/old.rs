@@ -1,5 +1,6 @@
 //! The transport of 2024-11-05: a stream for all that the server says, and another address for all that the client says.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,12 +14,12 @@ use http_body::Body;
 use super::events::{Events, Exchange, Source};
 use super::post::{self, Named};
 use super::reply::{self, Answer, Refusal};
-use super::request;
 use super::site::Site;
+use super::{request, scopes};
 use crate::link::Link;
 use crate::outbox::{OUTBOX, Outgoing};
-use crate::server::{Calls, Principal};
-use crate::wire::message::{self, Payload};
+use crate::server::{Calls, Params, Principal};
+use crate::wire::message::{self, Payload, Rejected};
 use crate::wire::tape::Direction;
 
 /// Where the stream is.
@@ -78,7 +79,8 @@ fn listen(site: &Arc<Site>, parts: &Parts, principal: Option<Arc<Principal>>) ->
     open.insert(name.clone(), Arc::downgrade(&link));
     drop(open);
     let first = format!("event: endpoint\ndata: {MESSAGES}?session={name}\n\n");
-    let events = Events::new(site, Source::Endless(Exchange(link)), &Outgoing::default()).beginning_with(first);
+    let events =
+        Events::new(site, Source::Endless(Exchange(link)), &Outgoing::default()).beginning_with(first);
     Ok(reply::events(events))
 }
 
@@ -94,12 +96,17 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     request::check_content(&parts.headers)?;
-    let name = parts.uri.query().and_then(|query| query.split('&').find_map(|part| part.strip_prefix("session=")));
+    let name =
+        parts.uri.query().and_then(|query| query.split('&').find_map(|part| part.strip_prefix("session=")));
     let link = name.and_then(|name| site.old.open().get(name).and_then(Weak::upgrade));
     // A name is no proof of who asks.
-    let link = link.filter(|link| link.principal().map(|who| &who.name) == principal.as_ref().map(|who| &who.name));
+    let link =
+        link.filter(|link| link.principal().map(|who| &who.name) == principal.as_ref().map(|who| &who.name));
     let link = link.ok_or_else(|| {
-        Refusal::new(StatusCode::NOT_FOUND, format!("no stream of that name is open: open one with GET {STREAM}"))
+        Refusal::new(
+            StatusCode::NOT_FOUND,
+            format!("no stream of that name is open: open one with GET {STREAM}"),
+        )
     })?;
     if link.pending() > OUTBOX {
         let message = "the client does not read what it was sent: no more is taken from it";
@@ -107,19 +114,24 @@ where
     }
     let taken = request::read(&parts.headers, body, site.options.body, &site.budget).await?;
     site.tape(Direction::ToServer, &taken.bytes);
-    let gate = |method: &str, params: &crate::server::Params<'_>| {
-        super::scopes::check(site, method, params, &link)
-            .map_err(|challenge| crate::wire::RpcError::invalid_request(challenge.message))
-    };
+    if let Err(rejected) = serve_message(site, &taken.bytes, &link)? {
+        return Ok(post::refuse(site, rejected, Named::Nothing));
+    }
+    link.ring();
+    Ok(reply::empty(StatusCode::ACCEPTED))
+}
+
+fn serve_message(site: &Site, bytes: &[u8], link: &Arc<Link>) -> Result<Result<(), Rejected>, Refusal> {
+    let forbidden = RefCell::new(None);
+    let gate = |method: &str, params: &Params<'_>| scopes::check(site, method, params, link, &forbidden);
     let mut calls = Calls::new();
-    match message::parse(&taken.bytes, site.service.limits().bounds()) {
-        Ok(Payload::Single(message)) => site.service.handle(message, &link, None, &gate, &mut calls),
-        Ok(Payload::Batch(members)) => site.service.handle_batch(&members, &link, &gate),
-        Err(rejected) => return Ok(post::refuse(site, rejected, Named::Nothing)),
+    match message::parse(bytes, site.service.limits().bounds()) {
+        Ok(Payload::Single(message)) => site.service.handle(message, link, None, &gate, &mut calls),
+        Ok(Payload::Batch(members)) => site.service.handle_batch(&members, link, &gate),
+        Err(rejected) => return Ok(Err(rejected)),
     }
     while let Some(call) = calls.pop_front() {
         call.run_here();
     }
-    link.ring();
-    Ok(reply::empty(StatusCode::ACCEPTED))
+    forbidden.take().map_or(Ok(Ok(())), |challenge| Err(challenge.into()))
 }

@@ -110,7 +110,11 @@ pub(crate) fn message_answer(site: &Site, mut frames: Outgoing, status: StatusCo
 /// Waits for what comes of an exchange that ends with its connection: one message, or a stream if there is more to say.
 ///
 /// Nothing is promised before that is known, because some answers have a status of their own.
-pub(crate) async fn respond(site: &Arc<Site>, exchange: Exchange, status: impl Fn(&Link) -> StatusCode) -> Answer {
+pub(crate) async fn respond(
+    site: &Arc<Site>,
+    exchange: Exchange,
+    status: impl Fn(&Link) -> StatusCode,
+) -> Answer {
     let mut frames = Outgoing::default();
     loop {
         let over = exchange.0.is_over();

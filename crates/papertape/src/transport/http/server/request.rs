@@ -60,15 +60,25 @@ impl Drop for Held {
 }
 
 /// Reads a body that may have so many bytes.
-pub(crate) async fn read<B>(headers: &HeaderMap, body: B, most: usize, budget: &Arc<Budget>) -> Result<Taken, Refusal>
+pub(crate) async fn read<B>(
+    headers: &HeaderMap,
+    body: B,
+    most: usize,
+    budget: &Arc<Budget>,
+) -> Result<Taken, Refusal>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let too_large = || {
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {most} bytes, the limit")).closing()
+        Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body is larger than {most} bytes, the limit"),
+        )
+        .closing()
     };
-    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    let announced =
+        headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > most) {
         return Err(too_large());
     }
@@ -138,17 +148,22 @@ pub(crate) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Re
 
 fn accepts(headers: &HeaderMap, name: &HeaderName, kind: &str) -> bool {
     let family = kind.split('/').next().unwrap_or_default();
-    headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let range = parts.next().unwrap_or_default();
-        let unwanted = parts.any(|part| {
-            part.split_once('=').is_some_and(|(name, weight)| {
-                name.eq_ignore_ascii_case("q") && weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0)
-            })
-        });
-        let matches = range == "*/*"
-            || range.eq_ignore_ascii_case(kind)
-            || range.strip_suffix("/*").is_some_and(|range| range.eq_ignore_ascii_case(family));
-        matches && !unwanted
-    })
+    headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let range = parts.next().unwrap_or_default();
+            let unwanted = parts.any(|part| {
+                part.split_once('=').is_some_and(|(name, weight)| {
+                    name.eq_ignore_ascii_case("q") && weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0)
+                })
+            });
+            let matches = range == "*/*"
+                || range.eq_ignore_ascii_case(kind)
+                || range.strip_suffix("/*").is_some_and(|range| range.eq_ignore_ascii_case(family));
+            matches && !unwanted
+        })
 }

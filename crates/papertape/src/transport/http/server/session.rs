@@ -84,14 +84,16 @@ impl Sessions {
     pub(crate) fn mint(&self, link: &Link) -> Option<String> {
         let mut name = Name::default();
         getrandom::fill(&mut name).ok()?;
-        let agreed = [&name[..], &[u8::try_from(link.legacy()?.index()).ok()?, link.abilities().to_bits()]].concat();
+        let agreed =
+            [&name[..], &[u8::try_from(link.legacy()?.index()).ok()?, link.abilities().to_bits()]].concat();
         self.sealer.as_ref()?.seal(&agreed, &purpose(link.principal().map(|principal| &**principal)))
     }
 
     /// What was agreed in the session with that id, which must be one of this principal's.
     fn agreed(&self, id: &str, principal: Option<&Arc<Principal>>) -> Result<(Name, Revision, u8), Refusal> {
         let purpose = purpose(principal.map(|principal| &**principal));
-        let agreed = self.sealer.as_ref().and_then(|sealer| sealer.open(id, &purpose).ok()).ok_or_else(unknown)?;
+        let agreed =
+            self.sealer.as_ref().and_then(|sealer| sealer.open(id, &purpose).ok()).ok_or_else(unknown)?;
         let (name, agreed) = agreed.split_first_chunk::<16>().ok_or_else(unknown)?;
         let &[revision, abilities] = agreed else { return Err(unknown()) };
         let revision = Revision::ALL.into_iter().find(|known| known.index() == usize::from(revision));
@@ -173,7 +175,8 @@ impl Table {
         }
         self.sweep();
         while self.live.len() >= MOST {
-            let oldest = self.live.values().min_by_key(|session| session.inner().used).map(|session| session.name);
+            let oldest =
+                self.live.values().min_by_key(|session| session.inner().used).map(|session| session.name);
             if let Some(session) = oldest.and_then(|name| self.live.remove(&name)) {
                 session.close();
             }
@@ -199,7 +202,8 @@ impl Session {
     /// A stream is being read as long as somebody holds its reader.
     fn is_idle(&self) -> bool {
         let inner = self.inner();
-        let busy = Arc::strong_count(&self.main) > 1 || inner.streams.iter().any(|stream| stream.is_running());
+        let busy =
+            Arc::strong_count(&self.main) > 1 || inner.streams.iter().any(|stream| stream.is_running());
         !busy && inner.used.elapsed() > IDLE
     }
 
@@ -212,7 +216,8 @@ impl Session {
     pub(crate) fn open(&self, link: &Arc<Link>) -> Arc<Stream> {
         let mut inner = self.inner();
         inner.last += 1;
-        let stream = Stream::new(inner.last, Arc::clone(link), self.revision.can_come_back(), &self.kept_in_all);
+        let stream =
+            Stream::new(inner.last, Arc::clone(link), self.revision.can_come_back(), &self.kept_in_all);
         while inner.streams.len() >= MOST_STREAMS
             && let Some(at) = inner.streams.iter().position(|stream| stream.has_ended())
         {

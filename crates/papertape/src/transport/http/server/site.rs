@@ -105,19 +105,22 @@ impl Site {
                 let text = self.metrics.text(self.sessions.count());
                 Ok(reply::text(StatusCode::OK, Metrics::TYPE, text))
             }
-            _ => match self.options.auth.as_ref().and_then(|auth| auth.metadata(path)).filter(|_| read_only) {
-                Some(metadata) => Ok(reply::json(StatusCode::OK, metadata.to_string())),
-                None => {
-                    let message = format!("there is nothing here: MCP is at {}", self.options.path);
-                    Err(Refusal::new(StatusCode::NOT_FOUND, message))
+            _ => {
+                match self.options.auth.as_ref().and_then(|auth| auth.metadata(path)).filter(|_| read_only) {
+                    Some(metadata) => Ok(reply::json(StatusCode::OK, metadata.to_string())),
+                    None => {
+                        let message = format!("there is nothing here: MCP is at {}", self.options.path);
+                        Err(Refusal::new(StatusCode::NOT_FOUND, message))
+                    }
                 }
-            },
+            }
         }
     }
 
     fn not_allowed(&self) -> Refusal {
         let allowed = if self.options.legacy { "POST, GET, DELETE" } else { "POST" };
-        let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("only {allowed} can be done here"));
+        let refusal =
+            Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("only {allowed} can be done here"));
         refusal.header(ALLOW, HeaderValue::from_static(allowed))
     }
 

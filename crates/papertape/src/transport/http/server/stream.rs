@@ -58,7 +58,12 @@ pub(crate) enum Unreadable {
 }
 
 impl Stream {
-    pub(crate) fn new(number: u64, link: Arc<Link>, primed: bool, kept_in_all: &Arc<AtomicUsize>) -> Arc<Self> {
+    pub(crate) fn new(
+        number: u64,
+        link: Arc<Link>,
+        primed: bool,
+        kept_in_all: &Arc<AtomicUsize>,
+    ) -> Arc<Self> {
         let kept_in_all = Arc::clone(kept_in_all);
         let (log, read) = (Mutex::default(), AtomicBool::new(false));
         Arc::new(Self { number, link, primed, log, read, kept_in_all })
@@ -88,7 +93,12 @@ impl Stream {
         let log = self.log();
         let missing = log.last.checked_sub(event).and_then(|missing| usize::try_from(missing).ok());
         let missing = missing.filter(|&missing| missing <= log.events.len()).ok_or(Unreadable::Lost)?;
-        let again = log.events.iter().skip(log.events.len() - missing).flat_map(|event| event.iter().copied()).collect();
+        let again = log
+            .events
+            .iter()
+            .skip(log.events.len() - missing)
+            .flat_map(|event| event.iter().copied())
+            .collect();
         drop(log);
         self.take(again, false)
     }
@@ -146,7 +156,9 @@ impl Reader {
         log.bytes += event.len();
         in_all.fetch_add(event.len(), Ordering::Relaxed);
         // The last event alone may be larger than that, and is kept if there is room in all.
-        while log.events.len() > 1 && log.bytes > MOST_KEPT || in_all.load(Ordering::Relaxed) > MOST_KEPT_IN_ALL {
+        while log.events.len() > 1 && log.bytes > MOST_KEPT
+            || in_all.load(Ordering::Relaxed) > MOST_KEPT_IN_ALL
+        {
             let Some(oldest) = log.events.pop_front() else { break };
             log.bytes -= oldest.len();
             in_all.fetch_sub(oldest.len(), Ordering::Relaxed);

@@ -1,0 +1,58 @@
+//! What a transport may want to know of a request before it is served.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::arguments;
+use super::dispatch::{Params, Service};
+use super::registry::Offer;
+use super::seal::Sealer;
+use super::tool::Registered;
+use crate::protocol::method;
+use crate::wire::RpcError;
+use crate::wire::message;
+
+impl Service {
+    pub(crate) fn sealer(&self) -> Option<&Sealer> {
+        self.sealer.as_ref()
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<Arc<Registered>> {
+        self.tools.find(name)
+    }
+
+    /// The arguments of a call, bounded as they will be when it is served.
+    pub(crate) fn read_arguments(&self, params: &Params<'_>) -> Result<Map<String, Value>, RpcError> {
+        arguments::read("params.arguments", params.arguments, self.limits.tree)
+    }
+
+    /// What somebody must be allowed to do to be served this.
+    pub(crate) fn scopes(&self, name: &str, params: &Params<'_>) -> Vec<String> {
+        let subject = |raw| message::string(raw).unwrap_or_default();
+        match name {
+            method::TOOLS_CALL => params
+                .name
+                .and_then(|name| self.tools.find(&subject(name)))
+                .map(|tool| tool.scopes().to_vec()),
+            method::PROMPTS_GET => params
+                .name
+                .and_then(|name| self.prompts.find(&subject(name)))
+                .map(|prompt| prompt.scopes().to_vec()),
+            method::RESOURCES_READ | method::SUBSCRIBE => {
+                params.uri.map(|uri| self.resource_scopes(&subject(uri)))
+            }
+            _ => None,
+        }
+        .unwrap_or_default()
+    }
+
+    fn resource_scopes(&self, uri: &str) -> Vec<String> {
+        if let Some(resource) = self.resources.find(uri) {
+            return resource.scopes().to_vec();
+        }
+        let templates = self.templates.snapshot();
+        let template = templates.offers.iter().find(|template| template.match_uri(uri).is_some());
+        template.map(|template| template.scopes().to_vec()).unwrap_or_default()
+    }
+}
