@@ -35,6 +35,7 @@
 //! ```
 
 mod client;
+mod front_matter;
 mod link;
 mod outbox;
 pub mod protocol;

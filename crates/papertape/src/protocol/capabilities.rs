@@ -151,6 +151,9 @@ impl Abilities {
 /// The extension by which calls go on after they are answered.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
+/// The extension by which servers offer skills.
+pub const SKILLS: &str = "io.modelcontextprotocol/skills";
+
 /// How the user can be asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ElicitationCapability {

@@ -38,6 +38,12 @@ pub const TASKS_GET: &str = "tasks/get";
 pub const TASKS_UPDATE: &str = "tasks/update";
 /// Takes a task back. An extension.
 pub const TASKS_CANCEL: &str = "tasks/cancel";
+/// The skills there are. An extension.
+pub const SKILLS_LIST: &str = "skills/list";
+/// One of them. An extension.
+pub const SKILLS_GET: &str = "skills/get";
+/// What is in a folder of resources. Part of the same extension.
+pub const DIRECTORY_READ: &str = "resources/directory/read";
 /// How much of the log a client wants to see. Legacy only.
 pub const SET_LEVEL: &str = "logging/setLevel";
 /// Asks for change notifications. Modern only.

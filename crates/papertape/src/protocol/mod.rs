@@ -15,6 +15,7 @@ pub mod project;
 pub mod prompts;
 pub mod resources;
 pub mod revision;
+pub mod skills;
 pub mod tools;
 
 pub use completion::{Completion, Reference};
@@ -27,4 +28,5 @@ pub use logging::LogLevel;
 pub use prompts::{Prompt, PromptArgument, PromptMessage, PromptResult};
 pub use resources::{Resource, ResourceTemplate};
 pub use revision::Revision;
+pub use skills::{Skill, SkillFile, SkillResources};
 pub use tools::{CallToolResult, ToolAnnotations, ToolDefinition};
