@@ -55,7 +55,8 @@ pub use schema::Violation;
 pub use server::{
     About, Completing, Cx, Done, Elicited, Form, Json, Limits, MemoryTasks, Next, Principal, Prompt,
     PromptOutput, Prompts, Question, ReadOutput, Resource, ResourceTemplate, Resources, Roots, Server,
-    SetupError, Stored, Task, TaskStatus, TaskStore, Tool, ToolError, ToolOutput, Tools, Visit,
+    SetupError, Skill, Skills, Stored, Task, TaskStatus, TaskStore, Tool, ToolError, ToolOutput, Tools,
+    Visit,
 };
 #[cfg(feature = "http")]
 pub use transport::http;

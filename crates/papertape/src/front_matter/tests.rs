@@ -24,14 +24,29 @@ fn fails(markdown: &str, why: &str) {
 #[test]
 fn words_are_those_of_yaml_1_2() {
     gives("a: text", json!({"a": "text"}));
-    gives("a: yes\nb: no\nc: on\nd: 2024-01-01", json!({"a": "yes", "b": "no", "c": "on", "d": "2024-01-01"}));
-    gives("a: true\nb: FALSE\nc: ~\nd:\ne: Null", json!({"a": true, "b": false, "c": null, "d": null, "e": null}));
-    gives("a: 7\nb: -7\nc: +7\nd: 007\ne: 0x1F\nf: 0o17", json!({"a": 7, "b": -7, "c": 7, "d": 7, "e": 31, "f": 15}));
-    gives("a: 1.5\nb: 1e3\nc: .5\nd: 1.\ne: -1.5E-2", json!({"a": 1.5, "b": 1e3, "c": 0.5, "d": 1.0, "e": -0.015}));
+    gives(
+        "a: yes\nb: no\nc: on\nd: 2024-01-01",
+        json!({"a": "yes", "b": "no", "c": "on", "d": "2024-01-01"}),
+    );
+    gives(
+        "a: true\nb: FALSE\nc: ~\nd:\ne: Null",
+        json!({"a": true, "b": false, "c": null, "d": null, "e": null}),
+    );
+    gives(
+        "a: 7\nb: -7\nc: +7\nd: 007\ne: 0x1F\nf: 0o17",
+        json!({"a": 7, "b": -7, "c": 7, "d": 7, "e": 31, "f": 15}),
+    );
+    gives(
+        "a: 1.5\nb: 1e3\nc: .5\nd: 1.\ne: -1.5E-2",
+        json!({"a": 1.5, "b": 1e3, "c": 0.5, "d": 1.0, "e": -0.015}),
+    );
     gives("a: 18446744073709551615\nb: 1e999", json!({"a": u64::MAX, "b": "1e999"}));
-    gives("a: 1.2.3\nb: 1-2\nc: e5\nd: '.'\ne: 0x\nf: 0x+1\ng: 1_000\nh: infinity\ni: nan", json!({
-        "a": "1.2.3", "b": "1-2", "c": "e5", "d": ".", "e": "0x", "f": "0x+1", "g": "1_000", "h": "infinity", "i": "nan"
-    }));
+    gives(
+        "a: 1.2.3\nb: 1-2\nc: e5\nd: '.'\ne: 0x\nf: 0x+1\ng: 1_000\nh: infinity\ni: nan",
+        json!({
+            "a": "1.2.3", "b": "1-2", "c": "e5", "d": ".", "e": "0x", "f": "0x+1", "g": "1_000", "h": "infinity", "i": "nan"
+        }),
+    );
     gives("a: \"1\"\nb: '~'\nc: !!str 1\nd: !!int 1", json!({"a": "1", "b": "~", "c": "1", "d": 1}));
     gives("1: a\ntrue: b", json!({"1": "a", "true": "b"}));
 }
@@ -40,9 +55,12 @@ fn words_are_those_of_yaml_1_2() {
 fn what_people_write_is_understood() {
     gives("# who\na: text # and why", json!({"a": "text"}));
     gives("a: >\n  one\n  two\nb: |\n  one\n  two", json!({"a": "one two\n", "b": "one\ntwo\n"}));
-    gives("a: {b: [1, two, {c: d}]}\ne:\n  - f\n  - g: h", json!({
-        "a": {"b": [1, "two", {"c": "d"}]}, "e": ["f", {"g": "h"}]
-    }));
+    gives(
+        "a: {b: [1, two, {c: d}]}\ne:\n  - f\n  - g: h",
+        json!({
+            "a": {"b": [1, "two", {"c": "d"}]}, "e": ["f", {"g": "h"}]
+        }),
+    );
     gives("\"a\": {\"b\":1,\"c\":\"é\\n\"}", json!({"a": {"b": 1, "c": "é\n"}}));
     gives("a: --- is no end\nb: c", json!({"a": "--- is no end", "b": "c"}));
     gives("a: &x {b: c}\nd: *x\n<<: *x", json!({"a": {"b": "c"}, "d": {"b": "c"}, "<<": {"b": "c"}}));

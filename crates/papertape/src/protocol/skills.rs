@@ -85,7 +85,9 @@ impl Skill {
     pub fn contains(&self, uri: &str) -> bool {
         let below = self.folder().and_then(|folder| uri.strip_prefix(folder)?.strip_prefix('/'));
         below.is_some_and(|path| {
-            path.split('/').all(|name| !matches!(name.to_ascii_lowercase().replace("%2e", ".").as_str(), "" | "." | ".."))
+            path.split('/').all(|name| {
+                !matches!(name.to_ascii_lowercase().replace("%2e", ".").as_str(), "" | "." | "..")
+            })
         })
     }
 }
@@ -186,7 +188,14 @@ mod tests {
         for uri in ["skill://x/a/SKILL.md", "skill://x/a/b/c.md", "skill://x/a/..b"] {
             assert!(skill.contains(uri), "{uri}");
         }
-        for uri in ["skill://x/a", "skill://x/a/", "skill://x/ab/c", "skill://x/a/../b", "skill://x/a/%2E./b", "skill://x/a//b"] {
+        for uri in [
+            "skill://x/a",
+            "skill://x/a/",
+            "skill://x/ab/c",
+            "skill://x/a/../b",
+            "skill://x/a/%2E./b",
+            "skill://x/a//b",
+        ] {
             assert!(!skill.contains(uri), "{uri}");
         }
     }

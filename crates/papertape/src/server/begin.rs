@@ -71,7 +71,7 @@ impl Service {
     /// `resources/read`
     pub(super) fn begin_read(self: &Arc<Self>, asking: &Asking<'_>) -> Result<Option<Begun>, RpcError> {
         let uri = asking.params.uri(method::RESOURCES_READ)?;
-        if let Some(resource) = self.resources.find(&uri) {
+        if let Some(resource) = self.resources.find(&uri).or_else(|| self.skills.file(&uri)) {
             let call =
                 self.call(asking, method::RESOURCES_READ, &uri, Target::Resource(Arc::clone(&resource)))?;
             let run = guarded(&call, |cx| Ok(resource.read(cx)))?.map_err(RpcError::invalid_params)?;
@@ -214,6 +214,7 @@ impl Service {
     pub(super) fn has_resource(&self, uri: &str) -> bool {
         let templates = self.templates.snapshot();
         self.resources.find(uri).is_some()
+            || self.skills.file(uri).is_some()
             || templates.offers.iter().any(|template| template.match_uri(uri).is_some())
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Map;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use tracing::field::Empty;
 
 use super::Server;
@@ -19,13 +19,14 @@ use super::prompt::RegisteredPrompt;
 use super::registry::{Offer, Registry};
 use super::resource::{RegisteredResource, RegisteredTemplate};
 use super::seal::Sealer;
+use super::skills::Shelf;
 use super::task::{MemoryTasks, Tasks};
 use super::tool::Registered;
 use super::watch::Filter;
 use crate::link::{BatchPlace, Link, ReplyTo};
 use crate::outbox::Reply;
 use crate::protocol::capabilities::{
-    Implementation, ListCapability, ResourcesCapability, ServerCapabilities, TASKS,
+    Implementation, ListCapability, ResourcesCapability, SKILLS, ServerCapabilities, TASKS,
 };
 use crate::protocol::meta::{LOG_LEVELS, RequestMeta, object, present};
 use crate::protocol::project::CacheHint;
@@ -60,6 +61,7 @@ pub(crate) struct Service {
     pub(super) resources: Arc<Registry<RegisteredResource>>,
     pub(super) templates: Arc<Registry<RegisteredTemplate>>,
     pub(super) prompts: Arc<Registry<RegisteredPrompt>>,
+    pub(super) skills: Shelf,
     /// What somebody holds a handle to change.
     pub(super) changing: Changing,
     pub(super) tasks: Tasks,
@@ -161,6 +163,7 @@ impl Service {
             resources: server.resources,
             templates: server.templates,
             prompts: server.prompts,
+            skills: server.skills,
             changing: server.changing,
             has_tasks,
             tasks: Tasks::new(server.tasks.unwrap_or_else(|| Arc::new(MemoryTasks::default()))),
@@ -188,9 +191,16 @@ impl Service {
             prompts: self.offers_prompts().then_some(ListCapability { list_changed: prompts }),
             completions: offered(self.offers_completions()),
             logging: offered(self.logs),
-            extensions: self.offers_tasks().then(|| Map::from_iter([(TASKS.to_owned(), Map::new().into())])),
+            extensions: self.extensions(),
             ..ServerCapabilities::default()
         }
+    }
+
+    fn extensions(&self) -> Option<Map<String, Value>> {
+        let tasks = self.offers_tasks().then(|| (TASKS.to_owned(), json!({})));
+        let skills = self.offers_skills().then(|| (SKILLS.to_owned(), json!({"directoryRead": true})));
+        let all: Map<String, Value> = tasks.into_iter().chain(skills).collect();
+        (!all.is_empty()).then_some(all)
     }
 
     fn offers_tools(&self) -> bool {
@@ -198,7 +208,14 @@ impl Service {
     }
 
     fn offers_resources(&self) -> bool {
-        self.changing.resources || !self.resources.is_empty() || !self.templates.is_empty()
+        self.changing.resources
+            || !self.resources.is_empty()
+            || !self.templates.is_empty()
+            || self.offers_skills()
+    }
+
+    fn offers_skills(&self) -> bool {
+        !self.skills.is_empty()
     }
 
     fn offers_prompts(&self) -> bool {
@@ -402,6 +419,13 @@ impl Service {
             {
                 return self.begin_task_request(name, &asking);
             }
+            (method::SKILLS_LIST, Speaking::Modern(_)) if self.offers_skills() => {
+                self.list(&self.skills.list, &asking)
+            }
+            (method::SKILLS_GET, Speaking::Modern(_)) if self.offers_skills() => self.get_skill(&asking),
+            (method::DIRECTORY_READ, Speaking::Modern(_)) if self.offers_skills() => {
+                self.read_folder(&asking)
+            }
             (method::DISCOVER, Speaking::Modern(_)) => {
                 self.discover(to, revision, link);
                 Ok(())
@@ -443,19 +467,27 @@ impl Service {
     }
 
     fn list<T: Offer>(&self, registry: &Registry<T>, asking: &Asking<'_>) -> Result<(), RpcError> {
-        let invalid = || {
-            RpcError::invalid_params(
-                "the cursor leads nowhere (the list may have changed): list again without one",
-            )
-        };
-        let cursor: Option<String> = match asking.params.cursor.map(RawValue::get) {
-            None | Some("null") => None,
-            Some(raw) => Some(serde_json::from_str(raw).map_err(|_| invalid())?),
-        };
+        let cursor = Self::cursor(asking)?;
         let offers = registry.snapshot();
-        let page = offers.page(cursor.as_deref(), asking.revision, self.limits.page).ok_or_else(invalid)?;
+        let size = self.limits.page.min(T::MOST_PER_PAGE);
+        let page = offers.page(cursor.as_deref(), asking.revision, size).ok_or_else(Self::lost)?;
         self.reply(asking.to, page, Some(self.cache), asking.revision, asking.link);
         Ok(())
+    }
+
+    /// Where a list is to go on; `None` is its beginning.
+    pub(super) fn cursor(asking: &Asking<'_>) -> Result<Option<String>, RpcError> {
+        match asking.params.cursor.map(RawValue::get) {
+            None | Some("null") => Ok(None),
+            Some(raw) => serde_json::from_str(raw).map(Some).map_err(|_| Self::lost()),
+        }
+    }
+
+    /// A cursor leads nowhere.
+    pub(super) fn lost() -> RpcError {
+        RpcError::invalid_params(
+            "the cursor leads nowhere (the list may have changed): list again without one",
+        )
     }
 }
 

@@ -109,6 +109,14 @@ pub enum SetupError {
         /// The scope.
         scope: String,
     },
+    /// A skill cannot be served.
+    #[error("skill {skill}: {problem}")]
+    Skill {
+        /// Its name, or where it stands.
+        skill: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A schema cannot be used.
     #[error("tool \"{tool}\": bad {which} schema: {problem}")]
     Schema {

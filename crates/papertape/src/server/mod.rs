@@ -26,6 +26,7 @@ mod registry;
 mod resource;
 pub(crate) mod scope;
 mod seal;
+mod skills;
 mod task;
 mod tool;
 mod uri_template;
@@ -57,6 +58,7 @@ pub use output::{Json, ToolOutput};
 pub use principal::Principal;
 pub use prompt::{Prompt, PromptOutput};
 pub use resource::{ReadOutput, Resource, ResourceTemplate};
+pub use skills::{Skill, Skills};
 pub use task::{MemoryTasks, Stored, Task, TaskStatus, TaskStore};
 pub use tool::Tool;
 
@@ -69,6 +71,7 @@ use prompt::RegisteredPrompt;
 use registry::{Offer, Registry};
 use resource::{RegisteredResource, RegisteredTemplate};
 pub(crate) use seal::Sealer;
+use skills::Shelf;
 use tool::Registered;
 
 /// A server under construction.
@@ -81,6 +84,7 @@ pub struct Server {
     resources: Arc<Registry<RegisteredResource>>,
     templates: Arc<Registry<RegisteredTemplate>>,
     prompts: Arc<Registry<RegisteredPrompt>>,
+    skills: Shelf,
     /// What somebody holds a handle to change.
     changing: Changing,
     tasks: Option<Arc<dyn TaskStore>>,
@@ -107,6 +111,7 @@ impl Server {
             resources: Arc::default(),
             templates: Arc::default(),
             prompts: Arc::default(),
+            skills: Shelf::default(),
             changing: Changing::default(),
             tasks: None,
             hooks: Vec::new(),
@@ -232,6 +237,18 @@ impl Server {
         self.note(prompt)
     }
 
+    /// Adds skills: instructions for a model that a host loads when it needs them.
+    ///
+    /// Their files are resources; `SKILL.md` files are also listed as such, for clients that do not know skills.
+    #[must_use]
+    pub fn skills(mut self, skills: Skills) -> Self {
+        let added = self
+            .skills
+            .add(skills)
+            .and_then(|mut files| files.drain(..).try_for_each(|file| self.resources.add(file)));
+        self.note(added)
+    }
+
     /// Lets handlers write to the client's log, with [`Cx::log`].
     #[must_use]
     pub fn logging(mut self) -> Self {
@@ -306,6 +323,7 @@ impl Server {
         for template in &other.templates.snapshot().offers {
             mounted = mounted.and_then(|()| self.templates.add(template.mounted(hooks)));
         }
+        mounted = mounted.and_then(|()| self.skills.mount(&other.skills, hooks));
         self.logs |= other.logs;
         let said = [self.instructions.take(), other.instructions];
         let said: Vec<String> = said.into_iter().flatten().collect();

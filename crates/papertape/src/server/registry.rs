@@ -21,6 +21,8 @@ pub(crate) trait Offer: fmt::Debug + Send + Sync {
     const LIST: &'static str;
     /// What clients are told when the list changes.
     const KIND: Kind;
+    /// How many fit on a page, whatever a server allows.
+    const MOST_PER_PAGE: usize = usize::MAX;
 
     /// What tells it from the others of its kind.
     fn key(&self) -> &str;

@@ -30,7 +30,7 @@ use crate::protocol::{self, Revision, project};
 /// let resource = Resource::new("grammar://table").name("table").mime_type("text/markdown");
 /// ```
 pub struct Resource {
-    definition: protocol::Resource,
+    pub(super) definition: protocol::Resource,
     cache: Option<CacheHint>,
     scopes: Vec<String>,
 }

@@ -1,0 +1,286 @@
+//! What is known of a server's skills while it serves: the list, the files by URI, and the folders they are in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+
+use super::{Built, File, Skills, is_text};
+use crate::link::Kind;
+use crate::protocol::content::{ResourceContents, base64};
+use crate::protocol::skills::{FOLDER_TYPE, SKILL_FILE, SkillFile, SkillResources};
+use crate::protocol::{self, Revision, method};
+use crate::server::around::{self, Hook};
+use crate::server::begin::Asking;
+use crate::server::dispatch::Service;
+use crate::server::error::SetupError;
+use crate::server::registry::{Offer, Registry};
+use crate::server::resource::{RegisteredResource, Resource};
+use crate::wire::RpcError;
+use crate::wire::error::excerpt;
+
+/// What stands in a URI as it is; the first folder is where others have a host, so that `:` and `@` do not.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=');
+
+/// The skills of a server.
+#[derive(Debug, Default)]
+pub(in crate::server) struct Shelf {
+    /// By the path of their folders.
+    built: BTreeMap<Vec<String>, Built>,
+    pub(in crate::server) list: Registry<Listed>,
+    files: BTreeMap<String, Arc<RegisteredResource>>,
+    /// What is in each folder, by URI.
+    folders: BTreeMap<String, BTreeMap<String, protocol::Resource>>,
+}
+
+/// A skill in the list.
+#[derive(Debug)]
+pub(in crate::server) struct Listed(protocol::Skill);
+
+impl Offer for Listed {
+    type Definition = protocol::Skill;
+    const WHAT: &'static str = "skill";
+    const LIST: &'static str = "skills";
+    const KIND: Kind = Kind::Resources;
+    /// An entry names up to 512 files, and a page must fit into a frame.
+    const MOST_PER_PAGE: usize = 100;
+
+    fn key(&self) -> &str {
+        &self.0.uri
+    }
+
+    fn definition(&self, _: Revision) -> protocol::Skill {
+        self.0.clone()
+    }
+
+    fn scopes(&self) -> &[String] {
+        &[]
+    }
+}
+
+impl Shelf {
+    pub(in crate::server) fn is_empty(&self) -> bool {
+        self.built.is_empty()
+    }
+
+    /// Adds skills; gives their `SKILL.md` files, which are listed with the other resources.
+    pub(in crate::server) fn add(&mut self, skills: Skills) -> Result<Vec<RegisteredResource>, SetupError> {
+        if let Some(problem) = skills.problem {
+            return Err(problem);
+        }
+        let mut uris = Vec::new();
+        for skill in skills.skills {
+            let built = skill.build()?;
+            uris.push(file_uri(&built.path, &[SKILL_FILE.to_owned()]));
+            self.insert(built)?;
+        }
+        self.arrange()?;
+        Ok(uris
+            .iter()
+            .filter_map(|uri| self.file(uri))
+            .map(|file| RegisteredResource::clone(&file))
+            .collect())
+    }
+
+    /// Adds the skills of a server that is mounted. Its resources are, too.
+    pub(in crate::server) fn mount(&mut self, other: &Shelf, hooks: &[Hook]) -> Result<(), SetupError> {
+        for built in other.built.values() {
+            self.insert(Built { hooks: around::mounted(hooks, &built.hooks), ..built.clone() })?;
+        }
+        self.arrange()
+    }
+
+    /// The file with that URI.
+    pub(in crate::server) fn file(&self, uri: &str) -> Option<Arc<RegisteredResource>> {
+        self.files.get(uri).cloned()
+    }
+
+    fn insert(&mut self, built: Built) -> Result<(), SetupError> {
+        let name = built.path.join("/");
+        match self.built.insert(built.path.clone(), built) {
+            None => Ok(()),
+            Some(_) => Err(SetupError::Duplicate { what: Listed::WHAT, name }),
+        }
+    }
+
+    /// Makes all that follows from the skills there are.
+    fn arrange(&mut self) -> Result<(), SetupError> {
+        let mut files = BTreeMap::new();
+        let mut folders: BTreeMap<String, BTreeMap<String, protocol::Resource>> = BTreeMap::new();
+        let list = Registry::default();
+        for built in self.built.values() {
+            let whole = self.with_skills_within(built)?;
+            list.add(Listed(entry(&whole)))?;
+            for (below, file) in &built.files {
+                let uri = file_uri(&built.path, below);
+                let resource = presented(built, below, file, &uri);
+                put_into_folders(&mut folders, &built.path, below, &resource.definition);
+                let registered = registered(resource, file, &uri)?.mounted(&built.hooks);
+                files.insert(uri, Arc::new(registered));
+            }
+        }
+        if let Some(uri) = files.keys().find(|uri| folders.contains_key(*uri)) {
+            let problem = "it is a file and a folder at once".to_owned();
+            return Err(SetupError::Skill { skill: uri.clone(), problem });
+        }
+        (self.list, self.files, self.folders) = (list, files, folders);
+        Ok(())
+    }
+
+    /// A skill and, as files of its own, the skills in folders below.
+    fn with_skills_within(&self, outer: &Built) -> Result<Built, SetupError> {
+        let mut whole = outer.clone();
+        let below = self.built.range(outer.path.clone()..).skip(1);
+        for (path, inner) in below.take_while(|(path, _)| path.starts_with(&outer.path)) {
+            for (name, file) in &inner.files {
+                let mut place: Vec<String> = path.iter().skip(outer.path.len()).cloned().collect();
+                place.extend(name.iter().cloned());
+                let uri = file_uri(&outer.path, &place);
+                if whole.files.insert(place, file.clone()).is_some_and(|other| other.digest != file.digest) {
+                    return Err(SetupError::Duplicate { what: "file of a skill", name: uri });
+                }
+            }
+        }
+        whole.check_size()?;
+        Ok(whole)
+    }
+}
+
+/// How a skill is listed.
+fn entry(skill: &Built) -> protocol::Skill {
+    let files = skill.files.iter().map(|(below, file)| SkillFile {
+        uri: file_uri(&skill.path, below),
+        digest: file.digest.clone(),
+        size: file.size(),
+    });
+    protocol::Skill {
+        uri: file_uri(&skill.path, &[SKILL_FILE.to_owned()]),
+        frontmatter: skill.front_matter.clone(),
+        resources: SkillResources::Files(files.collect()),
+    }
+}
+
+/// How a file is listed: that of the skill itself with the skill's name and what it is for.
+fn presented(skill: &Built, below: &[String], file: &File, uri: &str) -> Resource {
+    let resource = Resource::new(uri).mime_type(&file.mime_type).size(file.size());
+    match below {
+        [only] if only == SKILL_FILE => {
+            let name = skill.path.last().map_or(SKILL_FILE, String::as_str);
+            resource.name(name).description(&skill.description)
+        }
+        _ => resource.name(below.last().map_or("", String::as_str)),
+    }
+}
+
+fn registered(resource: Resource, file: &File, uri: &str) -> Result<RegisteredResource, SetupError> {
+    let mut contents = ResourceContents {
+        uri: uri.to_owned(),
+        mime_type: Some(file.mime_type.clone()),
+        ..ResourceContents::default()
+    };
+    match std::str::from_utf8(&file.bytes) {
+        Ok(text) if is_text(&file.bytes) || file.mime_type == "text/markdown" => {
+            contents.text = Some(text.to_owned())
+        }
+        _ => contents.blob = Some(base64(&file.bytes)),
+    }
+    let contents = Arc::new(contents);
+    RegisteredResource::new(resource, move |_| {
+        let contents = Arc::clone(&contents);
+        async move { Ok(ResourceContents::clone(&contents)) }
+    })
+}
+
+/// Lists a file in its folder, that folder in the one above, and so on.
+fn put_into_folders(
+    folders: &mut BTreeMap<String, BTreeMap<String, protocol::Resource>>,
+    skill: &[String],
+    below: &[String],
+    file: &protocol::Resource,
+) {
+    let names: Vec<&String> = skill.iter().chain(below).collect();
+    let mut child = file.clone();
+    for depth in (1..names.len()).rev() {
+        let folder = uri_of(names.iter().copied().take(depth));
+        folders.entry(folder.clone()).or_default().insert(child.uri.clone(), child);
+        child = protocol::Resource {
+            uri: folder,
+            name: names.get(depth - 1).map_or_else(String::new, |name| (*name).clone()),
+            mime_type: Some(FOLDER_TYPE.to_owned()),
+            ..protocol::Resource::default()
+        };
+    }
+}
+
+fn file_uri(skill: &[String], below: &[String]) -> String {
+    uri_of(skill.iter().chain(below))
+}
+
+fn uri_of<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<String> = names.map(|name| utf8_percent_encode(name, ESCAPED).to_string()).collect();
+    format!("skill://{}", names.join("/"))
+}
+
+impl Service {
+    /// `skills/get`
+    pub(in crate::server) fn get_skill(&self, asking: &Asking<'_>) -> Result<(), RpcError> {
+        #[derive(Serialize)]
+        struct Found<'a> {
+            skill: &'a protocol::Skill,
+        }
+        let uri = asking.params.uri(method::SKILLS_GET)?;
+        let skill = self.skills.list.find(&uri).ok_or_else(|| {
+            let how = "`skills/list` has those there are, by the URIs of their SKILL.md";
+            RpcError::invalid_params(format!("there is no skill {}: {how}", excerpt(&uri)))
+        })?;
+        self.reply(asking.to, &Found { skill: &skill.0 }, Some(self.cache), asking.revision, asking.link);
+        Ok(())
+    }
+
+    /// `resources/directory/read`
+    pub(in crate::server) fn read_folder(&self, asking: &Asking<'_>) -> Result<(), RpcError> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Folder<'a> {
+            resources: Vec<&'a protocol::Resource>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            next_cursor: Option<String>,
+        }
+        const CURSOR: &str = "folder";
+        let uri = asking.params.uri(method::DIRECTORY_READ)?;
+        let Some(folder) = self.skills.folders.get(&uri) else {
+            let what = if self.has_resource(&uri) { "is no folder" } else { "does not exist" };
+            let how = "folders have no `/` at the end of their URIs";
+            return Err(RpcError::invalid_params(format!("{} {what}: {how}", excerpt(&uri))));
+        };
+        let size = self.limits.page.max(1);
+        let page = match Self::cursor(asking)? {
+            None => 0,
+            Some(cursor) => cursor
+                .strip_prefix(CURSOR)
+                .and_then(|page| page.parse().ok())
+                .filter(|&page: &usize| page > 0 && page < folder.len().div_ceil(size))
+                .ok_or_else(Self::lost)?,
+        };
+        let resources = folder.values().skip(page * size).take(size).collect();
+        let next_cursor = ((page + 1) * size < folder.len()).then(|| format!("{CURSOR}{}", page + 1));
+        self.reply(asking.to, &Folder { resources, next_cursor }, None, asking.revision, asking.link);
+        Ok(())
+    }
+}
