@@ -45,8 +45,8 @@ mod transport;
 pub mod wire;
 
 pub use client::{
-    CallOptions, Change, Client, ClientError, ClientOptions, ErrorKind, Interests, Listed, Progress,
-    Subscription,
+    CallOptions, Change, Client, ClientError, ClientOptions, ErrorKind, Interests, Listed, Mismatch,
+    Progress, Subscription,
 };
 pub use protocol::content::Content;
 pub use protocol::logging::LogLevel;

@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use super::skills::Mismatch;
 use crate::protocol::Revision;
 use crate::wire::RpcError;
 
@@ -55,6 +56,10 @@ pub enum ErrorKind {
     Protocol(String),
     /// The server asked for something that this client does not give.
     Refused(String),
+    /// The server does not offer what was asked for.
+    NotOffered(String),
+    /// A file of a skill is not what the skill says.
+    Unverified(Mismatch),
     /// The tape cannot be written.
     Tape(io::Error),
 }
@@ -223,6 +228,8 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Refused(what) => {
                 write!(f, "the server asked for what this client does not give: {what}")
             }
+            ErrorKind::NotOffered(what) => write!(f, "the server does not offer {what}"),
+            ErrorKind::Unverified(mismatch) => write!(f, "it is not what the skill says: {mismatch}"),
             ErrorKind::Tape(error) => write!(f, "the tape cannot be written: {error}"),
         }
     }

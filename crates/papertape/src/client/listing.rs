@@ -116,7 +116,7 @@ impl Client {
     pub async fn tools(&self) -> Result<Vec<Listed<ToolDefinition>>, ClientError> {
         // Whatever changes from here on, this list may not have.
         self.session().take_tools_changed();
-        let tools = self.list::<ToolDefinition>().await?;
+        let tools = self.list_all::<ToolDefinition>().await?;
         let outputs = tools.iter().filter_map(|tool| {
             let schema = tool.item.output_schema.as_ref()?;
             Some((tool.item.name.clone(), schema::compile(schema).ok().map(Arc::new)?))
@@ -130,7 +130,7 @@ impl Client {
     /// # Errors
     /// If the server does not list them.
     pub async fn resources(&self) -> Result<Vec<Listed<Resource>>, ClientError> {
-        self.list().await
+        self.list_all().await
     }
 
     /// The templates of resources there are, from all pages.
@@ -138,7 +138,7 @@ impl Client {
     /// # Errors
     /// If the server does not list them.
     pub async fn resource_templates(&self) -> Result<Vec<Listed<ResourceTemplate>>, ClientError> {
-        self.list().await
+        self.list_all().await
     }
 
     /// The prompts there are, from all pages.
@@ -146,11 +146,19 @@ impl Client {
     /// # Errors
     /// If the server does not list them.
     pub async fn prompts(&self) -> Result<Vec<Listed<Prompt>>, ClientError> {
-        self.list().await
+        self.list_all().await
     }
 
-    /// All pages of a list, within the time of one call.
-    async fn list<T: Definition>(&self) -> Result<Vec<Listed<T>>, ClientError> {
+    async fn list_all<T: Definition>(&self) -> Result<Vec<Listed<T>>, ClientError> {
+        self.list(T::METHOD, Map::new()).await
+    }
+
+    /// All pages of a list, within the time of one call. `of` is what the list is of, if there are several.
+    pub(super) async fn list<T: Definition>(
+        &self,
+        method: &str,
+        of: Map<String, Value>,
+    ) -> Result<Vec<Listed<T>>, ClientError> {
         let timing = self.timing();
         let last = Instant::now() + timing.longest;
         let mut listed: Vec<Listed<T>> = Vec::new();
@@ -163,12 +171,12 @@ impl Client {
                 1 => format!("listing {}", T::LIST),
                 page => format!("listing {} (page {page})", T::LIST),
             };
-            let mut params = Params::default();
+            let mut params = Params(of.clone().into_iter().collect());
             if let Some(cursor) = cursor.take() {
                 params.push("cursor", cursor);
             }
             let raw = self
-                .ask(T::METHOD, params, timing, last, None)
+                .ask(method, params, timing, last, None)
                 .await
                 .map_err(|trouble| self.session().error(doing(), trouble))?;
             bytes += raw.get().len();

@@ -1,7 +1,8 @@
 //! A client: any server, in whatever revision it speaks.
 //!
 //! `opening` finds out what that is; `session` is one conversation; `receive` takes what comes to whoever waits for it;
-//! `answer` answers what the server asks back; `listing` reads lists; `listen` keeps subscriptions.
+//! `answer` answers what the server asks back; `listing` reads lists; `skills` reads files and checks them; `listen` keeps
+//! subscriptions.
 
 mod answer;
 mod error;
@@ -11,6 +12,7 @@ mod opening;
 mod options;
 mod receive;
 mod session;
+mod skills;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -35,6 +37,7 @@ pub(crate) use opening::{Introduction, NotOpened, Opened};
 pub(crate) use options::Timing;
 pub use options::{CallOptions, ClientOptions, Progress};
 pub(crate) use session::{Remains, Session};
+pub use skills::Mismatch;
 
 use crate::protocol::capabilities::{Implementation, ServerCapabilities};
 use crate::protocol::{
