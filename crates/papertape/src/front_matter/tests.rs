@@ -1,5 +1,6 @@
 //! What front matter gives, and what a stranger may not make of it.
 
+use proptest::prelude::{ProptestConfig, any, proptest};
 use serde_json::{Value, json};
 
 use super::{MOST_BYTES, read};
@@ -143,4 +144,25 @@ fn nothing_goes_deeper_than_it_may() {
     let depth = super::MOST_DEPTH - 1;
     let fits = format!("a: {}{}", "[".repeat(depth), "]".repeat(depth));
     assert!(read(&format!("---\n{fits}\n---\n")).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_panics(text in any::<String>(), yaml in "[-:?&*!|>'\"%@`{}\\[\\],#\\\\ \t\r\na~0x.eé]{0,60}") {
+        drop(read(&text));
+        drop(read(&format!("---\n{text}\n---\n")));
+        drop(read(&format!("---\n{yaml}\n---\n")));
+    }
+
+    #[test]
+    fn json_is_yaml(key in "[a-z]{1,9}", text in any::<String>(), number in any::<i64>(), float in -1e9..1e9) {
+        let value = json!({ &key: {"text": text, "list": [number, float, null, true]} });
+        // YAML has no place for NUL, not even in quotes.
+        if let (Value::Object(members), false) = (&value, text.contains('\0')) {
+            let (key, inner) = members.iter().next().unwrap();
+            assert_eq!(read(&format!("---\n{key}: {inner}\n---\n")), Ok(members.clone()));
+        }
+    }
 }

@@ -22,6 +22,7 @@ mod offers_hostile;
 mod peer;
 mod process;
 mod properties;
+mod skills;
 mod stdio_process;
 mod tapes;
 mod tidy;

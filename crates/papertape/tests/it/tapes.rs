@@ -3,7 +3,7 @@
 //! `tests/tapes/server/REVISION/*.tape`. `UPDATE=1 cargo test` rewrites what comes back; read the difference before you
 //! commit it. Comments are stage directions:
 //!
-//! - `#! everything`: the server is the one that offers everything; on the first line
+//! - `#! everything`, `#! skills`: the server is the one that offers everything, or skills; on the first line
 //! - `#! advance MS`: time passes
 //! - `#! updated URI`, `#! change`: a resource changes, every list changes
 //!
@@ -63,8 +63,16 @@ async fn play(entries: Vec<Entry>) -> String {
         decoder: Decoder::new(1 << 30),
         chance: Chance::default(),
     };
-    let everything = matches!(entries.first(), Some(Entry::Comment(first)) if first == "#! everything");
-    let mut server = if everything { crate::everything::server() } else { fixture::server() };
+    let first = match entries.first() {
+        Some(Entry::Comment(first)) => first.as_str(),
+        _ => "",
+    };
+    let everything = first == "#! everything";
+    let mut server = match first {
+        "#! everything" => crate::everything::server(),
+        "#! skills" => crate::skills::server(),
+        _ => fixture::server(),
+    };
     // Only who holds a handle can change what a server offers.
     let handles = everything.then(|| (server.tools(), server.resources(), server.prompts()));
     let mut peer = Peer::connect(server);

@@ -294,6 +294,3 @@ fn is_text(bytes: &[u8]) -> bool {
     let control = |byte: &u8| *byte < b' ' && !b"\t\n\r\x0c".contains(byte);
     std::str::from_utf8(bytes).is_ok() && !bytes.iter().any(|byte| control(byte))
 }
-
-#[cfg(test)]
-mod tests;

@@ -265,9 +265,14 @@ impl Service {
         const CURSOR: &str = "folder";
         let uri = asking.params.uri(method::DIRECTORY_READ)?;
         let Some(folder) = self.skills.folders.get(&uri) else {
-            let what = if self.has_resource(&uri) { "is no folder" } else { "does not exist" };
-            let how = "folders have no `/` at the end of their URIs";
-            return Err(RpcError::invalid_params(format!("{} {what}: {how}", excerpt(&uri))));
+            let what = if self.has_resource(&uri) {
+                "is no folder"
+            } else if uri.ends_with('/') {
+                "does not exist: folders have no `/` at the end of their URIs"
+            } else {
+                "does not exist"
+            };
+            return Err(RpcError::invalid_params(format!("{} {what}", excerpt(&uri))));
         };
         let size = self.limits.page.max(1);
         let page = match Self::cursor(asking)? {
