@@ -442,7 +442,7 @@ impl Call {
     pub(super) fn becomes_task(&self, tool: &Registered) -> Result<bool, RpcError> {
         if tool.is_task_only() && !self.abilities.tasks {
             let message = format!("tool \"{}\" needs a client that can wait for tasks", tool.definition.name);
-            // Clients of before 2026-07-28 do not know that code, nor these tasks.
+            // Legacy clients do not know that code, nor these tasks.
             let legacy = self.revision.opens_with_handshake();
             return Err(if legacy { RpcError::invalid_params(message) } else { needs_tasks(message) });
         }
