@@ -16,7 +16,8 @@ mod tools;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use papertape::{Server, stdio};
+use papertape::{Server, http, stdio};
+use tokio::net::TcpListener;
 
 /// Everything the suite asks for.
 fn server() -> Server {
@@ -35,6 +36,11 @@ async fn main() -> io::Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--stdio"] => stdio::serve(server()).await?,
+        ["--listen", address] => {
+            let listener = TcpListener::bind(address).await?;
+            writeln!(io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
+            http::serve(listener, server(), http::Options::new()).await?;
+        }
         _ => {
             writeln!(io::stderr(), "conformance_server --stdio | --listen ADDRESS")?;
             return Ok(ExitCode::from(2));

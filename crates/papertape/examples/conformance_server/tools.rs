@@ -22,7 +22,7 @@ const WAV: &[u8] = b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x0
 /// Between two messages of one call: long enough for both to be told.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long the work goes on after the client was let go.
+/// How long the work goes on after the client was let go, and when that should come back.
 const AFTERWARDS: Duration = Duration::from_millis(100);
 
 pub(crate) fn register(mut server: Server) -> Server {
@@ -124,7 +124,8 @@ async fn tell_progress(cx: Cx) -> Result<&'static str, ToolError> {
     Ok("Done.")
 }
 
-async fn reconnect(_: Cx) -> Result<&'static str, ToolError> {
+async fn reconnect(cx: Cx) -> Result<&'static str, ToolError> {
+    cx.let_go(AFTERWARDS);
     tokio::time::sleep(AFTERWARDS).await;
     Ok("Reconnection test completed successfully.")
 }

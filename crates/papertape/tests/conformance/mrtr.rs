@@ -158,7 +158,7 @@ fn tampered_state() {
     let tool = "test_input_required_result_tampered_state";
     let (_, state) = round(&mut wire, tool);
     let answers = json!({"confirm": accept(&json!({"ok": true}))});
-    for other in [format!("{state}-TAMPERED"), String::new(), state[1..].to_owned()] {
+    for other in [format!("{state}-TAMPERED"), String::new(), state.chars().skip(1).collect()] {
         let params = call_params(tool, &json!({"inputResponses": answers, "requestState": other}));
         let error = wire.error("tools/call", params);
         assert_eq!(error["code"], -32602, "{error}");
