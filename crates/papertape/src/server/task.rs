@@ -26,6 +26,7 @@ use super::call::{Begun, Output, Run, panicked};
 use super::context::{Call, Cx, Target};
 use super::dispatch::Service;
 use super::error::{Failure, ToolError};
+use super::tool::Registered;
 use crate::protocol::capabilities::TASKS;
 use crate::protocol::tools::CallToolResult;
 use crate::protocol::{method, project};
@@ -337,9 +338,7 @@ impl Service {
     ) -> Result<Option<Begun>, RpcError> {
         let call = self.call(asking, method::TASKS_GET, "", Target::Tasks)?;
         if !call.abilities.tasks {
-            let message = "tasks are for clients that declare them with each request";
-            return Err(RpcError::new(super::dialogue::MISSING_CAPABILITY, message)
-                .with_data(json!({"requiredCapabilities": {"extensions": {TASKS: {}}}})));
+            return Err(needs_tasks("tasks are for clients that declare them with each request"));
         }
         let Some(id) = asking.params.task_id.and_then(message::string) else {
             return Err(RpcError::invalid_params(format!("`{name}` needs `params.taskId`, a string")));
@@ -439,6 +438,21 @@ impl Running {
 }
 
 impl Call {
+    /// Whether a call of a tool is answered with a task; the error is for a client that must be able to wait, and cannot.
+    pub(super) fn becomes_task(&self, tool: &Registered) -> Result<bool, RpcError> {
+        if tool.is_task_only() && !self.abilities.tasks {
+            let message = format!("tool \"{}\" needs a client that can wait for tasks", tool.definition.name);
+            // Legacy clients do not know that code, nor these tasks.
+            let legacy = self.revision.opens_with_handshake();
+            return Err(if legacy { RpcError::invalid_params(message) } else { needs_tasks(message) });
+        }
+        if !(self.abilities.tasks && tool.is_long_running()) {
+            return Ok(false);
+        }
+        let dialogue = self.dialogue.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(tool.asked_first().iter().all(|question| dialogue.answers.contains_key(question)))
+    }
+
     /// The questions that the answers so far leave open.
     fn still_unanswered(&self, questions: &[(String, Asked)]) -> Vec<(String, Asked)> {
         let dialogue = self.dialogue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -452,6 +466,12 @@ impl Call {
             _ => Err(RpcError::internal("internal error")),
         }
     }
+}
+
+/// What a client is told that cannot wait for tasks, and would have to.
+fn needs_tasks(message: impl Into<String>) -> RpcError {
+    RpcError::new(super::dialogue::MISSING_CAPABILITY, message)
+        .with_data(json!({"requiredCapabilities": {"extensions": {TASKS: {}}}}))
 }
 
 fn acknowledged() -> Map<String, Value> {

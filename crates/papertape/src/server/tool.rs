@@ -31,8 +31,19 @@ use crate::schema::{self, Explain, Violation};
 pub struct Tool {
     definition: ToolDefinition,
     explain: Option<Box<Explain>>,
-    long_running: bool,
+    promise: Promise,
     scopes: Vec<String>,
+}
+
+/// Whether the calls of a tool become tasks.
+#[derive(Debug, Clone, Default)]
+struct Promise {
+    /// They do, for clients that can wait.
+    made: bool,
+    /// Clients that cannot are refused.
+    only: bool,
+    /// The questions that are asked before there is a task.
+    after: Vec<String>,
 }
 
 impl Tool {
@@ -48,7 +59,7 @@ impl Tool {
             icons: Vec::new(),
             meta: None,
         };
-        Self { definition, explain: None, long_running: false, scopes: Vec::new() }
+        Self { definition, explain: None, promise: Promise::default(), scopes: Vec::new() }
     }
 
     /// Its name for people.
@@ -134,7 +145,7 @@ impl Tool {
     /// tasks.
     #[must_use]
     pub fn long_running(mut self) -> Self {
-        self.long_running = true;
+        self.promise.made = true;
         self
     }
 
@@ -145,6 +156,22 @@ impl Tool {
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes.extend(scopes.into_iter().map(Into::into));
         self
+    }
+
+    /// It takes so long that no client can wait for its answer: its calls become tasks, and clients that know none are
+    /// refused.
+    #[must_use]
+    pub fn task_only(mut self) -> Self {
+        self.promise.only = true;
+        self.long_running()
+    }
+
+    /// A question that is asked before there is a task: the call becomes one when it has been answered. Other questions
+    /// are asked by the task itself.
+    #[must_use]
+    pub fn task_after(mut self, question: impl Into<String>) -> Self {
+        self.promise.after.push(question.into());
+        self.long_running()
     }
 
     fn hint(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
@@ -189,7 +216,7 @@ struct Work {
     output: Option<Validator>,
     explain: Option<Box<Explain>>,
     start: Box<Start>,
-    long_running: bool,
+    promise: Promise,
     scopes: Vec<String>,
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP has headers"))]
     mirrored: Vec<(String, Vec<String>)>,
@@ -255,7 +282,7 @@ impl Registered {
     }
 
     fn new<O: ToolOutput>(tool: Tool, start: Box<Start>) -> Result<Self, SetupError> {
-        let Tool { mut definition, explain, long_running, scopes } = tool;
+        let Tool { mut definition, explain, promise, scopes } = tool;
         if definition.name.is_empty() {
             return Err(SetupError::EmptyName { what: Self::WHAT });
         }
@@ -289,7 +316,7 @@ impl Registered {
                 output,
                 explain,
                 start,
-                long_running,
+                promise,
                 mirrored,
                 scopes,
                 pace: Pace::default(),
@@ -307,8 +334,19 @@ impl Registered {
         &self.work.mirrored
     }
 
+    /// Whether its calls may become tasks.
     pub(crate) fn is_long_running(&self) -> bool {
-        self.work.long_running
+        self.work.promise.made
+    }
+
+    /// Whether it is for clients alone that can wait for tasks.
+    pub(crate) fn is_task_only(&self) -> bool {
+        self.work.promise.only
+    }
+
+    /// The questions that are asked before there is a task.
+    pub(crate) fn asked_first(&self) -> &[String] {
+        &self.work.promise.after
     }
 
     /// The same tool under another name, within a server with hooks.

@@ -12,14 +12,21 @@ use crate::peer::{MODERN, Peer, messages, run, run_threads};
 // Dialogues.
 
 #[test]
-fn answers_to_what_was_not_asked_are_none() {
+fn whoever_knows_what_will_be_asked_may_answer_beforehand() {
     run(async {
         let mut peer = Peer::connect(named("s").tool("ask", ask_name));
-        // Nothing was asked yet, so that there is nothing to answer.
-        let params =
-            json!({"name": "ask", "inputResponses": {"who": {"action": "accept", "content": {"name": "x"}}}});
+        let params = json!({"name": "ask", "inputResponses": {"who": accept("x"), "odd": accept("y")}});
         let reply = one(&mut peer, modern(FORM, 1, "tools/call", params)).await;
+        assert_eq!(reply["result"]["content"][0]["text"], "x", "{reply}");
+        // An answer to something else leaves the question open.
+        let params = json!({"name": "ask", "inputResponses": {"odd": accept("y")}});
+        let reply = one(&mut peer, modern(FORM, 2, "tools/call", params)).await;
         assert_eq!(reply["result"]["resultType"], "input_required", "{reply}");
+        for bad in [json!(12345), json!("x"), json!(null), json!([])] {
+            let params = json!({"name": "ask", "inputResponses": {"who": bad}});
+            let reply = one(&mut peer, modern(FORM, 3, "tools/call", params)).await;
+            assert_eq!(reply["error"]["code"], -32602, "{bad}: {reply}");
+        }
     });
 }
 
