@@ -306,6 +306,8 @@ impl Link {
         for running in &running {
             running.call.set_cancelled();
         }
+        // Whoever waits for answers learns that none will come.
+        state.bell.ring();
         drop(state);
         for abort in running.into_iter().filter_map(|running| running.abort) {
             abort.abort();

@@ -15,7 +15,7 @@ use super::stream::Unreadable;
 use super::{request, scopes};
 use crate::link::Link;
 use crate::outbox::Outgoing;
-use crate::protocol::method;
+use crate::protocol::{Revision, method};
 use crate::server::{Calls, Params, Principal};
 use crate::transport::http::headers;
 use crate::wire::message::{Message, Payload};
@@ -157,13 +157,8 @@ fn find(
     principal: Option<&Arc<Principal>>,
 ) -> Result<Arc<Session>, Refusal> {
     let session = site.sessions.find(id(headers)?, principal, &site.service)?;
-    match named {
-        Named::Known(revision) if revision != session.revision => {
-            let message = format!("this session speaks {}, not {revision}", session.revision);
-            Err(Refusal::new(StatusCode::BAD_REQUEST, message))
-        }
-        _ => Ok(session),
-    }
+    check_revision(session.revision, named)?;
+    Ok(session)
 }
 
 /// Whether there is such a session, without making anything of it.
@@ -173,17 +168,26 @@ fn check_session(
     named: Named,
     principal: Option<&Arc<Principal>>,
 ) -> Result<(), Refusal> {
-    let revision = site.sessions.check(id(headers)?, principal)?;
+    check_revision(site.sessions.check(id(headers)?, principal)?, named)
+}
+
+/// A request that names a revision must name the one that was agreed.
+fn check_revision(agreed: Revision, named: Named) -> Result<(), Refusal> {
     match named {
-        Named::Known(said) if said != revision => {
-            Err(Refusal::new(StatusCode::BAD_REQUEST, format!("this session speaks {revision}, not {said}")))
+        Named::Nothing => Ok(()),
+        Named::Known(said) if said == agreed => Ok(()),
+        Named::Known(_) | Named::Unknown => {
+            let message =
+                format!("this session speaks {agreed}, and `MCP-Protocol-Version` says something else");
+            Err(Refusal::new(StatusCode::BAD_REQUEST, message))
         }
-        _ => Ok(()),
     }
 }
 
 fn id(headers: &HeaderMap) -> Result<&str, Refusal> {
-    headers.get(headers::SESSION_ID).and_then(|id| id.to_str().ok()).ok_or_else(|| {
+    let mut ids = headers.get_all(headers::SESSION_ID).iter();
+    let id = ids.next().and_then(|id| id.to_str().ok()).filter(|_| ids.next().is_none());
+    id.ok_or_else(|| {
         let message = "there is no session: open one with `initialize` and send its `Mcp-Session-Id` along, or \
              put the protocol version into `params._meta` and the headers";
         Refusal::new(StatusCode::BAD_REQUEST, message)
