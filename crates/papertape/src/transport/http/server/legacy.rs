@@ -116,9 +116,9 @@ pub(crate) fn listen(
     let reader = match parts.headers.get("last-event-id") {
         None => session.main.read(),
         Some(id) => {
-            let id = id.to_str().ok().and_then(|id| id.split_once('-'));
-            let id = id.and_then(|(stream, event)| Some((stream.parse().ok()?, event.parse().ok()?)));
-            let (stream, event) = id.ok_or_else(lost)?;
+            let id = id.to_str().ok().and_then(|id| id.rsplit_once('-'));
+            let (stream, event) =
+                id.and_then(|(stream, event)| Some((stream, event.parse().ok()?))).ok_or_else(lost)?;
             session.stream(stream).ok_or_else(lost)?.read_after(event)
         }
     };

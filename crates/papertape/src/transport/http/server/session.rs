@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use data_encoding::BASE64URL_NOPAD;
 use http::StatusCode;
 use tokio::time::Instant;
 
@@ -50,6 +51,8 @@ struct Table {
 /// What this process knows of a session.
 pub(crate) struct Session {
     name: Name,
+    /// Tells what this process knows of the session from what another one does, or did.
+    epoch: String,
     pub(crate) revision: Revision,
     /// For what belongs to no request, and for what was agreed.
     pub(crate) link: Arc<Link>,
@@ -186,9 +189,15 @@ impl Table {
 
 impl Session {
     fn new(name: Name, revision: Revision, link: Arc<Link>, kept_in_all: &Arc<AtomicUsize>) -> Self {
-        let main = Stream::new(0, Arc::clone(&link), revision.can_come_back(), kept_in_all);
+        let mut epoch = [0; 6];
+        // Without randomness there would be no sessions at all.
+        drop(getrandom::fill(&mut epoch));
+        let epoch = BASE64URL_NOPAD.encode(&epoch);
+        let primed = revision.can_come_back();
+        let main = Stream::new(format!("{epoch}-0"), false, Arc::clone(&link), primed, kept_in_all);
         let inner = Inner { used: Instant::now(), last: 0, streams: VecDeque::new() };
-        Self { name, revision, link, main, inner: Mutex::new(inner), kept_in_all: Arc::clone(kept_in_all) }
+        let (inner, kept_in_all) = (Mutex::new(inner), Arc::clone(kept_in_all));
+        Self { name, epoch, revision, link, main, inner, kept_in_all }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -216,8 +225,8 @@ impl Session {
     pub(crate) fn open(&self, link: &Arc<Link>) -> Arc<Stream> {
         let mut inner = self.inner();
         inner.last += 1;
-        let stream =
-            Stream::new(inner.last, Arc::clone(link), self.revision.can_come_back(), &self.kept_in_all);
+        let (name, primed) = (format!("{}-{}", self.epoch, inner.last), self.revision.can_come_back());
+        let stream = Stream::new(name, true, Arc::clone(link), primed, &self.kept_in_all);
         while inner.streams.len() >= MOST_STREAMS
             && let Some(at) = inner.streams.iter().position(|stream| stream.has_ended())
         {
@@ -227,12 +236,12 @@ impl Session {
         stream
     }
 
-    /// The stream of that number.
-    pub(crate) fn stream(&self, number: u64) -> Option<Arc<Stream>> {
-        if number == 0 {
+    /// The stream of that name.
+    pub(crate) fn stream(&self, name: &str) -> Option<Arc<Stream>> {
+        if name == self.main.name {
             return Some(Arc::clone(&self.main));
         }
-        self.inner().streams.iter().find(|stream| stream.number == number).cloned()
+        self.inner().streams.iter().find(|stream| stream.name == name).cloned()
     }
 
     fn close(&self) {

@@ -16,8 +16,11 @@ const COME_BACK: Duration = Duration::from_secs(1);
 
 /// A stream of one session.
 pub(crate) struct Stream {
-    /// Tells it from the session's other streams; 0 is the one for what belongs to no request.
-    pub(crate) number: u64,
+    /// Tells it from all other streams of the session, also from those that another process has, or had: clients come
+    /// back with it.
+    pub(crate) name: String,
+    /// It is the answer to a request, and not what belongs to none.
+    answers: bool,
     pub(crate) link: Arc<Link>,
     /// The client of this stream can come back on a connection that ended before its time.
     primed: bool,
@@ -59,14 +62,15 @@ pub(crate) enum Unreadable {
 
 impl Stream {
     pub(crate) fn new(
-        number: u64,
+        name: String,
+        answers: bool,
         link: Arc<Link>,
         primed: bool,
         kept_in_all: &Arc<AtomicUsize>,
     ) -> Arc<Self> {
         let kept_in_all = Arc::clone(kept_in_all);
         let (log, read) = (Mutex::default(), AtomicBool::new(false));
-        Arc::new(Self { number, link, primed, log, read, kept_in_all })
+        Arc::new(Self { name, answers, link, primed, log, read, kept_in_all })
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -80,7 +84,7 @@ impl Stream {
 
     /// Whether its request is still running.
     pub(crate) fn is_running(&self) -> bool {
-        self.number != 0 && !self.link.is_over()
+        self.answers && !self.link.is_over()
     }
 
     /// Reads the stream from the beginning.
@@ -124,7 +128,7 @@ impl Reader {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        let over = self.stream.link.is_closing() || (self.stream.number != 0 && self.stream.link.is_over());
+        let over = self.stream.link.is_closing() || (self.stream.answers && self.stream.link.is_over());
         if over {
             self.stream.log().ended = true;
         }
@@ -135,7 +139,7 @@ impl Reader {
     pub(crate) fn beginning(&mut self) -> Vec<u8> {
         let mut out = std::mem::take(&mut self.again);
         if self.fresh && self.stream.primed {
-            let id = format!("id: {}-{}\n", self.stream.number, self.stream.log().last);
+            let id = format!("id: {}-{}\n", self.stream.name, self.stream.log().last);
             out.extend_from_slice(format!("{id}retry: {}\ndata: \n\n", COME_BACK.as_millis()).as_bytes());
         }
         out
@@ -145,7 +149,7 @@ impl Reader {
     pub(crate) fn write_id(&mut self, out: &mut Vec<u8>) {
         let mut log = self.stream.log();
         log.last += 1;
-        out.extend_from_slice(format!("id: {}-{}\n", self.stream.number, log.last).as_bytes());
+        out.extend_from_slice(format!("id: {}-{}\n", self.stream.name, log.last).as_bytes());
     }
 
     /// Keeps the event that was written last, as long as there is room.
