@@ -89,29 +89,31 @@ impl Stream {
 
     /// Reads the stream from the beginning.
     pub(crate) fn read(self: &Arc<Self>) -> Result<Reader, Unreadable> {
-        self.take(Vec::new(), true)
+        self.take(true)
     }
 
     /// Reads it again after an event.
     pub(crate) fn read_after(self: &Arc<Self>, event: u64) -> Result<Reader, Unreadable> {
+        // First of all it must be nobody else's, who could go on reading in the meantime.
+        let mut reader = self.take(false)?;
         let log = self.log();
         let missing = log.last.checked_sub(event).and_then(|missing| usize::try_from(missing).ok());
         let missing = missing.filter(|&missing| missing <= log.events.len()).ok_or(Unreadable::Lost)?;
-        let again = log
+        reader.again = log
             .events
             .iter()
             .skip(log.events.len() - missing)
             .flat_map(|event| event.iter().copied())
             .collect();
         drop(log);
-        self.take(again, false)
+        Ok(reader)
     }
 
-    fn take(self: &Arc<Self>, again: Vec<u8>, fresh: bool) -> Result<Reader, Unreadable> {
+    fn take(self: &Arc<Self>, fresh: bool) -> Result<Reader, Unreadable> {
         if self.read.swap(true, Ordering::AcqRel) {
             return Err(Unreadable::Taken);
         }
-        Ok(Reader { stream: Arc::clone(self), again, fresh })
+        Ok(Reader { stream: Arc::clone(self), again: Vec::new(), fresh })
     }
 }
 
