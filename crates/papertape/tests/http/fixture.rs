@@ -210,6 +210,24 @@ impl Site {
         self.curtain.add_permits(count);
     }
 
+    /// The value of one of the figures, which the server must have been told to tell.
+    pub(crate) async fn figure(&self, name: &str) -> i64 {
+        let answer = self.ask(&Request::new("GET", "/metrics")).await;
+        let text = String::from_utf8(answer.body).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is not told: {text}")).parse().unwrap()
+    }
+
+    /// Waits until a figure has a value.
+    pub(crate) async fn until(&self, name: &str, value: i64) {
+        let reached = async {
+            while self.figure(name).await != value {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(12), reached).await.unwrap_or_else(|_| panic!("{name} is never {value}"));
+    }
+
     /// Tells the server to stop.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take().unwrap().send(()));

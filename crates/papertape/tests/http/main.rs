@@ -12,5 +12,8 @@ mod doors;
 mod fixture;
 mod headers;
 mod modern;
+mod news;
 mod request;
+mod sessions;
+mod streams;
 mod wire;

@@ -28,7 +28,7 @@ const IDLE: Duration = Duration::from_secs(5 * 60);
 const MOST: usize = 10_000;
 /// Sessions whose end is remembered.
 const MOST_ENDED: usize = 100_000;
-/// Streams of one session that are over and kept.
+/// Streams of one session that are kept although their requests have been answered.
 const MOST_STREAMS: usize = 64;
 
 type Name = [u8; 16];
@@ -228,7 +228,7 @@ impl Session {
         let (name, primed) = (format!("{}-{}", self.epoch, inner.last), self.revision.can_come_back());
         let stream = Stream::new(name, true, Arc::clone(link), primed, &self.kept_in_all);
         while inner.streams.len() >= MOST_STREAMS
-            && let Some(at) = inner.streams.iter().position(|stream| stream.has_ended())
+            && let Some(at) = inner.streams.iter().position(|stream| stream.is_left())
         {
             drop(inner.streams.remove(at));
         }

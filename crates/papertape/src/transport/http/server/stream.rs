@@ -38,8 +38,6 @@ struct Log {
     /// The events that are kept: the last ones.
     events: VecDeque<Box<[u8]>>,
     bytes: usize,
-    /// All that there was to say has been said.
-    ended: bool,
 }
 
 /// Who reads a stream.
@@ -77,9 +75,9 @@ impl Stream {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nothing will come of it any more.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.log().ended
+    /// Whether nobody would notice if it were forgotten, but who comes back late.
+    pub(crate) fn is_left(&self) -> bool {
+        !self.is_running() && !self.read.load(Ordering::Acquire)
     }
 
     /// Whether its request is still running.
@@ -130,11 +128,7 @@ impl Reader {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        let over = self.stream.link.is_closing() || (self.stream.answers && self.stream.link.is_over());
-        if over {
-            self.stream.log().ended = true;
-        }
-        over
+        self.stream.link.is_closing() || (self.stream.answers && self.stream.link.is_over())
     }
 
     /// What goes out first: an event to come back to, or what the client has missed.
