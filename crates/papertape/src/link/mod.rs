@@ -277,14 +277,23 @@ impl Link {
     }
 
     /// Stops a request at its client's wish: nothing more is sent for it.
+    ///
+    /// In whichever exchange of the conversation it runs.
     pub(crate) fn cancel(&self, id: &Id) {
+        if self.cancel_here(id) || self.whole().cancel_here(id) {
+            return;
+        }
+        let parts = self.whole().state().parts.clone();
+        for part in parts.iter().filter_map(Weak::upgrade) {
+            part.cancel_here(id);
+        }
+    }
+
+    /// Whether it was running here.
+    fn cancel_here(&self, id: &Id) -> bool {
         let mut state = self.state();
         state.audience.leave(id);
-        let Some(running) = state.forget(id) else {
-            let parts = state.parts.clone();
-            drop(state);
-            return parts.iter().filter_map(Weak::upgrade).for_each(|part| part.cancel(id));
-        };
+        let Some(running) = state.forget(id) else { return false };
         // Whoever waits for the answer learns that none will come.
         state.bell.ring();
         running.call.set_cancelled();
@@ -295,6 +304,7 @@ impl Link {
         if let Some(abort) = running.abort {
             abort.abort();
         }
+        true
     }
 
     /// Stops everything, because nobody is there to be answered.
@@ -474,7 +484,7 @@ impl Link {
     /// The client has answered something; whether that was a question of ours.
     pub(crate) fn answered(&self, id: &Id, answer: Answered) -> bool {
         let Id::Integer(id) = id else { return false };
-        match self.state().asked.remove(id) {
+        match self.whole().state().asked.remove(id) {
             // Whoever no longer waits does not mind.
             Some(tell) => {
                 drop(tell.send(answer));

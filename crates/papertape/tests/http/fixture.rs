@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::http::{self, Options};
-use papertape::{Cx, Elicited, Form, LogLevel, Resource, Resources, Server, Tool, ToolError, Tools};
+use papertape::{Cx, Elicited, Form, LogLevel, Resource, Resources, Roots, Server, Tool, ToolError, Tools};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -136,6 +136,10 @@ fn server(stage: &Stage) -> Server {
                 other => Ok(format!("{other:?}")),
             }
         })
+        .raw_tool(tool("roots"), |_: Value, cx: Cx| async move {
+            let roots = cx.ask("roots", Roots)?;
+            Ok(format!("{} roots", roots.len()))
+        })
         .raw_tool(tool("trace"), |_: Value, cx: Cx| async move {
             Ok(cx.trace().map_or("none".to_owned(), |trace| format!("{trace:?}")))
         })
@@ -208,6 +212,11 @@ impl Site {
     /// Lets so many of the waiting tools go on.
     pub(crate) fn release(&self, count: usize) {
         self.curtain.add_permits(count);
+    }
+
+    /// Takes back a permission that nobody made use of.
+    pub(crate) async fn withdraw(&self) {
+        self.curtain.acquire().await.unwrap().forget();
     }
 
     /// The value of one of the figures, which the server must have been told to tell.

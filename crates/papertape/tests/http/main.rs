@@ -8,6 +8,8 @@
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
+mod batches;
+mod calls;
 mod doors;
 mod fixture;
 mod headers;

@@ -81,6 +81,7 @@ fn exchange(site: &Arc<Site>, session: &Arc<Session>, payload: Payload<'_>) -> R
         Payload::Single(Message::Request(request)) => Some(site.metrics.began(&request.method)),
         _ => None,
     };
+    let is_batch = matches!(payload, Payload::Batch(_));
     match payload {
         Payload::Single(message) => site.service.handle(message, &link, None, &gate, &mut calls),
         Payload::Batch(members) => site.service.handle_batch(&members, &link, &gate),
@@ -94,9 +95,12 @@ fn exchange(site: &Arc<Site>, session: &Arc<Session>, payload: Payload<'_>) -> R
     let over = link.is_over();
     let mut frames = Outgoing::default();
     link.take(&mut frames);
+    // A batch that was refused as a whole has one answer, which is no batch.
+    let refused = is_batch && over && frames.bytes.starts_with(b"{");
+    let status = if refused { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     match frames.ends.len() {
         0 if over => Ok(reply::empty(StatusCode::ACCEPTED)),
-        1 if over => Ok(post::message_answer(site, frames, StatusCode::OK)),
+        1 if over => Ok(post::message_answer(site, frames, status)),
         // It takes its time, or has more to say: on a stream that the client can come back to.
         _ => {
             let reader = session.open(&link).read().map_err(|_| taken())?;
