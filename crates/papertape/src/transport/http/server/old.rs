@@ -18,7 +18,7 @@ use super::site::Site;
 use super::{request, scopes};
 use crate::link::Link;
 use crate::outbox::{OUTBOX, Outgoing};
-use crate::server::{Calls, Params, Principal};
+use crate::server::{Calls, Params, Principal, Service};
 use crate::wire::message::{self, Payload, Rejected};
 use crate::wire::tape::Direction;
 
@@ -37,8 +37,9 @@ impl OldStreams {
     }
 
     /// No more is read from anybody; what runs may finish.
-    pub(crate) fn drain(&self) {
+    pub(crate) fn drain(&self, service: &Service) {
         for link in self.open().values().filter_map(Weak::upgrade) {
+            service.end_subscriptions(&link);
             link.close();
         }
     }
