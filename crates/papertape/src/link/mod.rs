@@ -5,6 +5,7 @@
 
 mod audience;
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::poll_fn;
@@ -119,7 +120,12 @@ struct Running {
     ticket: Ticket,
     call: Arc<Call>,
     abort: Option<AbortHandle>,
+    /// Let go when the request is over.
+    held: Option<Held>,
 }
+
+/// What requests hold while they run, such as a part of a budget.
+pub(crate) type Held = Arc<dyn Any + Send + Sync>;
 
 struct Batch {
     waiting: usize,
@@ -250,8 +256,18 @@ impl Link {
         state.last_key += 1;
         let ticket = state.last_key;
         state.bytes_in_flight += call.bytes;
-        state.running.insert(call.to.id.clone(), Running { ticket, call: Arc::clone(call), abort: None });
+        state
+            .running
+            .insert(call.to.id.clone(), Running { ticket, call: Arc::clone(call), abort: None, held: None });
         ticket
+    }
+
+    /// What has just begun to run holds this until it is over.
+    #[cfg(feature = "http")]
+    pub(crate) fn hold(&self, held: &Held) {
+        for running in self.state().running.values_mut() {
+            running.held.get_or_insert_with(|| Arc::clone(held));
+        }
     }
 
     /// How to stop it. If it has been cancelled in the meantime, it is stopped at once.

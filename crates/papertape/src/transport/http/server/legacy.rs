@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use super::events::{Events, Source};
 use super::post::{self, Named};
 use super::reply::{self, Answer, Refusal};
+use super::request::Held;
 use super::session::Session;
 use super::site::Site;
 use super::stream::Unreadable;
@@ -27,6 +28,7 @@ pub(crate) async fn serve(
     payload: Payload<'_>,
     named: Named,
     principal: Option<Arc<Principal>>,
+    held: Option<&Arc<Held>>,
 ) -> Result<Answer, Refusal> {
     match payload {
         Payload::Single(Message::Request(request)) if request.method == method::INITIALIZE => {
@@ -40,7 +42,7 @@ pub(crate) async fn serve(
         Payload::Single(message) => {
             let session = find(site, headers, named, principal.as_ref())?;
             match message {
-                Message::Request(_) => exchange(site, &session, Payload::Single(message)),
+                Message::Request(_) => exchange(site, &session, Payload::Single(message), held),
                 _ => {
                     site.service.handle(message, &session.link, None, &|_, _| Ok(()), &mut Calls::new());
                     Ok(reply::empty(StatusCode::ACCEPTED))
@@ -49,7 +51,7 @@ pub(crate) async fn serve(
         }
         batch @ Payload::Batch(_) => {
             let session = find(site, headers, named, principal.as_ref())?;
-            exchange(site, &session, batch)
+            exchange(site, &session, batch, held)
         }
     }
 }
@@ -68,7 +70,12 @@ fn open(site: &Arc<Site>, initialize: Message<'_>, principal: Option<Arc<Princip
 }
 
 /// Serves one or several requests of a session.
-fn exchange(site: &Arc<Site>, session: &Arc<Session>, payload: Payload<'_>) -> Result<Answer, Refusal> {
+fn exchange(
+    site: &Arc<Site>,
+    session: &Arc<Session>,
+    payload: Payload<'_>,
+    held: Option<&Arc<Held>>,
+) -> Result<Answer, Refusal> {
     if session.running() >= site.service.limits().in_flight {
         let message = "too many requests run in this session: wait for one";
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).retry_after(1));
@@ -91,6 +98,9 @@ fn exchange(site: &Arc<Site>, session: &Arc<Session>, payload: Payload<'_>) -> R
     }
     if let Some(challenge) = forbidden.take() {
         return Err(challenge.into());
+    }
+    if let Some(held) = held {
+        link.hold(&(Arc::clone(held) as _));
     }
     let over = link.is_over();
     let mut frames = Outgoing::default();

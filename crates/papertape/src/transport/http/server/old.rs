@@ -115,7 +115,11 @@ where
     }
     let taken = request::read(&parts.headers, body, site.options.body, &site.budget).await?;
     site.tape(Direction::ToServer, &taken.bytes);
-    if let Err(rejected) = serve_message(site, &taken.bytes, &link)? {
+    let served = serve_message(site, &taken.bytes, &link)?;
+    if let Some(held) = &taken.held {
+        link.hold(&(Arc::clone(held) as _));
+    }
+    if let Err(rejected) = served {
         return Ok(post::refuse(site, rejected, Named::Nothing));
     }
     link.ring();

@@ -25,10 +25,12 @@ pub(crate) struct Budget {
 /// A body, and its part of the budget.
 pub(crate) struct Taken {
     pub(crate) bytes: Bytes,
-    _held: Option<Held>,
+    /// Held until the body is let go, and all that was made of it.
+    pub(crate) held: Option<Arc<Held>>,
 }
 
-struct Held {
+/// A part of the budget.
+pub(crate) struct Held {
     budget: Arc<Budget>,
     bytes: usize,
 }
@@ -112,7 +114,7 @@ where
         }
     }
     let bytes = if more.is_empty() { first } else { more.freeze() };
-    Ok(Taken { bytes, _held: (held.bytes > 0).then_some(held) })
+    Ok(Taken { bytes, held: (held.bytes > 0).then(|| Arc::new(held)) })
 }
 
 /// Refuses what is not JSON in UTF-8.
