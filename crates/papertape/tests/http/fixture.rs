@@ -85,6 +85,7 @@ fn server(stage: &Stage) -> Server {
     let wait = stage.clone();
     let tell = stage.clone();
     let poll = stage.clone();
+    let flood = stage.clone();
     let mirrored = json!({"type": "object", "properties": {
         "region": {"type": "string", "x-mcp-header": "Region"},
         "count": {"type": "integer", "x-mcp-header": "Count"},
@@ -120,12 +121,17 @@ fn server(stage: &Stage) -> Server {
                 Ok("polled")
             }
         })
-        .raw_tool(tool("flood"), |arguments: Value, cx: Cx| async move {
-            for _ in 0..arguments["lines"].as_u64().unwrap_or(1) {
-                cx.log(LogLevel::Error, "x".repeat(10_000));
-                tokio::task::yield_now().await;
+        .raw_tool(tool("flood"), move |arguments: Value, cx: Cx| {
+            let stage = flood.clone();
+            async move {
+                stage.wait("flood").await;
+                for _ in 0..arguments["lines"].as_u64().unwrap_or(1) {
+                    cx.log(LogLevel::Error, "x".repeat(10_000));
+                    tokio::task::yield_now().await;
+                }
+                stage.acts.send(Act::Ended("flooded".to_owned())).unwrap();
+                Ok("flooded")
             }
-            Ok("flooded")
         })
         .raw_tool(tool("big"), |arguments: Value, _| async move {
             Ok("y".repeat(usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap()))

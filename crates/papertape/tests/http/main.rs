@@ -11,10 +11,13 @@
 mod batches;
 mod calls;
 mod doors;
+mod ending;
 mod fixture;
 mod headers;
+mod limits;
 mod modern;
 mod news;
+mod old;
 mod request;
 mod sessions;
 mod streams;

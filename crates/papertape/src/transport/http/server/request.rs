@@ -39,6 +39,10 @@ impl Budget {
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { held: AtomicUsize::new(0), most })
     }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.held.load(Ordering::Relaxed).saturating_add(bytes) <= self.most
+    }
 }
 
 impl Held {
@@ -47,12 +51,13 @@ impl Held {
         let more = bytes.saturating_sub(self.bytes);
         let before = self.budget.held.fetch_add(more, Ordering::Relaxed);
         self.bytes += more;
-        if before + more > self.budget.most {
-            let message = "the server holds as many bytes of requests as it can: try again in a moment";
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(1));
-        }
-        Ok(())
+        if before + more > self.budget.most { Err(full()) } else { Ok(()) }
     }
+}
+
+fn full() -> Refusal {
+    let message = "the server holds as many bytes of requests as it can: try again in a moment";
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(1)
 }
 
 impl Drop for Held {
@@ -85,8 +90,9 @@ where
         return Err(too_large());
     }
     let mut held = Held { budget: Arc::clone(budget), bytes: 0 };
-    if let Some(length) = announced.filter(|&length| length > SMALL) {
-        held.grow(length)?;
+    // What is only announced takes nothing away from others, but whom there is no room for is told so at once.
+    if announced.is_some_and(|length| length > SMALL && !budget.has_room(length)) {
+        return Err(full());
     }
     let mut body = std::pin::pin!(body);
     let (mut first, mut more) = (Bytes::new(), BytesMut::new());
