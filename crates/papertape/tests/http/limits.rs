@@ -8,6 +8,8 @@ use crate::fixture::{Act, Site};
 use crate::request::Request;
 
 const MIB: usize = 1024 * 1024;
+/// More than what is too small to be counted.
+const PIECE: usize = 256 * 1024;
 
 fn wait(size: usize) -> Request {
     Request::call(1, "wait", &json!({"name": "x", "pad": "p".repeat(size)}))
@@ -17,9 +19,9 @@ fn echo(size: usize) -> Request {
     Request::call(1, "echo", &json!({"text": "x", "pad": "p".repeat(size)}))
 }
 
-/// A server that holds 8 MiB of requests at most.
+/// A server that holds 8 pieces of requests at most.
 async fn small() -> Site {
-    let limits = Limits { bytes_in_flight: 8 * MIB, ..Limits::default() };
+    let limits = Limits { bytes_in_flight: 8 * PIECE, ..Limits::default() };
     Site::with(Options::new().health().metrics(), |server| server.limits(limits)).await
 }
 
@@ -79,11 +81,11 @@ async fn over_the_budget_one_has_to_wait() {
     let mut wires = Vec::new();
     for _ in 0..7 {
         let mut wire = site.connect().await;
-        wire.send(wait(MIB).bytes()).await;
+        wire.send(wait(PIECE).bytes()).await;
         site.began("x").await;
         wires.push(wire);
     }
-    let refused = site.ask(&echo(MIB)).await;
+    let refused = site.ask(&echo(PIECE)).await;
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
     // Small ones are served, and whoever watches is told that all is well.
     site.assert_well().await;
@@ -92,7 +94,7 @@ async fn over_the_budget_one_has_to_wait() {
     for mut wire in wires {
         assert_eq!(wire.response().await.status, 200);
     }
-    assert_eq!(site.ask(&echo(MIB)).await.status, 200);
+    assert_eq!(site.ask(&echo(PIECE)).await.status, 200);
 }
 
 // What has been announced and not sent takes nothing away from those who send.
@@ -102,12 +104,12 @@ async fn promises_are_not_held() {
     let mut promises = Vec::new();
     for _ in 0..20 {
         let mut wire = site.connect().await;
-        wire.send(echo(0).header("Content-Length", (4 * MIB).to_string()).body("{").bytes()).await;
+        wire.send(echo(0).header("Content-Length", (8 * PIECE).to_string()).body("{").bytes()).await;
         promises.push(wire);
     }
     // Another answer shows that the server has had time to look at them.
     site.assert_well().await;
-    assert_eq!(site.ask(&echo(MIB)).await.status, 200);
+    assert_eq!(site.ask(&echo(PIECE)).await.status, 200);
 }
 
 /// Calls that go on without anybody's connection, or on a stream, hold what they were sent.
@@ -115,7 +117,7 @@ async fn promises_are_not_held() {
 async fn what_runs_on_a_stream_is_counted_too() {
     let mut site = small().await;
     let session = site.session("2025-11-25").await;
-    let pad = "p".repeat(MIB);
+    let pad = "p".repeat(PIECE);
     let mut began = 0;
     for id in 0..20 {
         let mut wire = site.connect().await;
@@ -128,12 +130,12 @@ async fn what_runs_on_a_stream_is_counted_too() {
         }
         wire.reset();
     }
-    assert!((5..=8).contains(&began), "{began} MiB are held where 8 may be");
+    assert!((5..=8).contains(&began), "{began} pieces are held where 8 may be");
     site.release(began);
     for _ in 0..began {
         assert_eq!(site.act().await, Act::Ended("x".to_owned()));
     }
-    assert_eq!(site.ask(&echo(MIB)).await.status, 200);
+    assert_eq!(site.ask(&echo(PIECE)).await.status, 200);
     // The same for whoever hears something before the answer.
     let mut wires = Vec::new();
     let mut began = 0;
@@ -146,12 +148,12 @@ async fn what_runs_on_a_stream_is_counted_too() {
             wires.push(wire);
         }
     }
-    assert!((5..=8).contains(&began), "{began} MiB are held where 8 may be");
+    assert!((5..=8).contains(&began), "{began} pieces are held where 8 may be");
     drop(wires);
     for _ in 0..began {
         assert_eq!(site.act().await, Act::Dropped("tell".to_owned()));
     }
-    assert_eq!(site.ask(&echo(MIB)).await.status, 200);
+    assert_eq!(site.ask(&echo(PIECE)).await.status, 200);
 }
 
 // 1,000 requests in flight are many for one session, and others do not suffer from it.
@@ -210,8 +212,8 @@ async fn what_nobody_reads_is_not_piled_up() {
 #[tokio::test]
 async fn a_large_answer_comes_whole() {
     let mut site = Site::start().await;
-    let answer = site.ask(&Request::call(1, "big", &json!({"bytes": 20 * MIB}))).await;
-    assert_eq!(answer.json()["result"]["content"][0]["text"].as_str().unwrap().len(), 20 * MIB);
+    let answer = site.ask(&Request::call(1, "big", &json!({"bytes": 8 * MIB}))).await;
+    assert_eq!(answer.json()["result"]["content"][0]["text"].as_str().unwrap().len(), 8 * MIB);
     let session = site.session("2025-11-25").await;
     let mut wire = site.connect().await;
     let text = "z".repeat(3 * MIB);
