@@ -10,4 +10,5 @@ pub(crate) mod headers;
 mod oauth;
 mod server;
 
+pub use auth::{Algorithm, Auth, AuthSetupError, Keys, NewKey, OAuthServer};
 pub use oauth::Credentials;
