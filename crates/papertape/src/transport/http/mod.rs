@@ -10,7 +10,7 @@ pub(crate) mod headers;
 mod oauth;
 mod server;
 
-pub use auth::Auth;
+pub use auth::{Algorithm, Auth, AuthSetupError, Keys, NewKey, OAuthServer};
 pub use oauth::Credentials;
 #[cfg(unix)]
 pub use server::serve;
