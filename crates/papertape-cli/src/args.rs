@@ -205,6 +205,18 @@ pub(crate) struct Http {
     /// Tell figures at /metrics, for Prometheus.
     #[arg(long, requires = "http")]
     pub(crate) metrics: bool,
+    /// Serve only those who have one of the keys in FILE (`papertape key` makes them). It is read again when it changes.
+    #[arg(long, value_name = "FILE", requires = "http", value_hint = ValueHint::FilePath)]
+    pub(crate) auth: Option<PathBuf>,
+    /// Serve those who have a token of this authorization server (OAuth 2.1); may be given again.
+    #[arg(long, value_name = "URL", requires_all = ["http", "resource"])]
+    pub(crate) issuer: Vec<String>,
+    /// The server's own URL, as its clients and the tokens that they get call it.
+    #[arg(long, value_name = "URL", requires = "issuer")]
+    pub(crate) resource: Option<String>,
+    /// What everybody must be allowed to do to be served at all; may be given again.
+    #[arg(long, value_name = "SCOPE", requires = "http")]
+    pub(crate) require_scope: Vec<String>,
     /// A file with 32 random bytes in base64 (`openssl rand -base64 32`), the same for all replicas behind one address, so
     /// that any of them can go on with what another one began.
     #[arg(long, value_name = "FILE", requires = "http", value_hint = ValueHint::FilePath)]
