@@ -1,0 +1,186 @@
+//! One connection, from its first byte to its last.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tokio::net::TcpStream;
+
+use super::clock::NEVER;
+use super::farewell;
+use super::pulse::{Pulse, Stage};
+use super::scan::Fault;
+use super::wire::{Rules, Wire};
+
+/// What all connections of a listener share.
+#[derive(Debug)]
+pub(super) struct Shared<H> {
+    pub(super) handle: H,
+    pub(super) http: http1::Builder,
+    pub(super) rules: Arc<Rules>,
+    pub(super) draining: AtomicBool,
+}
+
+/// Why a connection ends.
+enum End {
+    /// hyper is done with it.
+    Served(hyper::Result<()>),
+    /// The scanner has found a fault, and may say so or not.
+    Faulty { say: bool },
+    /// The peer was too slow.
+    Late(Fault),
+    /// Nobody needs it.
+    Unneeded,
+    /// Nothing can be said any more.
+    Lost,
+}
+
+const LATE_HEAD: Fault = Fault::late("the head of the request did not come in time");
+const LATE_BODY: Fault = Fault::late("the body of the request did not come in time");
+
+pub(super) async fn serve<H, F, B>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    shared: Arc<Shared<H>>,
+    pulse: Arc<Pulse>,
+) where
+    H: Fn(Request<Incoming>, SocketAddr) -> F + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let leaving = Leaving(Arc::clone(&pulse));
+    // An answer is a small write that somebody waits for. Failing that it is only slower.
+    stream.set_nodelay(true).ok();
+    let wire = Wire::new(stream, Arc::clone(&shared.rules), Arc::clone(&pulse));
+    let service = service_fn(|request| {
+        let answer = (shared.handle)(request, peer);
+        let pulse = Arc::clone(&pulse);
+        async move {
+            let response = answer.await;
+            pulse.answer_begins();
+            let made = Made(pulse);
+            // The error is passed on as it is: the point is that what drops the body drops `made`.
+            Ok::<_, Infallible>(response.map(|body| {
+                body.map_err(move |error| {
+                    let _ = &made;
+                    error
+                })
+            }))
+        }
+    });
+    let mut connection = shared.http.serve_connection(wire, service);
+    let mut waker = None;
+    let mut graceful = false;
+    let end = poll_fn(|cx| {
+        listen(&pulse, &mut waker, cx);
+        let poked = pulse.take_poke();
+        if poked {
+            pulse.asked.store(false, Relaxed);
+        }
+        if let Poll::Ready(result) = Pin::new(&mut connection).poll(cx) {
+            return Poll::Ready(End::Served(result));
+        }
+        if pulse.is_faulty() {
+            return Poll::Ready(End::Faulty { say: pulse.can_tell_fault() });
+        }
+        if !poked {
+            return Poll::Pending;
+        }
+        if let Some(end) = judge(&pulse, shared.rules.clock.now()) {
+            return Poll::Ready(end);
+        }
+        if !shared.draining.load(Relaxed) || graceful {
+            return Poll::Pending;
+        }
+        if is_between(&pulse) {
+            return Poll::Ready(End::Unneeded);
+        }
+        graceful = true;
+        Pin::new(&mut connection).graceful_shutdown();
+        Pin::new(&mut connection).poll(cx).map(End::Served)
+    })
+    .await;
+    let wire = connection.into_parts().io;
+    part(wire, end).await;
+    drop(leaving);
+}
+
+/// Lets whoever watches wake this task.
+fn listen(pulse: &Pulse, known: &mut Option<Waker>, cx: &Context<'_>) {
+    if !known.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+        *known = Some(cx.waker().clone());
+        pulse.wake_by(cx.waker());
+    }
+}
+
+/// Whether nothing of a complete request is at work.
+fn is_between(pulse: &Pulse) -> bool {
+    matches!(pulse.stage(), Stage::Fresh | Stage::Head | Stage::Idle)
+}
+
+/// Looks at the clock, after hyper had its chance to read and write.
+fn judge(pulse: &Pulse, now: u64) -> Option<End> {
+    if pulse.write_by.load(Relaxed) <= now {
+        return Some(End::Lost);
+    }
+    if pulse.read_by.load(Relaxed) <= now {
+        match pulse.stage() {
+            Stage::Fresh | Stage::Idle => return Some(End::Unneeded),
+            Stage::Head => return Some(End::Late(LATE_HEAD)),
+            // Nobody reads the body, so that it cannot come: the peer is not to blame.
+            Stage::Body if !pulse.asked.load(Relaxed) => pulse.read_by.store(NEVER, Relaxed),
+            Stage::Body if pulse.between_answers() => return Some(End::Late(LATE_BODY)),
+            Stage::Body => return Some(End::Lost),
+            Stage::Busy => {}
+        }
+    }
+    (pulse.take_eviction() && is_between(pulse)).then_some(End::Unneeded)
+}
+
+async fn part(wire: Wire, end: End) {
+    let owed = wire.is_owed_bytes();
+    let (stream, fault) = wire.into_parts();
+    // These futures are boxed so that a connection at work does not carry their size.
+    match (end, fault) {
+        (End::Late(fault), _) | (End::Faulty { say: true }, Some(fault)) => {
+            Box::pin(farewell::say(stream, fault)).await
+        }
+        (End::Served(_) | End::Faulty { .. }, _) if owed => Box::pin(farewell::linger(stream)).await,
+        (End::Served(_) | End::Faulty { .. } | End::Unneeded, _) => {}
+        (End::Lost, _) => {
+            // Without this the kernel would keep what the peer does not take.
+            stream.set_zero_linger().ok();
+        }
+    }
+}
+
+/// Tells that an answer is made when the body of it is dropped.
+struct Made(Arc<Pulse>);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        self.0.answer_made();
+    }
+}
+
+/// Tells that a connection is no more, however it ended.
+struct Leaving(Arc<Pulse>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
