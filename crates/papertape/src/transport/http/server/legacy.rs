@@ -99,7 +99,8 @@ fn exchange(site: &Arc<Site>, session: &Arc<Session>, payload: Payload<'_>) -> R
         1 if over => Ok(post::message_answer(site, frames, StatusCode::OK)),
         // It takes its time, or has more to say: on a stream that the client can come back to.
         _ => {
-            let reader = session.open(&link).read().map_err(|_| taken())?;
+            let stream = session.open(&link).inspect_err(|_| link.cancel_all())?;
+            let reader = stream.read().map_err(|_| taken())?;
             Ok(reply::events(Events::new(site, Source::Stream(reader), &frames)))
         }
     }
