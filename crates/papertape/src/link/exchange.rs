@@ -1,0 +1,69 @@
+//! A conversation that consists of exchanges, each with a connection of its own, as on HTTP.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::{Link, Running, State};
+
+impl Link {
+    /// One exchange within a conversation, with an outbox of its own.
+    pub(crate) fn within(whole: &Arc<Link>) -> Arc<Self> {
+        let omits_unreadable_id = whole.state().omits_unreadable_id;
+        let state = Mutex::new(State { omits_unreadable_id, ..State::default() });
+        let part =
+            Arc::new(Self { state, whole: Some(Arc::clone(whole)), principal: whole.principal.clone() });
+        let mut state = whole.state();
+        state.parts.retain(|part| part.strong_count() > 0);
+        state.parts.push(Arc::downgrade(&part));
+        drop(state);
+        part
+    }
+
+    /// Stops everything, because nobody is there to be answered.
+    pub(crate) fn cancel_all(&self) {
+        let mut state = self.state();
+        let running: Vec<Running> = std::mem::take(&mut state.running).into_values().collect();
+        state.bytes_in_flight = 0;
+        drop(state.audience.end());
+        for running in &running {
+            running.call.set_cancelled();
+        }
+        drop(state);
+        for abort in running.into_iter().filter_map(|running| running.abort) {
+            abort.abort();
+        }
+    }
+
+    /// Everything has been answered, and nobody listens: nothing more will come of this by itself.
+    pub(crate) fn is_over(&self) -> bool {
+        let state = self.state();
+        state.running.is_empty() && state.audience.is_empty()
+    }
+
+    /// The code of the last answer that was an error.
+    pub(crate) fn refused(&self) -> Option<i32> {
+        self.state().refused
+    }
+
+    /// Whether that is wanted.
+    pub(crate) fn take_let_go(&self) -> Option<Duration> {
+        self.state().let_go.take()
+    }
+
+    /// There is something to write.
+    pub(crate) fn ring(&self) {
+        self.state().bell.ring();
+    }
+
+    /// Nobody is to wait for news any longer.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        state.closing = true;
+        state.bell.ring();
+    }
+
+    /// Whether that is so.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.state().closing
+    }
+}
