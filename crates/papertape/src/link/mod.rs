@@ -137,7 +137,8 @@ impl Link {
     pub(crate) fn within(whole: &Arc<Link>) -> Arc<Self> {
         let omits_unreadable_id = whole.state().omits_unreadable_id;
         let state = Mutex::new(State { omits_unreadable_id, ..State::default() });
-        let part = Arc::new(Self { state, whole: Some(Arc::clone(whole)), principal: whole.principal.clone() });
+        let part =
+            Arc::new(Self { state, whole: Some(Arc::clone(whole)), principal: whole.principal.clone() });
         let mut state = whole.state();
         state.parts.retain(|part| part.strong_count() > 0);
         state.parts.push(Arc::downgrade(&part));

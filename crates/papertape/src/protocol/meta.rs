@@ -81,8 +81,13 @@ impl Trace {
         let is_something = |text: &str| text.bytes().any(|byte| byte != b'0');
         // Later versions may have more parts.
         let sound = is_hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
-        (sound && is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2) && is_something(trace) && is_something(span))
-            .then_some((trace, span))
+        (sound
+            && is_hex(trace, 32)
+            && is_hex(span, 16)
+            && is_hex(flags, 2)
+            && is_something(trace)
+            && is_something(span))
+        .then_some((trace, span))
     }
 }
 

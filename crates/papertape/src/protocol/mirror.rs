@@ -10,7 +10,6 @@ use crate::wire::error::excerpt;
 const KEYWORD: &str = "x-mcp-header";
 
 /// The headers of a schema, each with the members that lead to its value; or why the schema is invalid.
-#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP has headers"))]
 pub(crate) fn annotations(schema: &Value) -> Result<Vec<(String, Vec<String>)>, String> {
     let mut problems = Vec::new();
     let found = find(schema, &mut problems);

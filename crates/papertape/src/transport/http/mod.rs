@@ -10,4 +10,5 @@ pub(crate) mod headers;
 mod oauth;
 mod server;
 
+pub use client::{Endpoint, connect, connect_with};
 pub use oauth::Credentials;
