@@ -11,6 +11,7 @@ mod oauth;
 mod server;
 
 pub use auth::{Algorithm, Auth, AuthSetupError, Keys, NewKey, OAuthServer};
+pub use client::{Endpoint, connect, connect_with};
 pub use oauth::Credentials;
 #[cfg(unix)]
 pub use server::serve;
