@@ -15,7 +15,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{HttpService, service_fn};
 use tokio::net::TcpStream;
 
 use super::clock::NEVER;
@@ -50,22 +50,59 @@ enum End {
 const LATE_HEAD: Fault = Fault::late("the head of the request did not come in time");
 const LATE_BODY: Fault = Fault::late("the body of the request did not come in time");
 
-pub(super) async fn serve<H, F, B>(
+/// Serves a connection to its end. A plain future with one of everything in it: an async block would be half as large again,
+/// ten thousand times.
+pub(super) fn serve<H, F, B>(
     stream: TcpStream,
     peer: SocketAddr,
     shared: Arc<Shared<H>>,
     pulse: Arc<Pulse>,
-) where
+) -> impl Future<Output = ()> + Send
+where
     H: Fn(Request<Incoming>, SocketAddr) -> F + Send + Sync + 'static,
-    F: Future<Output = Response<B>> + Send,
+    F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let leaving = Leaving(Arc::clone(&pulse));
     // An answer is a small write that somebody waits for. Failing that it is only slower.
     stream.set_nodelay(true).ok();
     let wire = Wire::new(stream, Arc::clone(&shared.rules), Arc::clone(&pulse));
-    let service = service_fn(|request| {
+    let service = service(peer, Arc::clone(&shared), Arc::clone(&pulse));
+    let mut connection = Some(shared.http.serve_connection(wire, service));
+    let mut waker = None;
+    let mut graceful = false;
+    let mut last = None;
+    let pulse = Leaving(pulse);
+    poll_fn(move |cx| {
+        listen(&pulse.0, &mut waker, cx);
+        if let Some(serving) = &mut connection {
+            let Poll::Ready(end) = poll(serving, &pulse.0, &shared, &mut graceful, cx) else {
+                return Poll::Pending;
+            };
+            last = connection.take().and_then(|connection| last_words(connection.into_parts().io, end));
+        }
+        last.as_mut().map_or(Poll::Ready(()), |last: &mut LastWords| last.as_mut().poll(cx))
+    })
+}
+
+/// A handler as hyper wants it, which tells when answers begin and end.
+fn service<H, F, B>(
+    peer: SocketAddr,
+    shared: Arc<Shared<H>>,
+    pulse: Arc<Pulse>,
+) -> impl HttpService<
+    Incoming,
+    ResBody = impl Body<Data = Bytes, Error = B::Error> + Send + 'static,
+    Error = Infallible,
+    Future = impl Send,
+> + Send
++ Unpin
+where
+    H: Fn(Request<Incoming>, SocketAddr) -> F + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+{
+    service_fn(move |request| {
         let answer = (shared.handle)(request, peer);
         let pulse = Arc::clone(&pulse);
         async move {
@@ -80,42 +117,47 @@ pub(super) async fn serve<H, F, B>(
                 })
             }))
         }
-    });
-    let mut connection = shared.http.serve_connection(wire, service);
-    let mut waker = None;
-    let mut graceful = false;
-    let end = poll_fn(|cx| {
-        listen(&pulse, &mut waker, cx);
-        let poked = pulse.take_poke();
-        if poked {
-            pulse.asked.store(false, Relaxed);
-        }
-        if let Poll::Ready(result) = Pin::new(&mut connection).poll(cx) {
-            return Poll::Ready(End::Served(result));
-        }
-        if pulse.is_faulty() {
-            return Poll::Ready(End::Faulty { say: pulse.can_tell_fault() });
-        }
-        if !poked {
-            return Poll::Pending;
-        }
-        if let Some(end) = judge(&pulse, shared.rules.clock.now()) {
-            return Poll::Ready(end);
-        }
-        if !shared.draining.load(Relaxed) || graceful {
-            return Poll::Pending;
-        }
-        if is_between(&pulse) {
-            return Poll::Ready(End::Unneeded);
-        }
-        graceful = true;
-        Pin::new(&mut connection).graceful_shutdown();
-        Pin::new(&mut connection).poll(cx).map(End::Served)
     })
-    .await;
-    let wire = connection.into_parts().io;
-    part(wire, end).await;
-    drop(leaving);
+}
+
+/// Lets hyper go on, then looks whether it has to end.
+fn poll<S, B, H>(
+    connection: &mut http1::Connection<Wire, S>,
+    pulse: &Pulse,
+    shared: &Shared<H>,
+    graceful: &mut bool,
+    cx: &mut Context<'_>,
+) -> Poll<End>
+where
+    S: HttpService<Incoming, ResBody = B, Error = Infallible> + Unpin,
+    B: Body<Data = Bytes> + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let poked = pulse.take_poke();
+    if poked {
+        pulse.asked.store(false, Relaxed);
+    }
+    if let Poll::Ready(result) = Pin::new(&mut *connection).poll(cx) {
+        return Poll::Ready(End::Served(result));
+    }
+    if pulse.is_faulty() {
+        return Poll::Ready(End::Faulty { say: pulse.can_tell_fault() });
+    }
+    if !poked {
+        return Poll::Pending;
+    }
+    if let Some(end) = judge(pulse, shared.rules.clock.now()) {
+        return Poll::Ready(end);
+    }
+    if !shared.draining.load(Relaxed) || *graceful {
+        return Poll::Pending;
+    }
+    if is_between(pulse) {
+        return Poll::Ready(End::Unneeded);
+    }
+    *graceful = true;
+    Pin::new(&mut *connection).graceful_shutdown();
+    Pin::new(connection).poll(cx).map(End::Served)
 }
 
 /// Lets whoever watches wake this task.
@@ -150,19 +192,23 @@ fn judge(pulse: &Pulse, now: u64) -> Option<End> {
     (pulse.take_eviction() && is_between(pulse)).then_some(End::Unneeded)
 }
 
-async fn part(wire: Wire, end: End) {
+/// Boxed, so that a connection at work does not carry the size of its end.
+type LastWords = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What is left to do on the socket, if anything.
+fn last_words(wire: Wire, end: End) -> Option<LastWords> {
     let owed = wire.is_owed_bytes();
     let (stream, fault) = wire.into_parts();
-    // These futures are boxed so that a connection at work does not carry their size.
     match (end, fault) {
         (End::Late(fault), _) | (End::Faulty { say: true }, Some(fault)) => {
-            Box::pin(farewell::say(stream, fault)).await
+            Some(Box::pin(farewell::say(stream, fault)))
         }
-        (End::Served(_) | End::Faulty { .. }, _) if owed => Box::pin(farewell::linger(stream)).await,
-        (End::Served(_) | End::Faulty { .. } | End::Unneeded, _) => {}
+        (End::Served(_) | End::Faulty { .. }, _) if owed => Some(Box::pin(farewell::linger(stream))),
+        (End::Served(_) | End::Faulty { .. } | End::Unneeded, _) => None,
         (End::Lost, _) => {
             // Without this the kernel would keep what the peer does not take.
             stream.set_zero_linger().ok();
+            None
         }
     }
 }

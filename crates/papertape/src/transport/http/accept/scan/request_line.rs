@@ -2,7 +2,7 @@
 
 use super::fault::{BARE_CR, BARE_LF, CONTROL, Fault, Stop};
 use super::short::Short;
-use super::token::is_token;
+use super::token::{is_target, is_token};
 
 /// The longest method there is room for; the longest registered one has 17 letters.
 const METHOD: usize = 24;
@@ -78,7 +78,7 @@ impl RequestLine {
     }
 
     fn target(&mut self, rest: &[u8], longest: usize) -> Result<usize, Stop> {
-        let end = rest.iter().position(|byte| !byte.is_ascii_graphic()).unwrap_or(rest.len());
+        let end = rest.iter().position(|byte| !is_target(*byte)).unwrap_or(rest.len());
         let room = longest.saturating_sub(self.target);
         if end > room {
             return Err(Fault::url("the target of the request is too long").at(room));

@@ -67,3 +67,12 @@ async fn what_does_not_finish_is_cut() {
     server.ended().await;
     soon(marks.dropped.notified()).await;
 }
+
+#[tokio::test]
+async fn without_the_listener_there_are_no_connections() {
+    let server = Server::start(ConnectionLimits::default()).await;
+    let mut running = server.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    server.marks.begun.notified().await;
+    server.abandon();
+    assert_eq!(running.closed().await, b"");
+}

@@ -102,6 +102,8 @@ async fn the_first_line_is_a_method_a_target_and_a_version() {
             "GET / HTTP/1.10\r\nHost: localhost\r\n\r\n",
             "GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n",
             "GET /\u{e9} HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "GET /mcp#x HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "GET /\"a\" HTTP/1.1\r\nHost: localhost\r\n\r\n",
             "GET mcp HTTP/1.1\r\nHost: localhost\r\n\r\n",
             "GET * HTTP/1.1\r\nHost: localhost\r\n\r\n",
             "G@T / HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -150,9 +152,13 @@ async fn a_host_is_a_host() {
 #[tokio::test]
 async fn other_forms_of_a_target_are_judged_above() {
     let server = Server::start(ConnectionLimits::default()).await;
-    for line in
-        ["GET http://evil.example/mcp", "GET HTTPS://evil.example/", "OPTIONS *", "GET /?a=%00|{}\"", "FOO /"]
-    {
+    for line in [
+        "GET http://evil.example/mcp",
+        "GET HTTPS://evil.example/",
+        "OPTIONS *",
+        "GET /a|b?a=%00|{}",
+        "FOO /",
+    ] {
         assert_eq!(
             status_of(&server, format!("{line} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await,
             200,

@@ -79,6 +79,11 @@ impl Server {
         self.stop.take().unwrap().send(()).unwrap();
     }
 
+    /// Drops the future that serves.
+    pub(super) fn abandon(&self) {
+        self.running.abort();
+    }
+
     pub(super) async fn ended(self) {
         soon(self.running).await.unwrap().unwrap();
     }
