@@ -12,6 +12,7 @@ mod calling;
 mod demo;
 mod failing;
 mod frames;
+mod keys;
 mod leaving;
 mod listing;
 mod load;
