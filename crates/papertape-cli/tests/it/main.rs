@@ -13,6 +13,7 @@ mod demo;
 mod failing;
 mod frames;
 mod keys;
+mod keys_served;
 mod leaving;
 mod listing;
 mod load;
