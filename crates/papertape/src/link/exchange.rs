@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{Link, Running, State};
+use crate::server::Principal;
 
 impl Link {
-    /// One exchange within a conversation, with an outbox of its own.
-    pub(crate) fn within(whole: &Arc<Link>) -> Arc<Self> {
+    /// One exchange within a conversation, with an outbox of its own. Who asks may have other scopes each time.
+    pub(crate) fn within(whole: &Arc<Link>, principal: Option<Arc<Principal>>) -> Arc<Self> {
         let omits_unreadable_id = whole.state().omits_unreadable_id;
         let state = Mutex::new(State { omits_unreadable_id, ..State::default() });
-        let part =
-            Arc::new(Self { state, whole: Some(Arc::clone(whole)), principal: whole.principal.clone() });
+        let part = Arc::new(Self { state, whole: Some(Arc::clone(whole)), principal });
         let mut state = whole.state();
         state.parts.retain(|part| part.strong_count() > 0);
         state.parts.push(Arc::downgrade(&part));

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::arguments;
-use super::dispatch::{Params, Service};
+use super::dispatch::{LONGEST_URI, Params, Service};
 use super::registry::Offer;
 use super::seal::Sealer;
 use super::tool::Registered;
+use crate::protocol::completion::Reference;
 use crate::protocol::method;
 use crate::wire::RpcError;
 use crate::wire::message;
@@ -42,12 +43,36 @@ impl Service {
             method::RESOURCES_READ | method::SUBSCRIBE => {
                 params.uri.map(|uri| self.resource_scopes(&subject(uri)))
             }
+            method::LISTEN => params.notifications.as_ref().map(|wanted| {
+                let uris = wanted.resource_subscriptions.iter().take(self.limits.subscriptions);
+                uris.flat_map(|uri| self.resource_scopes(uri)).collect()
+            }),
+            // What something may be filled in with is part of it.
+            method::COMPLETE => {
+                params.reference.and_then(|raw| serde_json::from_str(raw.get()).ok()).map(|reference| {
+                    match reference {
+                        Reference::Prompt { name } => self
+                            .prompts
+                            .find(&name)
+                            .map(|prompt| prompt.scopes().to_vec())
+                            .unwrap_or_default(),
+                        Reference::Resource { uri } => match self.templates.find(&uri) {
+                            Some(template) => template.scopes().to_vec(),
+                            None => self.resource_scopes(&uri),
+                        },
+                    }
+                })
+            }
             _ => None,
         }
         .unwrap_or_default()
     }
 
     fn resource_scopes(&self, uri: &str) -> Vec<String> {
+        // Longer ones will be refused, whatever they are.
+        if uri.len() > LONGEST_URI {
+            return Vec::new();
+        }
         if let Some(resource) = self.resources.find(uri) {
             return resource.scopes().to_vec();
         }

@@ -20,7 +20,7 @@ pub(super) struct Filter {
     tools_list_changed: bool,
     prompts_list_changed: bool,
     resources_list_changed: bool,
-    resource_subscriptions: Vec<String>,
+    pub(super) resource_subscriptions: Vec<String>,
     task_ids: Vec<String>,
 }
 

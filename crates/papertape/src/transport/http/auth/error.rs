@@ -27,3 +27,9 @@ pub enum AuthSetupError {
     #[error("the system gives no random bytes for a key")]
     NoRandomness,
 }
+
+impl From<AuthSetupError> for std::io::Error {
+    fn from(error: AuthSetupError) -> Self {
+        std::io::Error::new(std::io::ErrorKind::InvalidInput, error)
+    }
+}

@@ -20,6 +20,8 @@ use crate::server::scope::{Hierarchy, is_scope};
 pub(super) const PREFIX: &str = "pt_";
 const RANDOM_BYTES: usize = 32;
 const LONGEST_NAME: usize = 64;
+/// The end of the year 9999: later ones cannot be written.
+const LAST_MOMENT: u64 = 253_402_300_799;
 
 /// A new key: the secret, which is shown once, and what a file keeps of it.
 ///
@@ -50,13 +52,18 @@ impl NewKey {
         if let Some(scope) = scopes.iter().find(|scope| !is_scope(scope)) {
             return Err(AuthSetupError::Scope(scope.clone()));
         }
+        let since = expires.map(|expires| expires.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
+        if since.is_some_and(|since| since.as_secs() > LAST_MOMENT) {
+            return Err(AuthSetupError::Keys("it would expire after the year 9999".to_owned()));
+        }
         let mut random = [0; RANDOM_BYTES];
         getrandom::fill(&mut random).map_err(|_| AuthSetupError::NoRandomness)?;
         let secret = format!("{PREFIX}{}", BASE64URL_NOPAD.encode(&random));
         // Neither a name nor a scope can have anything in it that TOML would want escaped.
         let scopes: Vec<String> = scopes.iter().map(|scope| format!("\"{scope}\"")).collect();
         let mut entry = format!("[[key]]\nname = \"{name}\"\nscopes = [{}]\n", scopes.join(", "));
-        if let Some(expires) = expires {
+        if let Some(since) = since {
+            let expires = SystemTime::UNIX_EPOCH + since;
             entry += &format!("expires = {}\n", humantime::format_rfc3339_seconds(expires));
         }
         entry += &format!("sha256 = \"{}\"\n", HEXLOWER.encode(&hash(&secret)));

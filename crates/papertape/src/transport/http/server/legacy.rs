@@ -40,7 +40,7 @@ pub(crate) async fn serve(
         Payload::Single(message) => {
             let session = find(site, headers, named, principal.as_ref())?;
             match message {
-                Message::Request(_) => exchange(site, &session, Payload::Single(message)),
+                Message::Request(_) => exchange(site, &session, Payload::Single(message), principal),
                 _ => {
                     site.service.handle(message, &session.link, None, &|_, _| Ok(()), &mut Calls::new());
                     Ok(reply::empty(StatusCode::ACCEPTED))
@@ -49,7 +49,7 @@ pub(crate) async fn serve(
         }
         batch @ Payload::Batch(_) => {
             let session = find(site, headers, named, principal.as_ref())?;
-            exchange(site, &session, batch)
+            exchange(site, &session, batch, principal)
         }
     }
 }
@@ -68,12 +68,17 @@ fn open(site: &Arc<Site>, initialize: Message<'_>, principal: Option<Arc<Princip
 }
 
 /// Serves one or several requests of a session.
-fn exchange(site: &Arc<Site>, session: &Arc<Session>, payload: Payload<'_>) -> Result<Answer, Refusal> {
+fn exchange(
+    site: &Arc<Site>,
+    session: &Arc<Session>,
+    payload: Payload<'_>,
+    principal: Option<Arc<Principal>>,
+) -> Result<Answer, Refusal> {
     if session.running() >= site.service.limits().in_flight {
         let message = "too many requests run in this session: wait for one";
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).retry_after(1));
     }
-    let link = Link::within(&session.link);
+    let link = Link::within(&session.link, principal);
     let forbidden = RefCell::new(None);
     let gate = |name: &str, params: &Params<'_>| scopes::check(site, name, params, &link, &forbidden);
     let mut calls = Calls::new();

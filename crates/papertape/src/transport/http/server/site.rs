@@ -45,7 +45,7 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn new(service: Arc<Service>, options: Options) -> std::io::Result<Arc<Self>> {
         if let Some(problem) = options.auth.as_ref().and_then(Auth::problem) {
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, problem.to_string()));
+            return Err(problem.clone().into());
         }
         let tap = match &options.tape {
             Some(path) => Some(Mutex::new(Tap::recording(path).map_err(|error| {

@@ -109,6 +109,8 @@ fn what_is_wrong_with_a_text_is_said_and_no_secret_with_it() {
         assert!(problem.contains(words), "{words:?}: {problem}");
         assert!(!problem.contains(key.secret()), "{problem}");
     }
+    let never = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40);
+    assert!(matches!(NewKey::generate("a", [], Some(never)), Err(AuthSetupError::Keys(_))));
     assert!(matches!(NewKey::generate("", [], None), Err(AuthSetupError::Keys(_))));
     assert!(matches!(NewKey::generate("a", ["\"".to_owned()], None), Err(AuthSetupError::Scope(_))));
 }
