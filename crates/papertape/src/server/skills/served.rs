@@ -43,6 +43,8 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 pub(in crate::server) struct Shelf {
     /// By the path of their folders.
     built: BTreeMap<Vec<String>, Built>,
+    /// Those paths in the order in which the skills were added.
+    order: Vec<Vec<String>>,
     pub(in crate::server) list: Registry<Listed>,
     files: BTreeMap<String, Arc<RegisteredResource>>,
     /// What is in each folder, by URI.
@@ -100,7 +102,7 @@ impl Shelf {
 
     /// Adds the skills of a server that is mounted. Its resources are, too.
     pub(in crate::server) fn mount(&mut self, other: &Shelf, hooks: &[Hook]) -> Result<(), SetupError> {
-        for built in other.built.values() {
+        for built in other.in_order() {
             self.insert(Built { hooks: around::mounted(hooks, &built.hooks), ..built.clone() })?;
         }
         self.arrange()
@@ -113,10 +115,15 @@ impl Shelf {
 
     fn insert(&mut self, built: Built) -> Result<(), SetupError> {
         let name = built.path.join("/");
+        self.order.push(built.path.clone());
         match self.built.insert(built.path.clone(), built) {
             None => Ok(()),
             Some(_) => Err(SetupError::Duplicate { what: Listed::WHAT, name }),
         }
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = &Built> {
+        self.order.iter().filter_map(|path| self.built.get(path))
     }
 
     /// Makes all that follows from the skills there are.
@@ -124,9 +131,11 @@ impl Shelf {
         let mut files = BTreeMap::new();
         let mut folders: BTreeMap<String, BTreeMap<String, protocol::Resource>> = BTreeMap::new();
         let list = Registry::default();
+        for built in self.in_order() {
+            list.add(Listed(entry(&self.with_skills_within(built)?)))?;
+        }
+        // A skill within another comes after it, and knows best what its own file is called.
         for built in self.built.values() {
-            let whole = self.with_skills_within(built)?;
-            list.add(Listed(entry(&whole)))?;
             for (below, file) in &built.files {
                 let uri = file_uri(&built.path, below);
                 let resource = presented(built, below, file, &uri);
