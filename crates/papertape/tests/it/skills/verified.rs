@@ -137,6 +137,10 @@ fn front_matter_is_compared_member_by_member() {
             came("---\nname: pdf\ndescription: d\nversion: \"1\"\n---\n").await,
             differs("version", Some(1.into()), Some("1".into()))
         );
+        let words = differs("version", Some(1.into()), Some("1".into())).to_string();
+        assert_eq!(words, "\"version\" of its front matter should be 1, but is \"1\"");
+        let words = differs("x", None, Some("y".repeat(10_000).into())).to_string();
+        assert!(words.contains("should be nothing, but is \"yyy") && words.len() < 300, "{words}");
         assert!(matches!(came("no front matter").await, Mismatch::Unreadable(_)));
         assert!(matches!(came("---\na: &a [*a]\n---\n").await, Mismatch::Unreadable(_)));
     });
