@@ -1,6 +1,7 @@
 //! Skills: folders of instructions to what the skills extension lists, and to resources that can be read.
 
 mod folder;
+mod kind;
 mod served;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use super::error::SetupError;
 use crate::front_matter;
 use crate::protocol::skills::{MOST_SKILL_BYTES, MOST_SKILL_FILES, SKILL_FILE, digest, is_skill_name};
 use crate::wire::error::excerpt;
+use kind::mime_type;
 pub(super) use served::Shelf;
 
 /// The longest description that hosts are ready for, in characters.
@@ -257,40 +259,4 @@ fn write(fields: &[(String, Value)], body: &str) -> String {
 
 fn is_file_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', '\0'])
-}
-
-/// What a file holds, by the end of its name; what is not known is text if it reads as such.
-fn mime_type(path: &str, bytes: &[u8]) -> String {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let end = name.rsplit_once('.').map_or(String::new(), |(_, end)| end.to_ascii_lowercase());
-    let known = match end.as_str() {
-        "md" | "markdown" => "text/markdown",
-        "txt" => "text/plain",
-        "html" | "htm" => "text/html",
-        "css" => "text/css",
-        "csv" => "text/csv",
-        "js" | "mjs" => "text/javascript",
-        "json" => "application/json",
-        "yaml" | "yml" => "application/yaml",
-        "toml" => "application/toml",
-        "xml" => "application/xml",
-        "svg" => "image/svg+xml",
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        "pdf" => "application/pdf",
-        "zip" => "application/zip",
-        "py" => "text/x-python",
-        "sh" => "text/x-shellscript",
-        _ if is_text(bytes) => "text/plain",
-        _ => "application/octet-stream",
-    };
-    known.to_owned()
-}
-
-/// Whether bytes go to a client as text: what JSON would have to escape all over goes as base64.
-fn is_text(bytes: &[u8]) -> bool {
-    let control = |byte: &u8| *byte < b' ' && !b"\t\n\r\x0c".contains(byte);
-    std::str::from_utf8(bytes).is_ok() && !bytes.iter().any(|byte| control(byte))
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
-use super::{Built, File, Skills, is_text};
+use super::kind::is_text;
+use super::{Built, File, Skills};
 use crate::link::Kind;
 use crate::protocol::content::{ResourceContents, base64};
 use crate::protocol::skills::{FOLDER_TYPE, SKILL_FILE, SkillFile, SkillResources};
