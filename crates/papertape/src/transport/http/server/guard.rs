@@ -5,7 +5,7 @@
 
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, Version};
 
 use super::reply::Refusal;
 
@@ -37,10 +37,22 @@ impl Guard {
 
     /// Where the request was sent to, in lower case: the target's own authority decides over the header.
     fn authority(&self, request: &Parts) -> Result<String, Refusal> {
-        let authority = match request.uri.authority() {
-            Some(authority) => authority.as_str(),
-            None => only(&request.headers, HOST.as_str())
-                .ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, "there must be one `Host` header"))?,
+        let host = only(&request.headers, HOST.as_str());
+        let authority = match (request.uri.authority(), host) {
+            // In HTTP/2 the target takes the header's place, and should there be both, they must not disagree.
+            (Some(authority), host) if request.version >= Version::HTTP_2 => {
+                let disagree = host.is_some_and(|host| !host.eq_ignore_ascii_case(authority.as_str()));
+                if disagree || (host.is_none() && request.headers.contains_key(HOST)) {
+                    let message = "the `Host` header names another host than the request's target";
+                    return Err(Refusal::new(StatusCode::FORBIDDEN, message));
+                }
+                authority.as_str()
+            }
+            (Some(authority), Some(_)) => authority.as_str(),
+            (None, Some(host)) => host,
+            (_, None) => {
+                return Err(Refusal::new(StatusCode::BAD_REQUEST, "there must be one `Host` header"));
+            }
         }
         .to_ascii_lowercase();
         let Some((host, _)) = split(&authority) else {

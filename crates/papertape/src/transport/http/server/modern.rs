@@ -105,8 +105,8 @@ fn check(service: &Service, headers: &HeaderMap, name: &str, params: &Params<'_>
         RpcError::invalid_params(format!("the request needs `params._meta[\"{key}\"]`"))
     })?;
     meta.client_capabilities()?;
-    compare(headers, headers::PROTOCOL_VERSION, &version, "`_meta` says")?;
-    compare(headers, headers::METHOD, name, "the method is")?;
+    compare(headers, headers::PROTOCOL_VERSION, &version, "`_meta` says", same_text)?;
+    compare(headers, headers::METHOD, name, "the method is", same_text)?;
     let text = |raw: Option<&RawValue>| raw.and_then(message::string).map(std::borrow::Cow::into_owned);
     let subject = match name {
         method::TOOLS_CALL | method::PROMPTS_GET => text(params.name),
@@ -115,7 +115,7 @@ fn check(service: &Service, headers: &HeaderMap, name: &str, params: &Params<'_>
         _ => None,
     };
     let Some(subject) = subject else { return Ok(()) };
-    compare(headers, headers::NAME, &subject, "the request is about")?;
+    compare(headers, headers::NAME, &subject, "the request is about", same_text)?;
     if name == method::TOOLS_CALL { check_mirrored(service, headers, &subject, params) } else { Ok(()) }
 }
 
@@ -134,7 +134,11 @@ fn check_mirrored(
     for (header, path) in tool.mirrored() {
         let name = format!("{}{header}", headers::PARAM);
         match (headers::mirrored(&arguments, path), headers.contains_key(&name)) {
-            (Some(value), _) => compare(headers, &name, &value, "the argument is")?,
+            (Some(value), _) => {
+                let member = path.iter().try_fold(&arguments, |value, member| value.get(member));
+                let same = if member.is_some_and(Value::is_number) { same_number } else { same_text };
+                compare(headers, &name, &value, "the argument is", same)?;
+            }
             (None, true) => {
                 let message = format!("`{name}` mirrors an argument that is not there");
                 return Err(RpcError::new(HEADER_MISMATCH, message));
@@ -145,8 +149,11 @@ fn check_mirrored(
     Ok(())
 }
 
+/// Whether a header says what the body says.
+type Same = fn(&str, &str) -> bool;
+
 /// One header must be there once, and say what the body says.
-fn compare(headers: &HeaderMap, name: &str, body: &str, says: &str) -> Result<(), RpcError> {
+fn compare(headers: &HeaderMap, name: &str, body: &str, says: &str, same: Same) -> Result<(), RpcError> {
     let mismatch = |problem: String| RpcError::new(HEADER_MISMATCH, format!("the header `{name}` {problem}"));
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
@@ -156,14 +163,19 @@ fn compare(headers: &HeaderMap, name: &str, body: &str, says: &str) -> Result<()
         return Err(mismatch("is there more than once".to_owned()));
     }
     let value = headers::decode(value).map_err(|why| mismatch(format!("cannot be read: {why}")))?;
-    if value == body || same_number(&value, body) {
+    if same(&value, body) {
         return Ok(());
     }
     Err(mismatch(format!("says {}, but {says} {}", excerpt(&value), excerpt(body))))
 }
 
-/// `42.0` is 42.
-fn same_number(a: &str, b: &str) -> bool {
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
-    number(b).is_some_and(|b| number(a) == Some(b))
+fn same_text(header: &str, body: &str) -> bool {
+    header == body
+}
+
+/// `42.0` is 42, as long as a float can tell one integer from the next.
+fn same_number(header: &str, body: &str) -> bool {
+    const MOST: f64 = 9_007_199_254_740_991.0;
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.abs() <= MOST);
+    header == body || number(body).is_some_and(|body| number(header) == Some(body))
 }

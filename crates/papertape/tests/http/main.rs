@@ -1,0 +1,16 @@
+//! Servers on HTTP against peers that mean no good, in one binary: raw sockets, row by row of the catalogue of bad input.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
+)]
+
+mod doors;
+mod fixture;
+mod headers;
+mod modern;
+mod request;
+mod wire;

@@ -1,0 +1,237 @@
+//! Requests that stand alone, and what their bodies and headers may get wrong: H-01 to H-23, M-02, M-03, M-14.
+
+use serde_json::{Value, json};
+
+use crate::fixture::Site;
+use crate::request::{MODERN, Request};
+use papertape::http::Options;
+
+fn echo(text: &str) -> Request {
+    Request::call(7, "echo", &json!({"text": text}))
+}
+
+fn list() -> Request {
+    Request::modern(7, "tools/list", &json!({}))
+}
+
+/// What a table's request is answered with: the status, the code, the id.
+async fn table(site: &Site, rows: Vec<(&str, Request, u16, i64, Value)>) {
+    for (what, request, status, code, id) in rows {
+        let answer = site.ask(&request).await;
+        assert_eq!(answer.error(), (status, code, id), "{what}: {}", answer.json());
+    }
+    site.assert_well().await;
+}
+
+// H-01
+#[tokio::test]
+async fn one_answer_is_json_and_more_are_events() {
+    let mut site = Site::start().await;
+    let answer = site.ask(&echo("hello")).await;
+    assert_eq!((answer.status, &*answer.version), (200, "HTTP/1.1"));
+    assert_eq!(answer.json()["result"]["content"][0]["text"], "hello");
+    assert_eq!(answer.header("mcp-session-id"), None);
+
+    let meta = json!({"progressToken": "p", "io.modelcontextprotocol/logLevel": "debug"});
+    let params = json!({"name": "tell", "arguments": {"text": "half"}, "_meta": meta});
+    let mut wire = site.connect().await;
+    let head = wire.begin(&Request::modern(8, "tools/call", &params)).await;
+    assert_eq!(head.status, 200);
+    assert!(head.is_stream(), "{head:?}");
+    assert_eq!(head.header("x-accel-buffering"), Some("no"));
+    assert_eq!(head.header("cache-control"), Some("no-store"));
+    site.began("tell").await;
+    let progress = wire.event().await.unwrap();
+    assert_eq!(progress.id, None, "there is nothing to come back to");
+    assert_eq!(progress.json()["params"]["progressToken"], "p");
+    assert_eq!(wire.message().await.unwrap()["params"]["data"], "half");
+    site.release(1);
+    assert_eq!(wire.message().await.unwrap()["params"]["data"], "after");
+    assert_eq!(wire.message().await.unwrap()["id"], 8);
+    assert_eq!(wire.message().await, None);
+    // The connection goes on.
+    assert_eq!(wire.ask(&echo("again")).await.status, 200);
+}
+
+// H-02, H-03, H-04, M-14
+#[tokio::test]
+async fn bodies_that_are_no_request() {
+    let site = Site::start().await;
+    let with = |body: &[u8]| list().body(body);
+    let deep = format!("{}1{}", "[".repeat(1_000), "]".repeat(1_000));
+    let nothing = Value::Null;
+    let request = list().bytes();
+    let start = request.windows(2).position(|two| two == b"\n{").unwrap() + 1;
+    let body = String::from_utf8(request[start..].to_vec()).unwrap();
+    let bom = [b"\xef\xbb\xbf", body.as_bytes()].concat();
+    assert_eq!(site.ask(&with(&bom)).await.json()["id"], 7, "as on stdio");
+    let rows = vec![
+        ("no JSON", with(b"hello"), 400, -32700, nothing.clone()),
+        ("nothing", with(b""), 400, -32700, nothing.clone()),
+        ("only a mark", with(b"\xef\xbb\xbf"), 400, -32700, nothing.clone()),
+        ("no UTF-8", with(b"{\"id\":7,\"x\":\"\xff\xfe\"}"), 400, -32700, nothing.clone()),
+        ("UTF-16", with(b"{\0}\0"), 400, -32700, nothing.clone()),
+        ("too deep", with(deep.as_bytes()), 400, -32600, nothing.clone()),
+        ("two", with(format!("{body}{body}").as_bytes()), 400, -32700, nothing.clone()),
+        ("an array", with(format!("[{body}]").as_bytes()), 400, -32600, nothing.clone()),
+        ("no array", with(b"[]"), 400, -32600, nothing.clone()),
+        ("a number", with(b"1"), 400, -32600, nothing.clone()),
+        ("an answer", with(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#), 400, -32600, json!(7)),
+        ("no version", with(br#"{"id":7,"method":"tools/list"}"#), 400, -32600, json!(7)),
+        ("no id", with(br#"{"jsonrpc":"2.0","id":null,"method":"x"}"#), 400, -32600, nothing.clone()),
+        ("twice", with(br#"{"jsonrpc":"2.0","id":7,"id":7,"method":"x"}"#), 400, -32600, nothing),
+    ];
+    table(&site, rows).await;
+}
+
+// H-05
+#[tokio::test]
+async fn notifications_are_taken_and_nothing_is_said() {
+    let site = Site::start().await;
+    for method in ["notifications/cancelled", "notifications/initialized", "no/such", "tools/call"] {
+        let note = json!({"jsonrpc": "2.0", "method": method, "params": {"requestId": 7, "name": "panic"}});
+        let answer = site.ask(&Request::post(note.to_string()).header("MCP-Protocol-Version", MODERN)).await;
+        assert_eq!((answer.status, answer.body.len()), (202, 0), "{method}");
+        assert_eq!(answer.header("content-type"), None);
+    }
+}
+
+// H-06, H-07
+#[tokio::test]
+async fn who_takes_which_answers() {
+    let site = Site::start().await;
+    for refused in [
+        "application/json",
+        "text/event-stream",
+        "text/html",
+        "application/json, text/event-stream;q=0",
+        "application/json;q=0, text/event-stream",
+        "application/*, application/json",
+        "",
+    ] {
+        let answer = site.ask(&echo("x").with("Accept", refused)).await;
+        assert_eq!(answer.status, 406, "{refused}");
+    }
+    assert_eq!(site.ask(&echo("x").without("Accept")).await.status, 406);
+    for taken in [
+        "*/*",
+        "application/*, text/*",
+        "APPLICATION/JSON, Text/Event-Stream",
+        "application/json;q=0.5, text/event-stream;q=0.001",
+        "text/html, application/json;charset=utf-8 , text/event-stream",
+    ] {
+        assert_eq!(site.ask(&echo("x").with("Accept", taken)).await.status, 200, "{taken}");
+    }
+    let twice = echo("x").with("Accept", "application/json").header("Accept", "text/event-stream");
+    assert_eq!(site.ask(&twice).await.status, 200);
+}
+
+// H-08, H-09, H-10
+#[tokio::test]
+async fn only_json_as_it_is_comes_in() {
+    let mut site = Site::start().await;
+    let wait = || Request::call(7, "wait", &json!({"name": "x"}));
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/json;charset=utf-16",
+        "application/jsonp",
+        "application/json-rpc",
+        "",
+    ] {
+        assert_eq!(site.ask(&wait().with("Content-Type", kind)).await.status, 415, "{kind}");
+    }
+    assert_eq!(site.ask(&wait().without("Content-Type")).await.status, 415);
+    assert_eq!(site.ask(&wait().header("Content-Type", "application/json")).await.status, 415);
+    for coding in ["gzip", "deflate, gzip", "x"] {
+        let bomb = wait().header("Content-Encoding", coding).body(b"\x1f\x8b\x08\0\0\0".to_vec());
+        assert_eq!(site.ask(&bomb).await.status, 415, "{coding}");
+    }
+    site.assert_no_act();
+    for kind in ["application/json; charset=utf-8", "Application/JSON;charset=\"UTF-8\""] {
+        assert_eq!(site.ask(&echo("x").with("Content-Type", kind)).await.status, 200, "{kind}");
+    }
+    assert_eq!(site.ask(&echo("x").header("Content-Encoding", "identity")).await.status, 200);
+}
+
+// H-11, H-12, H-13, M-02, M-03
+#[tokio::test]
+async fn the_revision_is_said_twice_and_the_same() {
+    const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    let site = Site::start().await;
+    let version =
+        |request: Request, version: Value| request.changed(|body| body["params"]["_meta"][VERSION] = version);
+    let without = |name: &'static str| {
+        list().changed(|body| {
+            body["params"]["_meta"].as_object_mut().unwrap().remove(name);
+        })
+    };
+    let header = |value: &str| list().with("MCP-Protocol-Version", value);
+    let id = || json!(7);
+    let rows = vec![
+        ("no header", list().without("MCP-Protocol-Version"), 400, -32020, id()),
+        ("an older header", header("2025-06-18"), 400, -32020, id()),
+        ("an unknown header", header("1.0.0"), 400, -32020, id()),
+        ("an empty header", header(""), 400, -32020, id()),
+        ("two headers", list().header("MCP-Protocol-Version", MODERN), 400, -32020, id()),
+        ("another body", version(list(), json!("2025-11-25")), 400, -32020, id()),
+        ("an unknown body", version(list(), json!("3000-01-01")), 400, -32020, id()),
+        ("no version", without(VERSION), 400, -32602, id()),
+        ("no capabilities", without(CAPABILITIES), 400, -32602, id()),
+        ("no meta", list().changed(|body| body["params"] = json!({})), 400, -32602, id()),
+        ("a number", version(list(), json!(5)), 400, -32602, id()),
+        ("both unknown", version(header("3000-01-01"), json!("3000-01-01")), 400, -32022, id()),
+        ("both legacy", version(header("2025-06-18"), json!("2025-06-18")), 400, -32022, id()),
+    ];
+    table(&site, rows).await;
+    let unknown = site.ask(&version(header("3000-01-01"), json!("3000-01-01"))).await.json();
+    assert_eq!(unknown["error"]["data"]["requested"], "3000-01-01");
+    assert!(unknown["error"]["data"]["supported"].as_array().unwrap().contains(&json!(MODERN)), "{unknown}");
+}
+
+// H-11, H-20, M-06
+#[tokio::test]
+async fn who_speaks_only_the_newest_has_no_sessions() {
+    let site = Site::with(Options::new().modern_only(), |server| server).await;
+    for method in ["GET", "DELETE"] {
+        let answer = site.ask(&Request::new(method, "/mcp").header("Accept", "text/event-stream")).await;
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")), "{method}");
+    }
+    let rows = vec![("no header", list().without("MCP-Protocol-Version"), 400, -32020, json!(7))];
+    table(&site, rows).await;
+    let answer = site.ask(&crate::request::Session::initialize("2025-06-18", &json!({}))).await;
+    assert_eq!((answer.status, &answer.json()["id"]), (400, &json!(0)));
+    assert_eq!(answer.header("mcp-session-id"), None);
+    assert!(answer.json()["error"]["message"].as_str().unwrap().contains(MODERN), "{}", answer.json());
+}
+
+// H-19
+#[tokio::test]
+async fn what_nobody_knows_is_not_found() {
+    let site = Site::start().await;
+    let mut rows = Vec::new();
+    for method in ["no/such", "ping", "initialize", "logging/setLevel", "resources/subscribe", "rpc.x"] {
+        rows.push((method, Request::modern(7, method, &json!({})), 404, -32601, json!(7)));
+    }
+    table(&site, rows).await;
+    // What exists and gets it wrong would otherwise look like a server that does not know the revision.
+    let unknown = site.ask(&Request::call(7, "no_such_tool", &json!({}))).await;
+    assert_eq!(unknown.error(), (200, -32602, json!(7)));
+    assert_eq!(site.ask(&Request::call(7, "panic", &json!({}))).await.error(), (200, -32603, json!(7)));
+    // M-19
+    assert_eq!(site.ask(&Request::call(7, "ask", &json!({}))).await.error(), (400, -32021, json!(7)));
+}
+
+// H-23, H-27
+#[tokio::test]
+async fn what_sessions_have_means_nothing_here() {
+    let site = Site::start().await;
+    let session = site.session("2025-11-25").await;
+    for id in ["nonsense", &*session.id] {
+        let answer = site.ask(&echo("x").header("Mcp-Session-Id", id).header("Last-Event-ID", "0-1")).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("mcp-session-id"), None);
+    }
+}
