@@ -9,4 +9,7 @@ mod client;
 mod oauth;
 mod server;
 
-pub use oauth::Credentials;
+pub use oauth::{
+    Assertion, AuthError, AuthStep, Browser, Credentials, Dpop, FileTokens, IdentityProvider, MemoryTokens,
+    OAuth, OAuthClient, OAuthFlow, Redirect, SavedTokens, Secret, TokenKey, TokenStore,
+};
