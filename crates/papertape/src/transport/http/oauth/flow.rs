@@ -145,10 +145,15 @@ impl Flow {
 
     /// Whether the request that was refused may have been sent before the tokens in use were given.
     fn may_be_older(&self, status: StatusCode, wanted: &Wanted, attempt: usize) -> bool {
-        attempt == 1
-            && self.state().held().is_some_and(|held| {
+        let mut state = self.state();
+        let older = attempt == 1
+            && state.held().is_some_and(|held| {
                 held.just_given() && (status == StatusCode::UNAUTHORIZED || held.has(&wanted.scopes))
-            })
+            });
+        if older {
+            state.doubt_held();
+        }
+        older
     }
 
     /// Finds out who gives tokens, and gets one.
@@ -173,14 +178,7 @@ impl Flow {
         };
         let scopes = self.scopes(&resource, &issuer, wanted, before.as_ref());
         let need = Need { issuer, resource: resource.name, scopes, key };
-        if status == StatusCode::FORBIDDEN {
-            self.check_step_up(&need, wanted, before.as_ref())?;
-        } else if let Some(found) =
-            self.without_asking(&need, held.as_ref(), before.as_ref(), attempt).await?
-        {
-            return Ok(found);
-        }
-        if held.is_some_and(|held| attempt > 1 && held.origin == Origin::Asked)
+        if held.as_ref().is_some_and(|held| held.in_vain(attempt, Origin::Asked))
             && status == StatusCode::UNAUTHORIZED
         {
             let why = wanted.description.as_deref().or(wanted.error.as_deref()).unwrap_or("without a reason");
@@ -193,6 +191,13 @@ impl Flow {
                     quote(why, &[])
                 ),
             ));
+        }
+        if status == StatusCode::FORBIDDEN {
+            self.check_step_up(&need, wanted, before.as_ref())?;
+        } else if let Some(found) =
+            self.without_asking(&need, held.as_ref(), before.as_ref(), attempt).await?
+        {
+            return Ok(found);
         }
         self.ask(&need, before.as_ref()).await
     }
@@ -213,7 +218,7 @@ impl Flow {
         if held.is_none() && !saved.stale() {
             return Ok(Some(saved));
         }
-        if held.is_some_and(|held| attempt > 1 && held.origin == Origin::Renewed) {
+        if held.is_some_and(|held| held.in_vain(attempt, Origin::Renewed)) {
             return Ok(None);
         }
         if before.refresh_token.is_none() || !matches!(self.options.grant, Grant::Code) {

@@ -31,6 +31,8 @@ pub(crate) struct Held {
     pub(crate) origin: Origin,
     born: Instant,
     used: bool,
+    /// A request was refused that may have been sent with an older token, and is sent again with this one.
+    doubted: bool,
 }
 
 /// Where a token came from.
@@ -47,12 +49,17 @@ pub(crate) enum Origin {
 impl Held {
     pub(crate) fn new(issuer: Issuer, resource: String, saved: SavedTokens, origin: Origin) -> Self {
         let key = saved.key.as_ref().and_then(ProofKey::read);
-        Self { issuer, resource, saved, key, origin, born: Instant::now(), used: false }
+        Self { issuer, resource, saved, key, origin, born: Instant::now(), used: false, doubted: false }
     }
 
     /// Whether a request that was refused at its first attempt may have been sent with an older token.
     pub(crate) fn just_given(&self) -> bool {
         !self.used || self.born.elapsed() < YOUNG
+    }
+
+    /// Whether the server refuses this very token, which the request that was refused had been given for its next attempt.
+    pub(crate) fn in_vain(&self, attempt: usize, origin: Origin) -> bool {
+        attempt > 1 && self.origin == origin && !self.doubted
     }
 
     pub(crate) fn stale(&self) -> bool {
@@ -103,6 +110,13 @@ impl State {
         self.held = Some(held);
         self.generation += 1;
         self.refusal = None;
+    }
+
+    /// The token in use is tried by a request that may have been refused with an older one.
+    pub(crate) fn doubt_held(&mut self) {
+        if let Some(held) = &mut self.held {
+            held.doubted = true;
+        }
     }
 
     /// Forgets a token that is good for nothing.
