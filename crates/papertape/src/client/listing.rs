@@ -1,6 +1,6 @@
 //! Lists, page by page: everything is kept, and what is wrong with it is said.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jsonschema::Validator;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::Client;
 use super::error::ClientError;
 use super::session::{Params, Trouble};
-use crate::protocol::{Prompt, Resource, ResourceTemplate, ToolDefinition, method};
+use crate::protocol::{Prompt, Resource, ResourceTemplate, ToolDefinition, method, mirror};
 use crate::schema;
 use crate::wire::error::excerpt;
 
@@ -67,7 +67,7 @@ impl Definition for ToolDefinition {
                 if let Some(problem) = schema_problem(schema, true) {
                     problems.push(format!("`inputSchema` is invalid: {problem}"));
                 }
-                check_headers(schema, problems);
+                mirror::find(schema, problems);
             }
         }
         if let Some(problem) = self.output_schema.as_ref().and_then(|schema| schema_problem(schema, false)) {
@@ -109,6 +109,9 @@ impl Definition for Prompt {
 impl Client {
     /// The tools there are, from all pages; those that are invalid are marked with the reason.
     ///
+    /// On HTTP, tools that want arguments in headers that cannot be there are left out, as MCP demands; that is told among
+    /// the problems of the last one.
+    ///
     /// From here on, what a tool returns is held against its output schema.
     ///
     /// # Errors
@@ -116,13 +119,44 @@ impl Client {
     pub async fn tools(&self) -> Result<Vec<Listed<ToolDefinition>>, ClientError> {
         // Whatever changes from here on, this list may not have.
         self.session().take_tools_changed();
-        let tools = self.list::<ToolDefinition>().await?;
+        let mut tools = self.list::<ToolDefinition>().await?;
+        if self.mirrors() {
+            self.mirror(&mut tools);
+        }
         let outputs = tools.iter().filter_map(|tool| {
             let schema = tool.item.output_schema.as_ref()?;
             Some((tool.item.name.clone(), schema::compile(schema).ok().map(Arc::new)?))
         });
         self.set_outputs(outputs.collect());
         Ok(tools)
+    }
+
+    /// Notes which arguments are mirrored in headers. A tool for which that cannot be done must not be called, and is
+    /// left out; the reason is told with the tool before it.
+    fn mirror(&self, tools: &mut Vec<Listed<ToolDefinition>>) {
+        let mut mirrored = HashMap::new();
+        let mut left_out = Vec::new();
+        tools.retain(|tool| match mirror::annotations(&tool.item.input_schema) {
+            Ok(annotations) => {
+                if !annotations.is_empty() {
+                    mirrored.insert(tool.item.name.clone(), annotations.into());
+                }
+                true
+            }
+            Err(problem) => {
+                let name = excerpt(&tool.item.name);
+                left_out
+                    .push(format!("the tool {name} was left out: on HTTP it cannot be called, {problem}"));
+                false
+            }
+        });
+        for problem in left_out {
+            tracing::warn!("{problem}");
+            if let Some(last) = tools.last_mut() {
+                last.problems.push(problem);
+            }
+        }
+        self.session().set_mirrored(mirrored);
     }
 
     /// The resources there are, from all pages.
@@ -281,58 +315,4 @@ fn schema_problem(schema: &Value, of_arguments: bool) -> Option<String> {
     }
     let compiled: Result<Validator, String> = schema::compile(schema);
     compiled.err()
-}
-
-/// `x-mcp-header` must stand where its value can be found without running the schema, once per name, on a plain value.
-fn check_headers(schema: &Value, problems: &mut Vec<String>) {
-    let mut names = HashSet::new();
-    let mut todo = vec![(schema, true, true)];
-    while let Some((schema, reachable, is_root)) = todo.pop() {
-        match schema {
-            Value::Object(members) => {
-                if let Some(header) = members.get("x-mcp-header").filter(|_| !is_root)
-                    && let Some(problem) = header_problem(header, members.get("type"), reachable, &mut names)
-                {
-                    problems.push(format!("`x-mcp-header` {} {problem}", excerpt(&header.to_string())));
-                }
-                for (keyword, value) in members {
-                    match (keyword.as_str(), value) {
-                        ("properties", Value::Object(properties)) => {
-                            todo.extend(properties.values().map(|property| (property, reachable, false)));
-                        }
-                        ("enum" | "const" | "default" | "examples" | "x-mcp-header", _) => {}
-                        (_, value) => todo.push((value, false, false)),
-                    }
-                }
-            }
-            Value::Array(items) => todo.extend(items.iter().map(|item| (item, false, false))),
-            _ => {}
-        }
-    }
-}
-
-fn header_problem(
-    header: &Value,
-    kind: Option<&Value>,
-    reachable: bool,
-    names: &mut HashSet<String>,
-) -> Option<&'static str> {
-    let is_token = |name: &str| {
-        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        !name.is_empty() && name.bytes().all(allowed)
-    };
-    match header.as_str() {
-        Some(name) if is_token(name) => {
-            if !names.insert(name.to_ascii_lowercase()) {
-                Some("is used twice")
-            } else if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
-                Some("is on a value that is no string, integer or boolean")
-            } else if !reachable {
-                Some("is on a value that `properties` alone do not lead to")
-            } else {
-                None
-            }
-        }
-        _ => Some("is no name of a header"),
-    }
 }

@@ -7,13 +7,16 @@ mod audience;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::outbox::{
@@ -22,7 +25,7 @@ use crate::outbox::{
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::logging::LogLevel;
 use crate::protocol::{Revision, method};
-use crate::server::{Call, Limits};
+use crate::server::{Call, Limits, Principal};
 use crate::wire::{Framing, Id, RpcError};
 
 use audience::Audience;
@@ -48,8 +51,10 @@ pub(crate) type Ticket = u64;
 
 pub(crate) struct Link {
     state: Mutex<State>,
-    /// Told when a handler has put something into the outbox.
-    pub(crate) wake: Notify,
+    /// The conversation that this is a part of, if it is one exchange of several: what was agreed is agreed there.
+    whole: Option<Arc<Link>>,
+    /// Who is at the other end, where that is known.
+    principal: Option<Arc<Principal>>,
 }
 
 #[derive(Default)]
@@ -77,6 +82,34 @@ struct State {
     deaf: bool,
     last_ask: i64,
     last_key: u64,
+    /// Rings when a handler has put something into the outbox.
+    bell: Bell,
+    /// The exchanges that are parts of this conversation.
+    parts: Vec<Weak<Link>>,
+    /// The code of the last answer that was an error.
+    refused: Option<i32>,
+    /// Who changes lists tells this link.
+    watching: bool,
+    /// When the client is to come back for the rest, if its connection is to end now.
+    let_go: Option<Duration>,
+    /// Nothing more will be read from the client.
+    closing: bool,
+}
+
+/// Tells the one who writes that there is something to write.
+#[derive(Default)]
+struct Bell {
+    rung: bool,
+    waker: Option<Waker>,
+}
+
+impl Bell {
+    fn ring(&mut self) {
+        self.rung = true;
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
 }
 
 /// How a question was answered.
@@ -95,8 +128,48 @@ struct Batch {
 }
 
 impl Link {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), wake: Notify::new() })
+    /// A conversation with whoever is at the other end.
+    pub(crate) fn new(principal: Option<Arc<Principal>>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), whole: None, principal })
+    }
+
+    /// One exchange within a conversation, with an outbox of its own.
+    pub(crate) fn within(whole: &Arc<Link>) -> Arc<Self> {
+        let omits_unreadable_id = whole.state().omits_unreadable_id;
+        let state = Mutex::new(State { omits_unreadable_id, ..State::default() });
+        let part =
+            Arc::new(Self { state, whole: Some(Arc::clone(whole)), principal: whole.principal.clone() });
+        let mut state = whole.state();
+        state.parts.retain(|part| part.strong_count() > 0);
+        state.parts.push(Arc::downgrade(&part));
+        drop(state);
+        part
+    }
+
+    /// Where things are agreed: here, or in the conversation that this is a part of.
+    fn whole(&self) -> &Self {
+        self.whole.as_deref().unwrap_or(self)
+    }
+
+    pub(crate) fn principal(&self) -> Option<&Arc<Principal>> {
+        self.principal.as_ref()
+    }
+
+    /// Waits until there may be something to write.
+    pub(crate) async fn bell(&self) {
+        poll_fn(|cx| self.poll_bell(cx)).await;
+    }
+
+    pub(crate) fn poll_bell(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let bell = &mut self.state().bell;
+        if std::mem::take(&mut bell.rung) {
+            bell.waker = None;
+            return Poll::Ready(());
+        }
+        if bell.waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
+            bell.waker = Some(cx.waker().clone());
+        }
+        Poll::Pending
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -110,12 +183,12 @@ impl Link {
     }
 
     pub(crate) fn legacy(&self) -> Option<Revision> {
-        self.state().legacy
+        self.whole().state().legacy
     }
 
     /// The revision of a legacy request. One that comes too early is served, but noted.
     pub(crate) fn legacy_request(&self) -> Option<Revision> {
-        let mut state = self.state();
+        let mut state = self.whole().state();
         let revision = state.legacy?;
         if !state.initialized && !std::mem::replace(&mut state.noted_haste, true) {
             tracing::info!("the client has not said `notifications/initialized`; it is served all the same");
@@ -124,13 +197,13 @@ impl Link {
     }
 
     pub(crate) fn set_legacy(&self, revision: Revision) {
-        let mut state = self.state();
+        let mut state = self.whole().state();
         state.legacy = Some(revision);
         state.omits_unreadable_id |= revision.omits_unreadable_id();
     }
 
     pub(crate) fn set_initialized(&self) {
-        let mut state = self.state();
+        let mut state = self.whole().state();
         state.initialized = state.legacy.is_some();
     }
 
@@ -200,15 +273,20 @@ impl Link {
             running.call.set_answered();
         }
         state.reply(to, reply);
-        drop(state);
-        self.wake.notify_one();
+        state.bell.ring();
     }
 
     /// Stops a request at its client's wish: nothing more is sent for it.
     pub(crate) fn cancel(&self, id: &Id) {
         let mut state = self.state();
         state.audience.leave(id);
-        let Some(running) = state.forget(id) else { return };
+        let Some(running) = state.forget(id) else {
+            let parts = state.parts.clone();
+            drop(state);
+            return parts.iter().filter_map(Weak::upgrade).for_each(|part| part.cancel(id));
+        };
+        // Whoever waits for the answer learns that none will come.
+        state.bell.ring();
         running.call.set_cancelled();
         if let Some(batch) = running.call.to.batch {
             state.collect(batch, None);
@@ -217,6 +295,56 @@ impl Link {
         if let Some(abort) = running.abort {
             abort.abort();
         }
+    }
+
+    /// Stops everything, because nobody is there to be answered.
+    pub(crate) fn cancel_all(&self) {
+        let mut state = self.state();
+        let running: Vec<Running> = std::mem::take(&mut state.running).into_values().collect();
+        state.bytes_in_flight = 0;
+        drop(state.audience.end());
+        for running in &running {
+            running.call.set_cancelled();
+        }
+        drop(state);
+        for abort in running.into_iter().filter_map(|running| running.abort) {
+            abort.abort();
+        }
+    }
+
+    /// Everything has been answered, and nobody listens: nothing more will come of this by itself.
+    pub(crate) fn is_over(&self) -> bool {
+        let state = self.state();
+        state.running.is_empty() && state.audience.is_empty()
+    }
+
+    /// The code of the last answer that was an error.
+    pub(crate) fn refused(&self) -> Option<i32> {
+        self.state().refused
+    }
+
+    /// Ends the connection that waits for an answer; the client is to come back for it after a while.
+    pub(crate) fn let_go(&self, come_back: Duration) {
+        let mut state = self.state();
+        state.let_go = Some(come_back);
+        state.bell.ring();
+    }
+
+    /// Whether that is wanted.
+    pub(crate) fn take_let_go(&self) -> Option<Duration> {
+        self.state().let_go.take()
+    }
+
+    /// Nobody is to wait for news any longer.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        state.closing = true;
+        state.bell.ring();
+    }
+
+    /// Whether that is so.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.state().closing
     }
 
     /// Nothing is running; open subscriptions do not count.
@@ -259,6 +387,7 @@ impl Link {
         match id {
             Some(id) => state.reply(&ReplyTo { id, batch }, &Reply::Error(error)),
             None => {
+                state.refused = Some(error.code);
                 let omit = state.omits_unreadable_id;
                 state.send(batch, |out| write_anonymous_error(out, omit, error));
             }
@@ -272,8 +401,7 @@ impl Link {
             return;
         }
         state.send(None, |out| write_notification(out, method, Some(params)));
-        drop(state);
-        self.wake.notify_one();
+        state.bell.ring();
     }
 
     /// Begins to collect the answers of a batch.
@@ -301,19 +429,19 @@ impl Link {
     // What is asked of the client.
 
     pub(crate) fn set_abilities(&self, abilities: Abilities) {
-        self.state().abilities = abilities;
+        self.whole().state().abilities = abilities;
     }
 
     pub(crate) fn abilities(&self) -> Abilities {
-        self.state().abilities
+        self.whole().state().abilities
     }
 
     pub(crate) fn set_log_level(&self, level: LogLevel) {
-        self.state().log_level = Some(level);
+        self.whole().state().log_level = Some(level);
     }
 
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
-        self.state().log_level
+        self.whole().state().log_level
     }
 
     /// Asks a legacy client something. The answer never comes if the connection ends before it does.
@@ -321,15 +449,18 @@ impl Link {
     /// Whoever stops waiting takes the question back.
     pub(crate) fn ask(self: &Arc<Self>, method: &str, params: &Value) -> Question {
         let (tell, answer) = oneshot::channel();
-        let mut state = self.state();
-        state.last_ask += 1;
-        let id = state.last_ask;
-        if !state.deaf {
-            state.asked.insert(id, tell);
-            state.out.push(|out| write_request(out, &Id::Integer(id), method, Some(params)));
+        let mut whole = self.whole().state();
+        whole.last_ask += 1;
+        let (id, deaf) = (whole.last_ask, whole.deaf);
+        if !deaf {
+            whole.asked.insert(id, tell);
         }
-        drop(state);
-        self.wake.notify_one();
+        drop(whole);
+        if !deaf {
+            let mut state = self.state();
+            state.out.push(|out| write_request(out, &Id::Integer(id), method, Some(params)));
+            state.bell.ring();
+        }
         Question { link: Arc::clone(self), id, answer }
     }
 
@@ -357,31 +488,34 @@ impl Link {
 
     /// A list has changed: whoever wants to know is told with the next write.
     pub(crate) fn list_changed(&self, kind: Kind) {
-        self.state().audience.list_changed(kind);
-        self.wake.notify_one();
+        let mut state = self.state();
+        state.audience.list_changed(kind);
+        state.bell.ring();
     }
 
     /// A resource has changed: likewise.
     pub(crate) fn resource_updated(&self, uri: &str) {
-        if self.state().audience.resource_updated(uri) {
-            self.wake.notify_one();
+        let mut state = self.state();
+        if state.audience.resource_updated(uri) {
+            state.bell.ring();
         }
     }
 
     /// A task has changed, and is this now: likewise.
     pub(crate) fn task_changed(&self, id: &str, task: &str) {
-        if self.state().audience.task_changed(id, task) {
-            self.wake.notify_one();
+        let mut state = self.state();
+        if state.audience.task_changed(id, task) {
+            state.bell.ring();
         }
     }
 
     /// A legacy client wants to hear of changes of a resource, or no longer does.
     pub(crate) fn subscribe(&self, uri: String, limit: usize) -> Result<(), RpcError> {
-        self.state().audience.subscribe(uri, limit)
+        self.whole().state().audience.subscribe(uri, limit)
     }
 
     pub(crate) fn unsubscribe(&self, uri: &str) {
-        self.state().audience.unsubscribe(uri);
+        self.whole().state().audience.unsubscribe(uri);
     }
 
     /// Opens a subscription: acknowledged first, then kept until it is cancelled or the connection ends.
@@ -393,9 +527,15 @@ impl Link {
         audience.listen(id, ticket, wanted, limit, out)
     }
 
+    /// Whether this link has to be told of changes from now on, and was not before.
+    pub(crate) fn begins_to_watch(&self) -> bool {
+        !std::mem::replace(&mut self.state().watching, true)
+    }
+
     /// Ends every subscription with its result.
     pub(crate) fn end_subscriptions(&self, write: impl Fn(&mut Vec<u8>, &Id)) {
         let mut state = self.state();
+        state.bell.ring();
         for id in state.audience.end() {
             let to = ReplyTo { id: id.clone(), batch: None };
             state.reply(&to, &Reply::Result(&|out| write(out, &id)));
@@ -419,12 +559,11 @@ impl Question {
 
 impl Drop for Question {
     fn drop(&mut self) {
-        let mut state = self.link.state();
-        if state.asked.remove(&self.id).is_some() {
+        if self.link.whole().state().asked.remove(&self.id).is_some() {
             let params = serde_json::json!({"requestId": self.id});
+            let mut state = self.link.state();
             state.out.push(|out| write_notification(out, method::CANCELLED, Some(&params)));
-            drop(state);
-            self.link.wake.notify_one();
+            state.bell.ring();
         }
     }
 }
@@ -437,6 +576,9 @@ impl State {
     }
 
     fn reply(&mut self, to: &ReplyTo, reply: &Reply<'_>) {
+        if let Reply::Error(error) = reply {
+            self.refused = Some(error.code);
+        }
         self.send(to.batch, |out| write_reply(out, &to.id, reply));
     }
 

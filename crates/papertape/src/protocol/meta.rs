@@ -49,6 +49,46 @@ pub struct RequestMeta<'a> {
     progress_token: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present", rename = "io.modelcontextprotocol/logLevel")]
     log_level: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    traceparent: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    tracestate: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    baggage: Option<&'a RawValue>,
+}
+
+/// Where a request stands in a distributed trace, in the formats of the W3C.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trace {
+    /// `00-<trace id>-<span id>-<flags>`.
+    pub traceparent: String,
+    /// What vendors add.
+    pub tracestate: Option<String>,
+    /// What goes along with the whole trace.
+    pub baggage: Option<String>,
+}
+
+impl Trace {
+    /// The ids of the trace and of the span that asks, if they are well-formed.
+    #[must_use]
+    pub fn ids(&self) -> Option<(&str, &str)> {
+        let mut parts = self.traceparent.split('-');
+        let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let is_hex = |text: &str, length| {
+            text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let is_something = |text: &str| text.bytes().any(|byte| byte != b'0');
+        // Later versions may have more parts.
+        let sound = is_hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
+        (sound
+            && is_hex(trace, 32)
+            && is_hex(span, 16)
+            && is_hex(flags, 2)
+            && is_something(trace)
+            && is_something(span))
+        .then_some((trace, span))
+    }
 }
 
 /// Tells a `null` from an absent member.
@@ -119,6 +159,20 @@ impl RequestMeta<'_> {
         let Some(raw) = self.log_level else { return Ok(None) };
         serde_json::from_str(raw.get()).map(Some).map_err(|_| {
             RpcError::invalid_params(format!("`_meta[\"{LOG_LEVEL}\"]` is no level: {LOG_LEVELS}"))
+        })
+    }
+
+    /// Where the request stands in a trace, if it says so.
+    #[must_use]
+    pub fn trace(&self) -> Option<Trace> {
+        // No honest trace context is longer.
+        let text = |raw: Option<&RawValue>| -> Option<String> {
+            raw.filter(|raw| raw.get().len() <= 8 * 1024).and_then(|raw| serde_json::from_str(raw.get()).ok())
+        };
+        Some(Trace {
+            traceparent: text(self.traceparent)?,
+            tracestate: text(self.tracestate),
+            baggage: text(self.baggage),
         })
     }
 

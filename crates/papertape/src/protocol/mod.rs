@@ -10,6 +10,7 @@ pub mod input;
 pub mod logging;
 pub mod meta;
 pub mod method;
+pub(crate) mod mirror;
 pub mod project;
 pub mod prompts;
 pub mod resources;

@@ -183,6 +183,7 @@ impl Service {
         };
         let purpose = if modern && abilities.can_be_asked() {
             purpose(
+                link.principal().map(|principal| &*principal.name),
                 &self.identity.name,
                 name,
                 subject,
@@ -201,6 +202,7 @@ impl Service {
             revision,
             progress_token,
             span: span.clone(),
+            trace: meta.and_then(RequestMeta::trace),
             log_level: if modern { meta.map_or(Ok(None), RequestMeta::log_level)? } else { None },
             abilities,
             dialogue: Mutex::new(dialogue),
@@ -223,11 +225,17 @@ impl Service {
 }
 
 /// What a dialogue is about: it must not be taken up in another request.
-fn purpose(server: &str, method: &str, subject: &str, arguments: Map<String, Value>) -> Vec<u8> {
+fn purpose(
+    principal: Option<&str>,
+    server: &str,
+    method: &str,
+    subject: &str,
+    arguments: Map<String, Value>,
+) -> Vec<u8> {
     let mut arguments = Value::Object(arguments);
     // The client may write the same arguments another way when it asks again.
     schema::spell_numbers_alike(&mut arguments);
-    serde_json::to_vec(&(server, method, subject, arguments)).unwrap_or_default()
+    serde_json::to_vec(&(principal, server, method, subject, arguments)).unwrap_or_default()
 }
 
 /// Starts a function of the author's, whose panic must not be anybody else's.

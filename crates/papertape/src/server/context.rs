@@ -14,12 +14,14 @@ use super::ask::Dialogue;
 use super::completion::Completer;
 use super::dispatch::Service;
 use super::pace::Pace;
+use super::principal::Principal;
 use super::prompt::RegisteredPrompt;
 use super::registry::Offer;
 use super::resource::{RegisteredResource, RegisteredTemplate};
 use super::tool::Registered;
 use crate::link::{Link, ReplyTo};
 use crate::protocol::capabilities::Abilities;
+use crate::protocol::meta::Trace;
 use crate::protocol::{LogLevel, Revision, method, project};
 use crate::wire::Id;
 
@@ -44,6 +46,8 @@ pub(crate) struct Call {
     pub(crate) revision: Revision,
     pub(crate) progress_token: Option<Id>,
     pub(crate) span: tracing::Span,
+    /// Where the request stands in a trace.
+    pub(super) trace: Option<Trace>,
     /// What the client wants to see of the log, in revisions where each request says so.
     pub(super) log_level: Option<LogLevel>,
     /// What the client can be asked.
@@ -224,6 +228,27 @@ impl Cx {
         let logger = if call.target.name().is_empty() { call.target.what() } else { call.target.name() };
         let params = LogParams { level, logger, data: data.into() };
         call.link.notify_unless(&call.flags.answered, method::LOG_MESSAGE, &params);
+    }
+
+    /// Who asks, if the transport found that out.
+    #[must_use]
+    pub fn principal(&self) -> Option<&Principal> {
+        self.call.link.principal().map(|principal| &**principal)
+    }
+
+    /// Where the call stands in a distributed trace, if the client says so: to be passed on to whom the handler asks.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Trace> {
+        self.call.trace.as_ref()
+    }
+
+    /// Lets the connection go on which the client waits, which is to come back for the answer after a while.
+    ///
+    /// Only clients of 2025-11-25 on HTTP know how to do that; with all others nothing happens.
+    pub fn let_go(&self, come_back: Duration) {
+        if self.call.revision.can_come_back() {
+            self.call.link.let_go(come_back);
+        }
     }
 
     /// What the client can be asked.

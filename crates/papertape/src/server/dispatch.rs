@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 use serde_json::value::RawValue;
+use tracing::field::Empty;
 
 use super::Server;
 use super::around::Hook;
@@ -32,6 +33,12 @@ use crate::protocol::{Revision, method, project};
 use crate::wire::error::{PARSE_ERROR, excerpt, shortened};
 use crate::wire::message::{self, Message, Notification, Payload, Request, Response};
 use crate::wire::{Id, RpcError};
+
+/// What a transport has to say to a request before it is served: its method and its parameters.
+pub(crate) type Gate<'a> = &'a dyn Fn(&str, &Params<'_>) -> Result<(), RpcError>;
+
+/// A transport that has nothing to say.
+pub(crate) const OPEN: Gate<'_> = &|_, _| Ok(());
 
 /// Calls that are ready to run, in the order in which they came.
 pub(crate) type Calls = VecDeque<Begun>;
@@ -70,13 +77,13 @@ pub(crate) struct Service {
 /// The members of `params` that any method reads, raw. `None` is absent; a `null` is there.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Params<'a> {
+pub(crate) struct Params<'a> {
     #[serde(borrow, default, deserialize_with = "object", rename = "_meta")]
-    pub(super) meta: Option<RequestMeta<'a>>,
+    pub(crate) meta: Option<RequestMeta<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
-    pub(super) name: Option<&'a RawValue>,
+    pub(crate) name: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    pub(super) arguments: Option<&'a RawValue>,
+    pub(crate) arguments: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) cursor: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -86,7 +93,7 @@ pub(super) struct Params<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) request_id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    uri: Option<&'a RawValue>,
+    pub(crate) uri: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) level: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present", rename = "ref")]
@@ -102,7 +109,7 @@ pub(super) struct Params<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) request_state: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    pub(super) task_id: Option<&'a RawValue>,
+    pub(crate) task_id: Option<&'a RawValue>,
 }
 
 /// The lists that can change while the server runs.
@@ -125,7 +132,7 @@ impl<'a> Params<'a> {
         Ok(uri.into_owned())
     }
 
-    fn read(raw: Option<&'a RawValue>) -> Result<Self, RpcError> {
+    pub(crate) fn read(raw: Option<&'a RawValue>) -> Result<Self, RpcError> {
         let Some(raw) = raw else { return Ok(Self::default()) };
         serde_json::from_str(raw.get()).map_err(|error| {
             let text = error.to_string();
@@ -207,20 +214,20 @@ impl Service {
             || self.templates.snapshot().offers.iter().any(|template| !template.completers.is_empty())
     }
 
-    /// A new conversation with this server.
-    pub(crate) fn open(&self) -> Arc<Link> {
-        let link = Link::new();
-        self.tools.watch(&link);
-        self.resources.watch(&link);
-        self.prompts.watch(&link);
-        link
+    /// Tells a conversation of changes from now on.
+    pub(crate) fn keep_told(&self, link: &Arc<Link>) {
+        if link.begins_to_watch() {
+            self.tools.watch(link);
+            self.resources.watch(link);
+            self.prompts.watch(link);
+        }
     }
 
     /// Takes one frame's body. False if it was not even JSON.
     pub(crate) fn receive(self: &Arc<Self>, body: &[u8], link: &Arc<Link>, calls: &mut Calls) -> bool {
         match message::parse(body, self.limits.bounds()) {
-            Ok(Payload::Single(message)) => self.handle(message, link, None, calls),
-            Ok(Payload::Batch(members)) => self.handle_batch(&members, link),
+            Ok(Payload::Single(message)) => self.handle(message, link, None, OPEN, calls),
+            Ok(Payload::Batch(members)) => self.handle_batch(&members, link, OPEN),
             Err(rejected) => {
                 tracing::info!(code = rejected.error.code, "refused a frame: {}", rejected.error.message);
                 let is_json = rejected.error.code != PARSE_ERROR;
@@ -242,22 +249,23 @@ impl Service {
     }
 
     /// Takes one message: the entry for every transport.
-    fn handle(
+    pub(crate) fn handle(
         self: &Arc<Self>,
         message: Message<'_>,
         link: &Arc<Link>,
         batch: Option<BatchPlace>,
+        gate: Gate<'_>,
         calls: &mut Calls,
     ) {
         match message {
-            Message::Request(request) => calls.extend(self.request(request, link, batch)),
+            Message::Request(request) => calls.extend(self.request(request, link, batch, gate)),
             Message::Notification(notification) => Self::notification(&notification, link),
             // An answer is never answered.
             Message::Response(response) => Self::response(&response, link),
         }
     }
 
-    fn handle_batch(self: &Arc<Self>, members: &[&RawValue], link: &Arc<Link>) {
+    pub(crate) fn handle_batch(self: &Arc<Self>, members: &[&RawValue], link: &Arc<Link>, gate: Gate<'_>) {
         if !link.legacy().is_some_and(Revision::allows_batches) {
             let known = Revision::ALL.into_iter().find(|revision| revision.allows_batches());
             let known =
@@ -291,7 +299,7 @@ impl Service {
             match message {
                 Ok(message) => {
                     let mut calls = Calls::new();
-                    self.handle(message, link, place, &mut calls);
+                    self.handle(message, link, place, gate, &mut calls);
                     // The rest of the batch may take a call back, so that it must have begun by then.
                     calls.into_iter().for_each(Begun::run_elsewhere);
                 }
@@ -332,8 +340,15 @@ impl Service {
         request: Request<'_>,
         link: &Arc<Link>,
         batch: Option<BatchPlace>,
+        gate: Gate<'_>,
     ) -> Option<Begun> {
-        let span = tracing::info_span!("request", method = shortened(&request.method), id = %request.id);
+        let span = tracing::info_span!(
+            "request",
+            method = shortened(&request.method),
+            id = %request.id,
+            trace_id = Empty,
+            parent_span_id = Empty
+        );
         let _entered = span.enter();
         tracing::debug!("received");
         let to = ReplyTo { id: request.id, batch };
@@ -341,6 +356,7 @@ impl Service {
         let answer = link
             .admit(&to.id, &self.limits)
             .and_then(|()| Params::read(request.params))
+            .and_then(|params| gate(&request.method, &params).map(|()| params))
             .and_then(|params| self.route(&to, &request.method, &params, bytes, link, &span));
         answer.unwrap_or_else(|error| {
             tracing::info!(code = error.code, "refused: {}", error.message);
@@ -364,6 +380,7 @@ impl Service {
             return self.unopened(to, name, params, link).map(|()| None);
         };
         let asking = Asking { to, params, bytes, revision, link, span };
+        note_trace(params, span);
         match (name, speaking) {
             (method::TOOLS_CALL, _) if self.offers_tools() => return self.begin_call(&asking),
             (method::RESOURCES_READ, _) if self.offers_resources() => return self.begin_read(&asking),
@@ -439,6 +456,15 @@ impl Service {
         let page = offers.page(cursor.as_deref(), asking.revision, self.limits.page).ok_or_else(invalid)?;
         self.reply(asking.to, page, Some(self.cache), asking.revision, asking.link);
         Ok(())
+    }
+}
+
+/// A request that is part of a trace says so in its span.
+fn note_trace(params: &Params<'_>, span: &tracing::Span) {
+    if let Some(trace) = params.meta.as_ref().and_then(RequestMeta::trace)
+        && let Some((trace_id, parent)) = trace.ids()
+    {
+        span.record("trace_id", trace_id).record("parent_span_id", parent);
     }
 }
 

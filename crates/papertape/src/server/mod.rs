@@ -44,7 +44,7 @@ pub(crate) use call::Begun;
 pub use completion::Completing;
 pub(crate) use context::Call;
 pub use context::Cx;
-pub(crate) use dispatch::{Calls, Service};
+pub(crate) use dispatch::{Calls, Gate, Params, Service};
 pub use error::{SetupError, ToolError};
 pub use handles::{Prompts, Resources, Tools};
 pub use limits::Limits;

@@ -74,6 +74,7 @@ impl Service {
         };
         let revision = Revision::negotiate(&asked);
         link.set_legacy(revision);
+        self.keep_told(link);
         let abilities = Abilities::read(params.capabilities.map_or("{}", RawValue::get));
         link.set_abilities(project::abilities(abilities, revision));
         let result = InitializeResult {

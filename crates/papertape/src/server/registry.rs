@@ -84,7 +84,10 @@ impl<T: Offer> Registry<T> {
     /// Tells this link of changes from now on.
     pub(crate) fn watch(&self, link: &Arc<Link>) {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        links.retain(|link| link.strong_count() > 0);
+        // Those that have gone are looked for when there is no room for another, which is seldom.
+        if links.len() == links.capacity() {
+            links.retain(|link| link.strong_count() > 0);
+        }
         links.push(Arc::downgrade(link));
     }
 

@@ -56,6 +56,7 @@ impl Service {
             uris,
             tasks: if self.offers_tasks() { filter.task_ids.clone() } else { Vec::new() },
         };
+        self.keep_told(link);
         link.listen(to.id.clone(), wanted, self.limits.subscriptions)
     }
 

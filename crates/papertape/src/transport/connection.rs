@@ -101,7 +101,7 @@ struct Deadlines {
 impl Connection {
     pub(crate) fn new(service: Arc<Service>, tap: Tap) -> Self {
         Self {
-            link: service.open(),
+            link: Link::new(None),
             decoder: Decoder::new(service.limits().frame),
             service,
             tap,
@@ -167,7 +167,7 @@ impl Connection {
                 self.input = Input::Ended;
                 self.interrupted = true;
             }
-            () = self.link.wake.notified() => {}
+            () = self.link.bell() => {}
             () = until(self.deadlines.map(|at| at.requests)), if !idle => {
                 let error = RpcError::internal("the server is shutting down and the request took too long");
                 self.gave_up |= self.link.abort_all(&error);

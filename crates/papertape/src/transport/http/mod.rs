@@ -6,9 +6,11 @@
 pub(crate) mod accept;
 mod auth;
 mod client;
+pub(crate) mod headers;
 mod oauth;
 mod server;
 
+pub use client::{Endpoint, connect, connect_with};
 pub use oauth::{
     Assertion, AuthError, AuthStep, Browser, Credentials, Dpop, FileTokens, IdentityProvider, MemoryTokens,
     OAuth, OAuthClient, OAuthFlow, Redirect, SavedTokens, Secret, TokenKey, TokenStore,

@@ -1,0 +1,124 @@
+//! A tool's input schema to the arguments that are mirrored in HTTP headers: what `x-mcp-header` says, and whether it may.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::wire::error::excerpt;
+
+/// The keyword.
+const KEYWORD: &str = "x-mcp-header";
+
+/// The headers of a schema, each with the members that lead to its value; or why the schema is invalid.
+pub(crate) fn annotations(schema: &Value) -> Result<Vec<(String, Vec<String>)>, String> {
+    let mut problems = Vec::new();
+    let found = find(schema, &mut problems);
+    if problems.is_empty() { Ok(found) } else { Err(problems.join("; ")) }
+}
+
+/// The same, with every problem told: an annotation must stand where its value can be found without running the schema,
+/// once per name, on a plain value.
+pub(crate) fn find(schema: &Value, problems: &mut Vec<String>) -> Vec<(String, Vec<String>)> {
+    let (mut names, mut found) = (HashSet::new(), Vec::new());
+    // The path is known as long as nothing but `properties` has led there.
+    let mut todo = vec![(schema, Some(Vec::new()), true)];
+    while let Some((schema, path, is_root)) = todo.pop() {
+        match schema {
+            Value::Object(members) => {
+                if let Some(header) = members.get(KEYWORD).filter(|_| !is_root) {
+                    match check(header, members.get("type"), path.as_deref(), &mut names) {
+                        Ok(annotation) => found.push(annotation),
+                        Err(problem) => {
+                            problems.push(format!("`{KEYWORD}` {} {problem}", excerpt(&header.to_string())));
+                        }
+                    }
+                }
+                for (keyword, value) in members {
+                    match (keyword.as_str(), value) {
+                        ("properties", Value::Object(properties)) => {
+                            todo.extend(properties.iter().map(|(name, property)| {
+                                let path = path.as_ref().map(|path| [&path[..], &[name.clone()]].concat());
+                                (property, path, false)
+                            }));
+                        }
+                        ("enum" | "const" | "default" | "examples" | KEYWORD, _) => {}
+                        (_, value) => todo.push((value, None, false)),
+                    }
+                }
+            }
+            Value::Array(items) => todo.extend(items.iter().map(|item| (item, None, false))),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn check(
+    header: &Value,
+    kind: Option<&Value>,
+    path: Option<&[String]>,
+    names: &mut HashSet<String>,
+) -> Result<(String, Vec<String>), &'static str> {
+    let is_token = |name: &&str| {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        !name.is_empty() && name.bytes().all(allowed)
+    };
+    let name = header.as_str().filter(is_token).ok_or("is no name of a header")?;
+    if !names.insert(name.to_ascii_lowercase()) {
+        return Err("is used twice");
+    }
+    if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+        return Err("is on a value that is no string, integer or boolean");
+    }
+    let path = path.ok_or("is on a value that `properties` alone do not lead to")?;
+    Ok((name.to_owned(), path.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::annotations;
+
+    #[test]
+    fn an_annotation_has_a_path_of_properties() {
+        let schema = json!({"type": "object", "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "deep": {"type": "object", "properties": {"er": {"type": "integer", "x-mcp-header": "Method"}}},
+            "x-mcp-header": {"type": "number"},
+            "plain": {"default": {"x-mcp-header": "not an annotation"}},
+        }});
+        let mut found = annotations(&schema).unwrap();
+        found.sort();
+        let path = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            found,
+            [("Method".to_owned(), path(&["deep", "er"])), ("Region".to_owned(), path(&["region"]))]
+        );
+    }
+
+    #[test]
+    fn what_an_annotation_must_not_be() {
+        for (property, problem) in [
+            (json!({"type": "string", "x-mcp-header": ""}), "no name of a header"),
+            (json!({"type": "string", "x-mcp-header": "a b"}), "no name of a header"),
+            (json!({"type": "string", "x-mcp-header": "a:b"}), "no name of a header"),
+            (json!({"type": "string", "x-mcp-header": "é"}), "no name of a header"),
+            (json!({"type": "string", "x-mcp-header": "a\n"}), "no name of a header"),
+            (json!({"type": "string", "x-mcp-header": 1}), "no name of a header"),
+            (json!({"type": "string", "x-mcp-header": "OTHER"}), "used twice"),
+            (json!({"type": "number", "x-mcp-header": "A"}), "no string, integer or boolean"),
+            (json!({"type": "object", "x-mcp-header": "A"}), "no string, integer or boolean"),
+            (json!({"type": ["string", "null"], "x-mcp-header": "A"}), "no string, integer or boolean"),
+            (json!({"type": "null", "x-mcp-header": "A"}), "no string, integer or boolean"),
+            (json!({"x-mcp-header": "A"}), "no string, integer or boolean"),
+            (json!({"items": {"type": "string", "x-mcp-header": "A"}}), "do not lead to"),
+            (json!({"oneOf": [{"type": "string", "x-mcp-header": "A"}]}), "do not lead to"),
+        ] {
+            let other = json!({"type": "string", "x-mcp-header": "Other"});
+            let schema = json!({"type": "object", "properties": {"a": property, "b": other}});
+            let told = annotations(&schema).unwrap_err();
+            assert!(told.contains(problem), "{schema}: {told}");
+        }
+    }
+}

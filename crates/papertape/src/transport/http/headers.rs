@@ -1,0 +1,142 @@
+//! Text to the values of MCP's own HTTP headers and back, for both sides; and which arguments are mirrored in headers.
+
+use data_encoding::BASE64;
+use http::HeaderValue;
+use serde_json::Value;
+
+pub(crate) use crate::protocol::mirror::annotations;
+
+/// The revision that a message is written in.
+pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+/// The session, in revisions that have any.
+pub(crate) const SESSION_ID: &str = "mcp-session-id";
+/// The method of a request.
+pub(crate) const METHOD: &str = "mcp-method";
+/// What a request is about: the name of a tool or prompt, the URI of a resource, the id of a task.
+pub(crate) const NAME: &str = "mcp-name";
+/// Before the name of an argument that is mirrored.
+pub(crate) const PARAM: &str = "mcp-param-";
+
+const OPEN: &str = "=?base64?";
+const CLOSE: &str = "?=";
+
+/// Why a value of a header is no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Undecodable {
+    #[error("it has bytes that are not ASCII text: write =?base64?..?= with the base64 of its UTF-8")]
+    NotAscii,
+    #[error("what stands between =?base64? and ?= is not base64")]
+    NotBase64,
+    #[error("what stands between =?base64? and ?= is not the base64 of UTF-8")]
+    NotUtf8,
+}
+
+/// Text as the value of a header: as it is, or wrapped in base64 if a header could not carry it or would change it.
+pub(crate) fn encode(text: &str) -> HeaderValue {
+    let plain = text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
+        && !text.starts_with(' ')
+        && !text.ends_with(' ')
+        && wrapped(text).is_none();
+    let value = if plain {
+        HeaderValue::from_str(text)
+    } else {
+        HeaderValue::from_str(&format!("{OPEN}{}{CLOSE}", BASE64.encode(text.as_bytes())))
+    };
+    // Neither form has a character that a header cannot have.
+    value.unwrap_or(HeaderValue::from_static(""))
+}
+
+/// The text that a header carries.
+pub(crate) fn decode(value: &HeaderValue) -> Result<String, Undecodable> {
+    let text = value.to_str().map_err(|_| Undecodable::NotAscii)?.trim_matches([' ', '\t']);
+    let Some(base64) = wrapped(text) else { return Ok(text.to_owned()) };
+    let bytes = BASE64.decode(base64.as_bytes()).map_err(|_| Undecodable::NotBase64)?;
+    String::from_utf8(bytes).map_err(|_| Undecodable::NotUtf8)
+}
+
+/// What stands between the markers, if they are there, letter for letter.
+fn wrapped(text: &str) -> Option<&str> {
+    text.strip_prefix(OPEN)?.strip_suffix(CLOSE)
+}
+
+/// The value that a path leads to, as text; nothing if it is not there, null, or no plain value.
+pub(crate) fn mirrored(arguments: &Value, path: &[String]) -> Option<String> {
+    match path.iter().try_fold(arguments, |value, member| value.get(member))? {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Number(number) => Some(match number.as_f64() {
+            // `42.0` is the integer 42.
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e15 => {
+                format!("{float:.0}")
+            }
+            _ => number.to_string(),
+        }),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+    use serde_json::json;
+
+    use super::{Undecodable, decode, encode, mirrored};
+
+    #[test]
+    fn what_a_header_can_carry_stays_as_it_is() {
+        for (text, value) in [
+            ("us-west1", "us-west1"),
+            ("", ""),
+            ("two words", "two words"),
+            (" lead", "=?base64?IGxlYWQ=?="),
+            ("trail ", "=?base64?dHJhaWwg?="),
+            ("a\tb", "=?base64?YQli?="),
+            ("é", "=?base64?w6k=?="),
+            ("a\r\nb", "=?base64?YQ0KYg==?="),
+            ("=?base64?eA==?=", "=?base64?PT9iYXNlNjQ/ZUE9PT89?="),
+            ("=?BASE64?eA==?=", "=?BASE64?eA==?="),
+            ("=?base64?=", "=?base64?="),
+        ] {
+            let encoded = encode(text);
+            assert_eq!(encoded, value, "{text:?}");
+            assert_eq!(decode(&encoded).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_told() {
+        let of = |bytes: &[u8]| decode(&HeaderValue::from_bytes(bytes).unwrap());
+        assert_eq!(of(b"\t plain \t"), Ok("plain".to_owned()));
+        assert_eq!(of(b"\xc3\xa9"), Err(Undecodable::NotAscii));
+        for bad in [&b"=?base64?eA?="[..], b"=?base64?e A==?=", b"=?base64?eA-_?=", b"=?base64?eB==?="] {
+            assert_eq!(of(bad), Err(Undecodable::NotBase64), "{bad:?}");
+        }
+        assert_eq!(of(b"=?base64?/w==?="), Err(Undecodable::NotUtf8));
+        assert_eq!(of(b"=?base64??="), Ok(String::new()));
+    }
+
+    #[test]
+    fn only_plain_values_are_mirrored() {
+        let arguments = json!({"a": {"b": "x"}, "i": -7, "f": 42.0, "t": true, "n": null, "l": [1]});
+        let of = |path: &[&str]| {
+            mirrored(&arguments, &path.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&["a", "b"]).as_deref(), Some("x"));
+        assert_eq!(of(&["i"]).as_deref(), Some("-7"));
+        assert_eq!(of(&["f"]).as_deref(), Some("42"));
+        assert_eq!(of(&["t"]).as_deref(), Some("true"));
+        for nothing in [&["n"][..], &["l"], &["a"], &["a", "b", "c"], &["no"]] {
+            assert_eq!(of(nothing), None, "{nothing:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_back(text in any::<String>()) {
+            let value = encode(&text);
+            prop_assert!(value.to_str().is_ok());
+            prop_assert_eq!(decode(&value).unwrap(), text);
+        }
+    }
+}
