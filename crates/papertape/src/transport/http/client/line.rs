@@ -20,8 +20,9 @@ use crate::wire::tape::Direction;
 
 /// Redirects that are followed.
 const MOST_REDIRECTS: usize = 5;
-/// Requests that may be refused for want of the right credentials.
-const MOST_REFUSALS: usize = 3;
+/// Requests that may be refused for want of the right credentials, whatever these say: they count by themselves, and a nonce
+/// or a token that is a little too old is no reason to give up.
+const MOST_REFUSALS: usize = 8;
 /// How often a server may ask to wait.
 const MOST_WAITS: usize = 5;
 /// How long somebody may take to say who they are.
@@ -87,7 +88,7 @@ impl Line {
             let headers = timeout(AUTHORIZING, headers).await;
             headers
                 .map_err(|_| unauthorized("nobody said in time who asks".to_owned()))?
-                .map_err(|error| unauthorized(error.message))?
+                .map_err(|error| unauthorized(error.to_string()))?
         };
         let mut headers = self.sender.headers.clone();
         replace(&mut headers, request.headers.clone());
@@ -137,7 +138,7 @@ impl Line {
         let refused = self.sender.credentials.refused(url, status, &headers, refusals);
         match timeout(AUTHORIZING, refused).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(unauthorized(&error.message)),
+            Ok(Err(error)) => Err(unauthorized(&error.to_string())),
             Err(_) => Err(unauthorized("nobody said in time who asks")),
         }
     }
