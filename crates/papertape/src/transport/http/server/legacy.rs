@@ -40,7 +40,7 @@ pub(crate) async fn serve(
         Payload::Single(message) => {
             let session = find(site, headers, named, principal.as_ref())?;
             match message {
-                Message::Request(_) => exchange(site, &session, Payload::Single(message), principal),
+                Message::Request(_) => exchange(site, &session, headers, Payload::Single(message), principal),
                 _ => {
                     site.service.handle(message, &session.link, None, &|_, _| Ok(()), &mut Calls::new());
                     Ok(reply::empty(StatusCode::ACCEPTED))
@@ -49,7 +49,7 @@ pub(crate) async fn serve(
         }
         batch @ Payload::Batch(_) => {
             let session = find(site, headers, named, principal.as_ref())?;
-            exchange(site, &session, batch, principal)
+            exchange(site, &session, headers, batch, principal)
         }
     }
 }
@@ -71,6 +71,7 @@ fn open(site: &Arc<Site>, initialize: Message<'_>, principal: Option<Arc<Princip
 fn exchange(
     site: &Arc<Site>,
     session: &Arc<Session>,
+    headers: &HeaderMap,
     payload: Payload<'_>,
     principal: Option<Arc<Principal>>,
 ) -> Result<Answer, Refusal> {
@@ -101,7 +102,9 @@ fn exchange(
     link.take(&mut frames);
     match frames.ends.len() {
         0 if over => Ok(reply::empty(StatusCode::ACCEPTED)),
-        1 if over => Ok(post::message_answer(site, frames, StatusCode::OK)),
+        1 if over && !request::prefers_events(headers) => {
+            Ok(post::message_answer(site, frames, StatusCode::OK))
+        }
         // It takes its time, or has more to say: on a stream that the client can come back to.
         _ => {
             let stream = session.open(&link).inspect_err(|_| link.cancel_all())?;

@@ -57,7 +57,7 @@ pub(crate) async fn serve(
     let status = move |link: &Link| {
         if malformed { StatusCode::BAD_REQUEST } else { post::status_of(link.refused()) }
     };
-    Ok(post::respond(site, exchange, status).await)
+    Ok(post::respond(site, exchange, headers, status).await)
 }
 
 /// Begins to serve a request; whether it was not what it should be.
