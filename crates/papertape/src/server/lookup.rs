@@ -73,11 +73,38 @@ impl Service {
         if uri.len() > LONGEST_URI {
             return Vec::new();
         }
-        if let Some(resource) = self.resources.find(uri) {
+        if let Some(resource) = self.resources.find(uri).or_else(|| self.skills.file(uri)) {
             return resource.scopes().to_vec();
         }
         let templates = self.templates.snapshot();
         let template = templates.offers.iter().find(|template| template.match_uri(uri).is_some());
         template.map(|template| template.scopes().to_vec()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Params;
+    use crate::{Server, Skill, Skills};
+
+    #[test]
+    fn every_file_of_a_skill_needs_its_scopes() {
+        let outer = Skill::new("outer", "d", "b").file("a.txt", "a").scopes(["read"]);
+        let inner = Skill::new("inner", "d", "b").under("outer").scopes(["read", "deep"]);
+        let server = Server::new("s", "1").skills(Skills::new().skill(outer).skill(inner));
+        let service = server.build().unwrap();
+        for (path, scopes) in [
+            ("SKILL.md", &["read"][..]),
+            ("a.txt", &["read"]),
+            ("inner/SKILL.md", &["read", "deep"]),
+            ("none", &[]),
+        ] {
+            let params = format!(r#"{{"uri":"skill://outer/{path}"}}"#);
+            let params: Params<'_> = serde_json::from_str(&params).unwrap();
+            assert_eq!(service.scopes("resources/read", &params), scopes, "{path}");
+        }
+        let bad = Skill::new("bad", "d", "b").scopes(["two words"]);
+        let server = Server::new("s", "1").skills(Skills::new().skill(bad));
+        assert!(server.check().unwrap_err().to_string().contains("no scope"));
     }
 }

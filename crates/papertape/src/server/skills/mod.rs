@@ -74,6 +74,7 @@ pub struct Skill {
     above: Vec<String>,
     text: Text,
     files: Vec<(String, File)>,
+    scopes: Vec<String>,
 }
 
 /// What stands in a `SKILL.md`.
@@ -101,7 +102,7 @@ impl Skill {
             ("description".to_owned(), Value::String(description.into())),
         ];
         let text = Text::Parts { fields, body: body.into() };
-        Self { above: Vec::new(), text, files: Vec::new() }
+        Self { above: Vec::new(), text, files: Vec::new(), scopes: Vec::new() }
     }
 
     /// A skill from the whole text of its `SKILL.md`, front matter and all.
@@ -110,7 +111,7 @@ impl Skill {
     }
 
     fn from_bytes(bytes: Vec<u8>) -> Self {
-        Self { above: Vec::new(), text: Text::Whole(bytes), files: Vec::new() }
+        Self { above: Vec::new(), text: Text::Whole(bytes), files: Vec::new(), scopes: Vec::new() }
     }
 
     /// Another member of the front matter, such as `license`. It has no effect on [`Skill::from_markdown`].
@@ -146,6 +147,15 @@ impl Skill {
         bytes: impl Into<Vec<u8>>,
     ) -> Self {
         self.files.push((path.into(), File::new(mime_type.into(), bytes.into())));
+        self
+    }
+
+    /// What whoever reads its files must be allowed to do. It is listed for everybody.
+    ///
+    /// Where nobody is asked who they are (stdio, or HTTP without authorization), scopes stop nobody.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
         self
     }
 
@@ -194,7 +204,7 @@ impl Skill {
                 return Err(format!("the file {} is there twice", excerpt(&name)));
             }
         }
-        Ok(Built { path, front_matter, description, files, hooks: Vec::new() })
+        Ok(Built { path, front_matter, description, files, scopes: self.scopes, hooks: Vec::new() })
     }
 
     /// What it is called when something is wrong with it.
@@ -226,6 +236,7 @@ struct Built {
     description: String,
     /// By the path below its folder.
     files: BTreeMap<Vec<String>, File>,
+    scopes: Vec<String>,
     /// Those of the servers within which it is mounted.
     hooks: Vec<super::around::Hook>,
 }

@@ -188,7 +188,7 @@ fn entry(skill: &Built) -> protocol::Skill {
 
 /// How a file is listed: that of the skill itself with the skill's name and what it is for.
 fn presented(skill: &Built, below: &[String], file: &File, uri: &str) -> Resource {
-    let resource = Resource::new(uri).mime_type(&file.mime_type).size(file.size());
+    let resource = Resource::new(uri).mime_type(&file.mime_type).size(file.size()).scopes(&skill.scopes);
     match below {
         [only] if only == SKILL_FILE => {
             let name = skill.path.last().map_or(SKILL_FILE, String::as_str);
