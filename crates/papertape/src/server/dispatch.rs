@@ -89,7 +89,7 @@ pub(crate) struct Params<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) cursor: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    pub(super) protocol_version: Option<&'a RawValue>,
+    pub(crate) protocol_version: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "object")]
     pub(super) notifications: Option<Filter>,
     #[serde(borrow, default, deserialize_with = "present")]

@@ -54,6 +54,8 @@ pub(crate) use dispatch::{Calls, Service};
 pub use error::{SetupError, ToolError};
 pub use handles::{Prompts, Resources, Tools};
 pub use limits::Limits;
+#[cfg(feature = "http")]
+pub(crate) use opening::UNSUPPORTED_PROTOCOL_VERSION;
 pub use output::{Json, ToolOutput};
 pub use principal::Principal;
 pub use prompt::{Prompt, PromptOutput};

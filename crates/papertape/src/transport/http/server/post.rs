@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use http_body::Body;
+use serde_json::json;
 
 use super::events::{Events, Exchange, SILENCE, Source};
 use super::reply::{self, Answer, Refusal};
@@ -14,12 +15,13 @@ use super::site::Site;
 use super::{legacy, modern, request};
 use crate::link::Link;
 use crate::outbox::Outgoing;
-use crate::protocol::Revision;
-use crate::server::{Params, Principal};
+use crate::protocol::{Revision, method};
+use crate::server::{Params, Principal, UNSUPPORTED_PROTOCOL_VERSION};
 use crate::transport::http::headers;
-use crate::wire::error::METHOD_NOT_FOUND;
+use crate::wire::error::{METHOD_NOT_FOUND, shortened};
 use crate::wire::message::{self, Message, Payload, Rejected};
 use crate::wire::tape::Direction;
+use crate::wire::{Id, RpcError};
 
 /// What the client has to take, because it cannot be known beforehand which of them it will get.
 const KINDS: [&str; 2] = ["application/json", "text/event-stream"];
@@ -63,10 +65,17 @@ where
         Ok(payload) if is_modern(named, &payload) => {
             modern::serve(site, &parts.headers, payload, named, principal).await
         }
-        Ok(_) if !site.options.legacy => Err(Refusal::new(
-            StatusCode::BAD_REQUEST,
-            format!("only {} is spoken here, which every request must name", Revision::MODERN),
-        )),
+        Ok(Payload::Single(Message::Request(request)))
+            if !site.options.legacy && request.method == method::INITIALIZE =>
+        {
+            let asked = Params::read(request.params).ok().and_then(|params| params.protocol_version);
+            let asked = asked.and_then(message::string).unwrap_or_default();
+            Ok(refuse(site, unopenable(request.id, &asked), named))
+        }
+        // It lacks what every request must have, and is told so.
+        Ok(payload) if !site.options.legacy => {
+            modern::serve(site, &parts.headers, payload, named, principal).await
+        }
         Ok(payload) => legacy::serve(site, &parts.headers, payload, named, principal).await,
     }
 }
@@ -80,6 +89,16 @@ fn is_modern(named: Named, payload: &Payload<'_>) -> bool {
             .is_ok_and(|params| params.meta.is_some_and(|meta| !matches!(meta.protocol_version(), Ok(None)))),
         _ => false,
     }
+}
+
+/// Why nothing can be opened where every request stands alone.
+fn unopenable(id: Id, asked: &str) -> Rejected {
+    let modern = Revision::MODERN;
+    let message =
+        format!("there is nothing to open: only {modern} is spoken here, which every request names");
+    let error = RpcError::new(UNSUPPORTED_PROTOCOL_VERSION, message)
+        .with_data(json!({"supported": [modern.as_str()], "requested": shortened(asked)}));
+    Rejected { id: Some(id), error, answers: false }
 }
 
 /// Answers what is no message.
