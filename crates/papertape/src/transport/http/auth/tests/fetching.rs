@@ -169,7 +169,6 @@ async fn answers_that_are_of_no_use_are_not_waited_for() {
         Answer::Endless,
         Answer::Silent,
         Answer::Held(Arc::new(Semaphore::new(0)), key_set(&[&signer])),
-        Answer::Text(" ".repeat(600 * 1024)),
         Answer::Text("<html>".to_owned()),
         Answer::Text("[".repeat(100_000)),
         Answer::Text("{}".to_owned()),
@@ -184,6 +183,18 @@ async fn answers_that_are_of_no_use_are_not_waited_for() {
         let auth = ready(Auth::new().oauth(oauth));
         unavailable(&auth, &signer.sign(&claims(&issuer))).await;
     }
+}
+
+#[tokio::test]
+async fn answers_are_read_up_to_a_size() {
+    let signer = Signer::es256(1);
+    let issuer = FakeIssuer::start().await;
+    let padded = |size| Answer::Text(format!("{}{}", " ".repeat(size), key_set(&[&signer])));
+    let token = signer.sign(&claims(&issuer));
+    issuer.answer_keys(padded(500 * 1024));
+    admitted(&trusting(&issuer), &token).await;
+    issuer.answer_keys(padded(512 * 1024));
+    unavailable(&trusting(&issuer), &token).await;
 }
 
 #[tokio::test]
