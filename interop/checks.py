@@ -14,6 +14,7 @@ def interop_server(binary, server, name, add, echo, fail, signs):
     signature = {"io.modelcontextprotocol/serverInfo": {"name": name, "version": "1.0.0"}} if signs else None
 
     def check(pair):
+        pair.server = server
         with server:
             talk(pair, Papertape(pair, binary, server, signature))
 
@@ -38,6 +39,7 @@ def everything_server(binary, server):
     """The reference server that has everything: other kinds of content, templates, progress, many tools."""
 
     def check(pair):
+        pair.server = server
         with server:
             talk(Papertape(pair, binary, server))
 

@@ -33,6 +33,9 @@ class Started:
     def __exit__(self, *_):
         pass
 
+    def evidence(self):
+        return []  # its stderr is the client's
+
 
 class Served:
     """A server on a port of its own, which it must say; SIGTERM ends it.
