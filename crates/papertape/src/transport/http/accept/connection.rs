@@ -18,7 +18,6 @@ use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
 use tokio::net::TcpStream;
 
-use super::clock::NEVER;
 use super::farewell;
 use super::pulse::{Pulse, Stage};
 use super::scan::Fault;
@@ -72,11 +71,12 @@ where
     let mut waker = None;
     let mut graceful = false;
     let mut last = None;
-    let pulse = Leaving(pulse);
+    let leaving = Leaving(pulse);
     poll_fn(move |cx| {
-        listen(&pulse.0, &mut waker, cx);
+        let pulse = leaving.pulse();
+        listen(pulse, &mut waker, cx);
         if let Some(serving) = &mut connection {
-            let Poll::Ready(end) = poll(serving, &pulse.0, &shared, &mut graceful, cx) else {
+            let Poll::Ready(end) = poll(serving, pulse, &shared, &mut graceful, cx) else {
                 return Poll::Pending;
             };
             last = connection.take().and_then(|connection| last_words(connection.into_parts().io, end));
@@ -143,10 +143,13 @@ where
     if pulse.is_faulty() {
         return Poll::Ready(End::Faulty { say: pulse.can_tell_fault() });
     }
+    if pulse.take_resume() {
+        cx.waker().wake_by_ref();
+    }
     if !poked {
         return Poll::Pending;
     }
-    if let Some(end) = judge(pulse, shared.rules.clock.now()) {
+    if let Some(end) = judge(pulse, &shared.rules) {
         return Poll::Ready(end);
     }
     if !shared.draining.load(Relaxed) || *graceful {
@@ -174,7 +177,8 @@ fn is_between(pulse: &Pulse) -> bool {
 }
 
 /// Looks at the clock, after hyper had its chance to read and write.
-fn judge(pulse: &Pulse, now: u64) -> Option<End> {
+fn judge(pulse: &Pulse, rules: &Rules) -> Option<End> {
+    let now = rules.clock.now();
     if pulse.write_by.load(Relaxed) <= now {
         return Some(End::Lost);
     }
@@ -182,8 +186,10 @@ fn judge(pulse: &Pulse, now: u64) -> Option<End> {
         match pulse.stage() {
             Stage::Fresh | Stage::Idle => return Some(End::Unneeded),
             Stage::Head => return Some(End::Late(LATE_HEAD)),
-            // Nobody reads the body, so that it cannot come: the peer is not to blame.
-            Stage::Body if !pulse.asked.load(Relaxed) => pulse.read_by.store(NEVER, Relaxed),
+            // Nobody reads, so that nothing can come: the peer is not to blame.
+            _ if !pulse.asked.load(Relaxed) => {
+                pulse.read_by.store(rules.clock.in_time(rules.limits.body_idle), Relaxed);
+            }
             Stage::Body if pulse.between_answers() => return Some(End::Late(LATE_BODY)),
             Stage::Body => return Some(End::Lost),
             Stage::Busy => {}
@@ -224,6 +230,12 @@ impl Drop for Made {
 
 /// Tells that a connection is no more, however it ended.
 struct Leaving(Arc<Pulse>);
+
+impl Leaving {
+    fn pulse(&self) -> &Pulse {
+        &self.0
+    }
+}
 
 impl Drop for Leaving {
     fn drop(&mut self) {

@@ -6,6 +6,8 @@ use super::pulse::{Pulse, Stage};
 
 /// How long the head of a request may be on its way before its connection may have to make room, in milliseconds.
 const HEAD_AGE: u64 = 1_000;
+/// How long nobody is looked for after nobody was found, in milliseconds: a look at ten thousand takes a part of one.
+const PAUSE: u64 = 10;
 /// How many connections are marked in one look as those that make room next.
 const MARKED: usize = 256;
 
@@ -14,8 +16,8 @@ pub(super) struct Crowd {
     members: Vec<Arc<Pulse>>,
     /// Those that make room next, the best of them last.
     marked: Vec<Arc<Pulse>>,
-    /// Whether the last look found nobody; there is no other until the next round.
-    full: bool,
+    /// When there may be another look, after one that found nobody.
+    next_look: u64,
 }
 
 impl Crowd {
@@ -31,7 +33,6 @@ impl Crowd {
     pub(super) fn round(&mut self, now: u64) {
         self.members.retain(|pulse| !pulse.is_gone());
         self.members.iter().filter(|pulse| pulse.is_late(now)).for_each(|pulse| pulse.poke());
-        self.full = false;
         self.marked.clear();
         if self.members.len() < self.members.capacity() / 4 {
             self.members.shrink_to_fit();
@@ -52,11 +53,13 @@ impl Crowd {
                     return true;
                 }
             }
-            if self.full {
+            if now < self.next_look {
                 return false;
             }
             self.mark(now);
-            self.full = self.marked.is_empty();
+            if self.marked.is_empty() {
+                self.next_look = now.saturating_add(PAUSE);
+            }
         }
     }
 

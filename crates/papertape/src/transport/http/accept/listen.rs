@@ -13,8 +13,8 @@ use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, timeout};
 
 use super::clock::Clock;
 use super::connection::{Shared, serve};
@@ -92,15 +92,14 @@ where
         stop: impl Future<Output = ()>,
     ) -> io::Result<()> {
         tokio::pin!(stop);
-        let mut rounds = interval(self.shared.rules.clock.period);
-        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut rounds = rounds(&self.shared.rules.clock);
         loop {
             let paused = self.paused;
             tokio::select! {
                 biased;
                 () = &mut stop => return Ok(()),
                 _ = rounds.tick(), if !self.crowd.is_empty() => self.crowd.round(self.shared.rules.clock.now()),
-                Some(_) = self.served.join_next() => {}
+                Some(ended) = self.served.join_next() => tell_panic(ended),
                 Some(_) = self.refused.join_next() => {}
                 () = sleep_until(paused.unwrap_or_else(Instant::now)), if paused.is_some() => self.paused = None,
                 accepted = listener.accept(), if paused.is_none() => match accepted {
@@ -155,16 +154,30 @@ where
 
     /// Waits for all connections to end, and still wakes who is late.
     async fn finish(&mut self) {
-        let mut rounds = interval(self.shared.rules.clock.period);
+        let mut rounds = rounds(&self.shared.rules.clock);
         loop {
             tokio::select! {
                 biased;
-                ended = self.served.join_next() => if ended.is_none() {
-                    return;
+                ended = self.served.join_next() => match ended {
+                    Some(ended) => tell_panic(ended),
+                    None => return,
                 },
                 _ = rounds.tick() => self.crowd.round(self.shared.rules.clock.now()),
             }
         }
+    }
+}
+
+fn rounds(clock: &Clock) -> Interval {
+    let mut rounds = interval(clock.period);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    rounds
+}
+
+/// A handler that panics ends its connection and nothing else.
+fn tell_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a connection has ended in a panic");
     }
 }
 

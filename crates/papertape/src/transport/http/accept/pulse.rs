@@ -44,6 +44,8 @@ pub(super) struct Pulse {
     /// Whether there is a fault, and all that had to be answered before it is; and how many heads may stay unanswered.
     faulty: AtomicBool,
     forgiven: AtomicU64,
+    /// Whether hyper has to ask again for bytes that were held back.
+    resumed: AtomicBool,
     /// Notes from outside: to look at the clock, to make room.
     poked: AtomicBool,
     evicted: AtomicBool,
@@ -65,6 +67,7 @@ impl Pulse {
             asked: AtomicBool::new(false),
             faulty: AtomicBool::new(false),
             forgiven: AtomicU64::new(0),
+            resumed: AtomicBool::new(false),
             poked: AtomicBool::new(false),
             evicted: AtomicBool::new(false),
             gone: AtomicBool::new(false),
@@ -124,6 +127,15 @@ impl Pulse {
     /// Heads that have come and are not answered.
     pub(super) fn unanswered(&self) -> u64 {
         self.seen.load(Relaxed).saturating_sub(self.made.load(Relaxed))
+    }
+
+    /// There are bytes for hyper, which believes that there are none.
+    pub(super) fn resume(&self) {
+        self.resumed.store(true, Relaxed);
+    }
+
+    pub(super) fn take_resume(&self) -> bool {
+        self.resumed.load(Relaxed) && self.resumed.swap(false, Relaxed)
     }
 
     /// There is a fault, and it is time to end.

@@ -2,13 +2,15 @@
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use bytes::{Buf, BytesMut};
 use hyper::rt::ReadBufCursor;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::clock::{Clock, NEVER};
@@ -25,6 +27,11 @@ thread_local! {
     static READ: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into_boxed_slice());
 }
 
+/// Bytes of later requests that wait until the one at work is answered.
+const HELD: usize = SCRATCH;
+/// How often to look whether the peer has gone, when there is no room to read to the end of what it sent.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Limits and clock, the same for all connections of a listener.
 #[derive(Debug)]
 pub(super) struct Rules {
@@ -40,6 +47,9 @@ pub(super) struct Wire {
     scanner: Scanner,
     stage: Stage,
     pace: Pace,
+    /// What came after the request that is at work. hyper sees none of it, so that it goes on to ask for bytes, and learns
+    /// when the peer goes away.
+    held: BytesMut,
     fault: Option<Fault>,
     ended: bool,
 }
@@ -49,7 +59,8 @@ impl Wire {
         let limits = &rules.limits;
         let bounds = Bounds { block: limits.header_block, headers: limits.headers, url: limits.url };
         let (scanner, pace) = (Scanner::new(bounds), Pace::new(limits));
-        Self { stream, rules, pulse, scanner, stage: Stage::Fresh, pace, fault: None, ended: false }
+        let held = BytesMut::new();
+        Self { stream, rules, pulse, scanner, stage: Stage::Fresh, pace, held, fault: None, ended: false }
     }
 
     /// The socket, and what was wrong with what came through it.
@@ -59,20 +70,26 @@ impl Wire {
 
     /// Whether the peer may still be sending something that nobody will read.
     pub(super) fn is_owed_bytes(&self) -> bool {
-        !self.ended && (self.fault.is_some() || self.scanner.part() != Part::Start)
+        !self.ended && (self.fault.is_some() || !self.held.is_empty() || self.scanner.part() != Part::Start)
     }
 
-    /// Looks at bytes and hands on those that are good; gives how many these were.
-    fn pass(&mut self, mut bytes: &[u8], buf: &mut ReadBufCursor<'_>) -> usize {
-        let mut passed = 0;
+    /// Whether a request is complete and not answered: what comes now belongs to another.
+    fn is_at_work(&self) -> bool {
+        self.scanner.part() == Part::Start && self.pulse.unanswered() > 0
+    }
+
+    /// Looks at bytes and hands on those that are good, up to the end of one request; gives how many it looked at, and
+    /// whether there were any that hyper got.
+    fn pass(&mut self, bytes: &[u8], buf: &mut ReadBufCursor<'_>) -> (usize, bool) {
+        let (mut looked, mut passed) = (0, false);
         if self.stage == Stage::Body {
             self.pace.got(bytes.len(), &self.rules.limits);
             self.pulse.read_by.store(NEVER, Relaxed);
         }
-        while self.fault.is_none() && !bytes.is_empty() {
-            let step = self.scanner.step(bytes);
-            let (good, rest) = bytes.split_at_checked(step.taken).unwrap_or((bytes, &[]));
-            bytes = rest;
+        while self.fault.is_none() && looked < bytes.len() && !self.is_at_work() {
+            let rest = bytes.get(looked..).unwrap_or_default();
+            let step = self.scanner.step(rest);
+            looked += step.taken;
             match step.event {
                 Event::Blank => continue,
                 Event::Head => {
@@ -82,11 +99,47 @@ impl Wire {
                 Event::Fault(fault) => self.fault = Some(fault),
                 Event::More | Event::Body => {}
             }
+            let good = rest.get(..step.taken).unwrap_or_default();
             buf.put_slice(good);
-            passed += good.len();
+            passed |= !good.is_empty();
         }
         self.settle();
+        (looked, passed)
+    }
+
+    /// Hands on what was held; whether there was something to hand on.
+    fn pass_held(&mut self, buf: &mut ReadBufCursor<'_>) -> bool {
+        let mut held = std::mem::take(&mut self.held);
+        let some = held.get(..held.len().min(buf.remaining())).unwrap_or_default();
+        let (looked, passed) = self.pass(some, buf);
+        held.advance(looked);
+        if !held.is_empty() {
+            self.held = held;
+        }
         passed
+    }
+
+    /// Hands on what was read; whether there was something to hand on.
+    fn pass_read(&mut self, bytes: &[u8], buf: &mut ReadBufCursor<'_>) -> bool {
+        let (looked, passed) = self.pass(bytes, buf);
+        if self.fault.is_none() {
+            self.held.extend_from_slice(bytes.get(looked..).unwrap_or_default());
+        }
+        passed
+    }
+
+    /// There is no room to read on, so the end cannot be reached; but it can be seen from here.
+    fn look_for_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match pin!(self.stream.ready(Interest::READABLE)).poll(cx) {
+            Poll::Ready(Ok(ready)) if ready.is_read_closed() => {
+                self.ended = true;
+                return Poll::Ready(Ok(()));
+            }
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Ready(Ok(_)) | Poll::Pending => {}
+        }
+        self.pulse.read_by.store(self.rules.clock.in_time(LOOK), Relaxed);
+        Poll::Pending
     }
 
     /// Finds out what is waited for now, and until when.
@@ -100,6 +153,10 @@ impl Wire {
             Part::Body => Stage::Body,
             Part::Start if self.pulse.is_unused() => Stage::Fresh,
             _ if !answered => Stage::Busy,
+            Part::Start if !self.held.is_empty() => {
+                self.pulse.resume();
+                Stage::Busy
+            }
             Part::Start => Stage::Idle,
             Part::Head => Stage::Head,
         };
@@ -161,9 +218,20 @@ impl hyper::rt::Read for Wire {
         let this = &mut *self;
         this.pulse.asked.store(true, Relaxed);
         READ.with_borrow_mut(|scratch| {
-            let room = buf.remaining().min(scratch.len());
-            // A turn without good bytes has read an empty line, of which there is at most one.
-            while this.fault.is_none() && room > 0 {
+            // A turn without bytes for hyper has read an empty line, of which there is at most one, or bytes to hold.
+            while this.fault.is_none() {
+                let at_work = this.is_at_work();
+                let room = if at_work { HELD.saturating_sub(this.held.len()) } else { buf.remaining() };
+                if !at_work && !this.held.is_empty() && room > 0 {
+                    if this.pass_held(&mut buf) {
+                        return Poll::Ready(Ok(()));
+                    }
+                    continue;
+                }
+                if room == 0 {
+                    return if at_work { this.look_for_end(cx) } else { Poll::Ready(Ok(())) };
+                }
+                let room = room.min(scratch.len());
                 let mut read = ReadBuf::new(scratch.get_mut(..room).unwrap_or_default());
                 match Pin::new(&mut this.stream).poll_read(cx, &mut read) {
                     Poll::Ready(Ok(())) => {}
@@ -177,12 +245,12 @@ impl hyper::rt::Read for Wire {
                     this.ended = true;
                     return Poll::Ready(Ok(()));
                 }
-                if this.pass(read.filled(), &mut buf) > 0 {
+                if this.pass_read(read.filled(), &mut buf) {
                     return Poll::Ready(Ok(()));
                 }
             }
             // hyper waits for bytes that never come; whoever owns the connection sees the fault and ends it.
-            if this.fault.is_some() { Poll::Pending } else { Poll::Ready(Ok(())) }
+            Poll::Pending
         })
     }
 }

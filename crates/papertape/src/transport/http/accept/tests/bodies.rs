@@ -30,7 +30,7 @@ async fn chunks_are_read_strictly() {
         &extension,
     ];
     for body in bad {
-        let shown = &body[..body.len().min(60)];
+        let shown: String = body.chars().take(60).collect();
         assert_eq!(status_of(&server, format!("{CHUNKED}{body}")).await, 400, "{shown:?}");
     }
     let long = "a: b\r\n".repeat(5_000);
@@ -111,4 +111,28 @@ async fn a_peer_that_goes_away_ends_what_it_asked_for() {
     peer.bytes(b"5\r\nfirst\r\n").await;
     drop(peer);
     soon(server.marks.dropped.notified()).await;
+}
+
+/// However much it has sent beyond that, as long as the kernel takes it: behind what the kernel does not take, nobody can see
+/// an end.
+#[tokio::test]
+async fn a_peer_that_goes_away_is_noticed_behind_what_it_sent() {
+    let server = Server::start(ConnectionLimits::default()).await;
+    let garbage = "garbage ".repeat(12 * 1024);
+    for more in ["\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET", "\0garbage", garbage.as_str()] {
+        let peer = server.send(format!("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n{more}")).await;
+        server.marks.begun.notified().await;
+        drop(peer);
+        soon(server.marks.dropped.notified()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_ends_its_connection_alone() {
+    let server = Server::start(ConnectionLimits::default()).await;
+    let mut other = server.connect().await;
+    other.serves().await;
+    let mut peer = server.send("GET /panic HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    assert_eq!(peer.closed().await, b"");
+    other.serves().await;
 }

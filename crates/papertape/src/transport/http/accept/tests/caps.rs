@@ -1,7 +1,7 @@
 //! Caps: H-75, and G11 as far as one process can.
 
 use super::super::ConnectionLimits;
-use super::support::{Peer, Server, soon};
+use super::support::{GET, Peer, Server, soon};
 
 fn cap(connections: usize) -> ConnectionLimits {
     ConnectionLimits { connections, ..Default::default() }
@@ -40,6 +40,16 @@ async fn connections_that_say_nothing_make_room() {
 }
 
 #[tokio::test]
+async fn heads_that_take_long_make_room() {
+    let server = Server::start(cap(1)).await;
+    let mut slow = server.send("GET / HTTP/1.1\r\n").await;
+    // Refused for as long as the head may still be one that comes in one piece.
+    let served = async { while server.send(GET).await.answer().await.status != 200 {} };
+    soon(served).await;
+    assert_eq!(slow.closed().await, b"");
+}
+
+#[tokio::test]
 async fn when_all_are_at_work_the_new_one_is_refused() {
     let server = Server::start(cap(2)).await;
     let mut one = waiting(&server).await;
@@ -53,5 +63,7 @@ async fn when_all_are_at_work_the_new_one_is_refused() {
     }
     server.marks.go.notify_one();
     assert_eq!(one.answer().await.body, b"waited");
-    server.connect().await.serves().await;
+    // Nobody was idle a moment ago, so it may take a moment until somebody looks again.
+    let served = async { while server.send(GET).await.answer().await.status != 200 {} };
+    soon(served).await;
 }

@@ -115,7 +115,7 @@ impl Body for Stream {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if let Some(request) = &mut self.request {
-            let _ = Pin::new(request).poll_frame(cx);
+            let _read = Pin::new(request).poll_frame(cx);
         }
         match self.first.take() {
             Some(first) => Poll::Ready(Some(Ok(Frame::data(first)))),
@@ -141,6 +141,7 @@ async fn answer(request: Request<Incoming>, marks: Arc<Marks>) -> Response<Eithe
             let first = Some(Bytes::from_static(b"first"));
             Response::new(Either::Right(Stream { first, end, request, _dropped: Dropped(marks) }))
         }
+        "/panic" => panic!("a handler that panics"),
         "/big" => whole(Bytes::from(vec![b'x'; 10_000_000])),
         "/refuse" => {
             let mut response = whole(Bytes::from_static(b"too large"));
