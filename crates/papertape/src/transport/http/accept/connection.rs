@@ -6,11 +6,12 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response};
 use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -29,7 +30,17 @@ pub(super) struct Shared<H> {
     pub(super) handle: H,
     pub(super) http: http1::Builder,
     pub(super) rules: Arc<Rules>,
-    pub(super) draining: AtomicBool,
+    pub(super) draining: AtomicU8,
+}
+
+/// How far the end of all connections has come.
+pub(super) mod draining {
+    /// It has not begun.
+    pub(crate) const NOT: u8 = 0;
+    /// Each connection may finish what it has begun, or is about to begin, and then ends.
+    pub(crate) const GENTLY: u8 = 1;
+    /// Those that wait for a request end.
+    pub(crate) const FIRMLY: u8 = 2;
 }
 
 /// Why a connection ends.
@@ -104,9 +115,12 @@ where
 {
     service_fn(move |request| {
         let answer = (shared.handle)(request, peer);
-        let pulse = Arc::clone(&pulse);
+        let (pulse, shared) = (Arc::clone(&pulse), Arc::clone(&shared));
         async move {
-            let response = answer.await;
+            let mut response = answer.await;
+            if shared.draining.load(Relaxed) != draining::NOT {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             pulse.answer_begins();
             let made = Made(pulse);
             // The error is passed on as it is: the point is that what drops the body drops `made`.
@@ -152,11 +166,13 @@ where
     if let Some(end) = judge(pulse, &shared.rules) {
         return Poll::Ready(end);
     }
-    if !shared.draining.load(Relaxed) || *graceful {
+    let draining = shared.draining.load(Relaxed);
+    if draining == draining::NOT || *graceful {
         return Poll::Pending;
     }
     if is_between(pulse) {
-        return Poll::Ready(End::Unneeded);
+        // A request may be on its way, and would be lost.
+        return if draining == draining::FIRMLY { Poll::Ready(End::Unneeded) } else { Poll::Pending };
     }
     *graceful = true;
     Pin::new(&mut *connection).graceful_shutdown();

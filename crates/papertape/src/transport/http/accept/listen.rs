@@ -1,10 +1,12 @@
 //! A listening socket to connections, until it is told to stop.
 
 use std::error::Error;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +19,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, timeout};
 
 use super::clock::Clock;
-use super::connection::{Shared, serve};
+use super::connection::{Shared, draining, serve};
 use super::crowd::Crowd;
 use super::limits::ConnectionLimits;
 use super::pulse::Pulse;
@@ -30,6 +32,12 @@ const OVERLAP: usize = 256;
 const REFUSALS: usize = 64;
 /// The shortest and the longest pause after `accept` has failed.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+
+/// Connections that may wait in the kernel to be accepted.
+const QUEUE: usize = 4096;
+/// How long a connection that waits for a request may go on waiting at the end: one that is busy sends its next request within
+/// that time, and is told that it is the last.
+const GENTLY: Duration = Duration::from_millis(500);
 
 const CROWDED: Fault = Fault::crowded("too many connections; try again in a moment");
 
@@ -50,6 +58,7 @@ where
 {
     let mut server = Listen::new(handle, limits);
     let result = server.accept_until(&listener, stop).await;
+    server.accept_the_last(&listener).await;
     drop(listener);
     server.drain(grace).await;
     result
@@ -77,7 +86,7 @@ where
         let clock = Clock::new(&limits);
         let rules = Arc::new(wire::Rules { limits, clock });
         Self {
-            shared: Arc::new(Shared { handle, http, rules, draining: AtomicBool::new(false) }),
+            shared: Arc::new(Shared { handle, http, rules, draining: AtomicU8::new(draining::NOT) }),
             crowd: Crowd::default(),
             served: JoinSet::new(),
             refused: JoinSet::new(),
@@ -141,14 +150,26 @@ where
         self.pause = (self.pause * 2).min(PAUSE.1);
     }
 
-    async fn drain(&mut self, grace: Duration) {
-        self.shared.draining.store(true, Relaxed);
-        self.refused.shutdown().await;
-        self.crowd.poke();
-        let ended = timeout(grace, self.finish()).await;
-        if ended.is_err() {
-            tracing::debug!(connections = self.served.len(), "cutting what has not finished in time");
+    /// Takes those who are at the door already: the kernel has told them that they are in.
+    async fn accept_the_last(&mut self, listener: &TcpListener) {
+        for _ in 0..QUEUE {
+            let accepted = poll_fn(|cx| Poll::Ready(listener.poll_accept(cx))).await;
+            let Poll::Ready(Ok((stream, peer))) = accepted else { return };
+            self.welcome(stream, peer);
         }
+    }
+
+    async fn drain(&mut self, grace: Duration) {
+        self.refused.shutdown().await;
+        let gently = GENTLY.min(grace);
+        for (how, time) in [(draining::GENTLY, gently), (draining::FIRMLY, grace.saturating_sub(gently))] {
+            self.shared.draining.store(how, Relaxed);
+            self.crowd.poke();
+            if timeout(time, self.finish()).await.is_ok() {
+                return;
+            }
+        }
+        tracing::debug!(connections = self.served.len(), "cutting what has not finished in time");
         self.served.shutdown().await;
     }
 
