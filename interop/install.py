@@ -6,6 +6,7 @@ Each folder there carries the hash of what was asked for, and is used again as l
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -106,6 +107,22 @@ def conformance():
     if found != wanted:
         raise Missing(f"the conformance suite says that it is {found}, not {wanted}")
     return [runner, suite]
+
+
+def nginx():
+    """An nginx: the machine's, or Debian's package, unpacked here without being installed."""
+    if found := shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin"):
+        return Path(found)
+
+    def install(folder):
+        if not shutil.which("apt-get") or not shutil.which("dpkg"):
+            raise Missing("there is no nginx, and no apt-get to get it with: install nginx")
+        run("apt-get", "download", "nginx", cwd=folder)
+        run("dpkg", "-x", next(folder.glob("nginx_*.deb")), folder)
+
+    program = once("nginx", b"nginx", install) / "usr/sbin/nginx"
+    run(program, "-V")  # says what the package needs and the machine lacks
+    return program
 
 
 def cargo(manifest, binary):

@@ -1,10 +1,16 @@
-"""The interop client on the official Python SDK 1.x: client1.py COMMAND ARGS... prints what it got as JSON."""
+"""The interop client on the official Python SDK 1.x prints what it got of the grammar server as JSON.
+
+client1.py COMMAND ARGS...    over stdio
+client1.py URL                over Streamable HTTP, or the transport of 2024-11-05 if the URL ends with /sse
+"""
 
 import asyncio
 import json
 import sys
 
 from mcp import ClientSession, McpError, StdioServerParameters, stdio_client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult
 
 
@@ -13,9 +19,17 @@ async def fill_in(_, form):
     return ElicitResult(action="accept", content={"answer": "went"})
 
 
-async def main(command: str, *args: str) -> None:
-    server = StdioServerParameters(command=command, args=list(args))
-    async with stdio_client(server) as streams, ClientSession(*streams, elicitation_callback=fill_in) as client:
+def reach(server: str, *args: str):
+    """The streams to a server."""
+    if server.endswith("/sse"):
+        return sse_client(server)
+    if server.startswith("http:"):
+        return streamable_http_client(server)
+    return stdio_client(StdioServerParameters(command=server, args=list(args)))
+
+
+async def main(*server: str) -> None:
+    async with reach(*server) as (read, write, *_), ClientSession(read, write, elicitation_callback=fill_in) as client:
         opened = await client.initialize()
         seen = {
             "revision": opened.protocolVersion,
@@ -34,6 +48,9 @@ async def main(command: str, *args: str) -> None:
         seen["conjugate"] = await call("conjugate", verb="eat", tense="past simple", person="3rd singular")
         seen["lookup"] = await call("lookup_irregular_verb", verb="write")
         seen["failing"] = await call("lookup_irregular_verb", verb="walk")
+        seen["read"] = (await client.read_resource("grammar://verb/eat")).contents[0].text.splitlines()[0]
+        prompt = await client.get_prompt("explain_tense", {"verb": "eat", "tense": "past simple"})
+        seen["prompt"] = [message.role for message in prompt.messages]
         seen["drill"] = (await call("drill", questions=2, seed=64))["structured"]
         try:
             await client.call_tool("no_such_tool", {})

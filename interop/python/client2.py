@@ -1,4 +1,8 @@
-"""The interop client on the official Python SDK 2.x: client2.py auto|legacy COMMAND ARGS... prints what it got as JSON."""
+"""The interop client on the official Python SDK 2.x prints what it got of the grammar server as JSON.
+
+client2.py auto|legacy COMMAND ARGS...    over stdio
+client2.py auto|legacy URL                over Streamable HTTP
+"""
 
 import asyncio
 import json
@@ -13,8 +17,9 @@ async def fill_in(_, form):
     return ElicitResult(action="accept", content={"answer": "went"})
 
 
-async def main(mode: str, command: str, *args: str) -> None:
-    server = StdioServerParameters(command=command, args=list(args))
+async def main(mode: str, server: str, *args: str) -> None:
+    if not server.startswith("http:"):
+        server = StdioServerParameters(command=server, args=list(args))
     async with Client(server, mode=mode, elicitation_callback=fill_in) as client:
         seen = {
             "revision": client.protocol_version,
@@ -33,6 +38,9 @@ async def main(mode: str, command: str, *args: str) -> None:
         seen["conjugate"] = await call("conjugate", verb="eat", tense="past simple", person="3rd singular")
         seen["lookup"] = await call("lookup_irregular_verb", verb="write")
         seen["failing"] = await call("lookup_irregular_verb", verb="walk")
+        seen["read"] = (await client.read_resource("grammar://verb/eat")).contents[0].text.splitlines()[0]
+        prompt = await client.get_prompt("explain_tense", {"verb": "eat", "tense": "past simple"})
+        seen["prompt"] = [message.role for message in prompt.messages]
         seen["drill"] = (await call("drill", questions=2, seed=64))["structured"]
         try:
             await client.call_tool("no_such_tool", {})

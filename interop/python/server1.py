@@ -1,8 +1,13 @@
-"""The interop server on the official Python SDK 1.x, written as its documentation writes one."""
+"""The interop server on the official Python SDK 1.x, written as its documentation writes one.
+
+server1.py [stdio | streamable-http | sse]: the last two on a port that uvicorn says.
+"""
+
+import sys
 
 from mcp.server.fastmcp import FastMCP
 
-server = FastMCP("interop-python-1")
+server = FastMCP("interop-python-1", port=0)
 
 
 @server.tool()
@@ -36,4 +41,4 @@ def greet(name: str) -> str:
 
 
 if __name__ == "__main__":
-    server.run(transport="stdio")
+    server.run(transport=sys.argv[1] if sys.argv[1:] else "stdio")

@@ -1,4 +1,9 @@
-"""The interop server on the official Python SDK 2.x, written as its documentation writes one."""
+"""The interop server on the official Python SDK 2.x, written as its documentation writes one.
+
+server2.py [stdio | streamable-http]: the last one on a port that uvicorn says.
+"""
+
+import sys
 
 from mcp.server.mcpserver import MCPServer
 
@@ -36,4 +41,7 @@ def greet(name: str) -> str:
 
 
 if __name__ == "__main__":
-    server.run(transport="stdio")
+    if sys.argv[1:] == ["streamable-http"]:
+        server.run(transport="streamable-http", port=0)
+    else:
+        server.run(transport="stdio")

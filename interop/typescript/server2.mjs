@@ -1,7 +1,11 @@
 // The interop server on the official TypeScript SDK 2.x, written as its documentation writes one.
 //
-// "node server2.mjs connect" starts it the older way that 2.x still has, `server.connect`, which speaks no 2026-07-28.
-import { McpServer } from "@modelcontextprotocol/server";
+// node server2.mjs            over stdio
+// node server2.mjs connect    the older way that 2.x still has, `server.connect`, which speaks no 2026-07-28
+// node server2.mjs http       over Streamable HTTP, both eras
+import { createServer } from "node:http";
+import { toNodeHandler } from "@modelcontextprotocol/node";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
@@ -43,6 +47,9 @@ function build() {
 
 if (process.argv[2] === "connect") {
   await build().connect(new StdioServerTransport());
+} else if (process.argv[2] === "http") {
+  const server = createServer(toNodeHandler(createMcpHandler(build)));
+  server.listen(0, "127.0.0.1", () => console.error(`at http://127.0.0.1:${server.address().port}/mcp`));
 } else {
   serveStdio(build);
 }

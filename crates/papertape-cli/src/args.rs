@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, Styles, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Read(Read),
     Prompt(Prompt),
     Serve(Serve),
+    Key(Key),
     Completions(Completions),
 }
 
@@ -205,10 +207,44 @@ pub(crate) struct Http {
     /// Tell figures at /metrics, for Prometheus.
     #[arg(long, requires = "http")]
     pub(crate) metrics: bool,
+    /// Serve only those who have one of the keys in FILE (`papertape key` makes them). It is read again when it changes.
+    #[arg(long, value_name = "FILE", requires = "http", value_hint = ValueHint::FilePath)]
+    pub(crate) auth: Option<PathBuf>,
+    /// Serve those who have a token of this authorization server (OAuth 2.1); may be given again.
+    #[arg(long, value_name = "URL", requires_all = ["http", "resource"])]
+    pub(crate) issuer: Vec<String>,
+    /// The server's own URL, as its clients and the tokens that they get call it.
+    #[arg(long, value_name = "URL", requires = "issuer")]
+    pub(crate) resource: Option<String>,
+    /// What everybody must be allowed to do to be served at all; may be given again.
+    #[arg(long, value_name = "SCOPE", requires = "http")]
+    pub(crate) require_scope: Vec<String>,
     /// A file with 32 random bytes in base64 (`openssl rand -base64 32`), the same for all replicas behind one address, so
     /// that any of them can go on with what another one began.
     #[arg(long, value_name = "FILE", requires = "http", value_hint = ValueHint::FilePath)]
     pub(crate) state_key: Option<PathBuf>,
+}
+
+/// Make a key that opens a server on HTTP.
+///
+/// The key goes to stdout, once: what the server keeps (in a file of keys, TOML) is a hash, from which nobody can find it
+/// out. The entry for that file goes to stderr, or straight into the file that --file names. A running server sees the
+/// change within a second. To take a key back, take its entry out.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(KEY_EXAMPLES, false), arg_required_else_help = true)]
+pub(crate) struct Key {
+    /// Whose it is: letters, digits, points, lines and @. Logs and tools see this name.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// What whoever has it may do; may be given again.
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
+    /// Until when: a time from now (90d, 12h), a day (2027-01-31) or a moment (2027-01-31T12:00:00Z).
+    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    pub(crate) expires: Option<SystemTime>,
+    /// Add its entry to this file of keys, which is made (for your eyes only) if there is none.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// Print a script that completes papertape's commands and options in a shell.
@@ -257,6 +293,10 @@ const SERVE_EXAMPLES: &str = "  \
   papertape serve grammar --http 127.0.0.1:8080
   papertape serve grammar --tape session.tape
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | papertape serve text";
+
+const KEY_EXAMPLES: &str = "  \
+  papertape key ci --file keys.toml
+  papertape key alice@example.com --scope read --scope write --expires 90d --file keys.toml";
 
 const COMPLETIONS_EXAMPLES: &str = "  \
   source <(papertape completions bash)
@@ -344,6 +384,20 @@ fn seconds(text: &str) -> Result<f64, String> {
         Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err("give a number of seconds from 0 to 86400".to_owned()),
     }
+}
+
+/// A moment that is still to come.
+fn moment(text: &str) -> Result<SystemTime, String> {
+    let now = SystemTime::now();
+    let day = || humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok();
+    let from_now = || humantime::parse_duration(text).ok().and_then(|time| now.checked_add(time));
+    let moment = humantime::parse_rfc3339(text).ok().or_else(day).or_else(from_now);
+    let moment =
+        moment.ok_or("write a time from now (90d), a day (2027-01-31) or a moment (2027-01-31T12:00:00Z)")?;
+    if moment <= now {
+        return Err("this is over already".to_owned());
+    }
+    Ok(moment)
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

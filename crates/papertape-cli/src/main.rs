@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Command::Call(call) => call.connect.output,
         Command::Read(read) => read.connect.output,
         Command::Prompt(prompt) => prompt.connect.output,
-        Command::Demo(_) | Command::Serve(_) | Command::Completions(_) => Output::Text,
+        Command::Demo(_) | Command::Serve(_) | Command::Key(_) | Command::Completions(_) => Output::Text,
     };
     let result = match args.command {
         Command::Demo(demo) => command::demo::run(&demo),
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Read(read) => command::read::run(read),
         Command::Prompt(prompt) => command::prompt::run(prompt),
         Command::Serve(serve) => command::serve::run(serve).map_err(Into::into),
+        Command::Key(key) => command::key::run(&key),
         Command::Completions(completions) => command::completions::run(&completions),
     };
     log::flush();

@@ -8,7 +8,7 @@
 //! - `link`: one conversation
 //! - [`server`](Server): tools and how they are called
 //! - [`client`](Client): any server, in whatever revision it speaks
-//! - [`stdio`], [`memory`], [`serve`] and [`connect`]: where the bytes come from and go to
+//! - [`stdio`], `http` (a feature), [`memory`], [`serve`] and [`connect`]: where the bytes come from and go to
 //!
 //! A server is a function and two lines:
 //!
@@ -73,4 +73,7 @@ mod markdown {
     struct Tools;
     #[doc = include_str!("../../../docs/client.md")]
     struct Client;
+    #[cfg(feature = "http")]
+    #[doc = include_str!("../../../docs/http.md")]
+    struct Http;
 }

@@ -4,7 +4,8 @@ use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use papertape::http::{Auth, Keys, OAuthServer};
 use papertape::{Limits, Server, http, stdio};
 use papertape_servers::Bundled;
 use tokio::net::TcpListener;
@@ -53,7 +54,10 @@ async fn on_http(name: &str, mut server: Server, address: SocketAddr, args: &Ser
     }
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let address = listener.local_addr()?;
-    let options = options(args, address);
+    let mut options = options(args, address);
+    if let Some(auth) = auth(&args.http)? {
+        options = options.auth(auth);
+    }
     let said = writeln!(std::io::stderr(), "papertape: {name} is at http://{address}/mcp");
     drop(said);
     Ok(http::serve(listener, server, options).await?)
@@ -86,6 +90,28 @@ fn options(args: &Serve, address: SocketAddr) -> http::Options {
         options = options.tape(path);
     }
     options
+}
+
+/// Who may ask, if not everybody may.
+fn auth(args: &Http) -> anyhow::Result<Option<Auth>> {
+    if args.auth.is_none() && args.issuer.is_empty() {
+        return if args.require_scope.is_empty() {
+            Ok(None)
+        } else {
+            bail!(
+                "--require-scope needs to know who asks: give --auth FILE, or --issuer URL and --resource URL"
+            )
+        };
+    }
+    let mut auth = Auth::new().require_scopes(&args.require_scope);
+    if let Some(path) = &args.auth {
+        auth = auth.keys(Keys::open(path)?);
+    }
+    if let Some(resource) = &args.resource {
+        let oauth = args.issuer.iter().fold(OAuthServer::new(resource), |oauth, issuer| oauth.issuer(issuer));
+        auth = auth.oauth(oauth);
+    }
+    Ok(Some(auth))
 }
 
 /// The key that replicas share.

@@ -12,6 +12,8 @@ mod calling;
 mod demo;
 mod failing;
 mod frames;
+mod keys;
+mod keys_served;
 mod leaving;
 mod listing;
 mod load;

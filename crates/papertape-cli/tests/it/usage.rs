@@ -35,6 +35,8 @@ fn help_names_every_command() {
             "prompt",
             "serve",
             "Run a bundled server on stdio",
+            "key",
+            "Make a key that opens a server on HTTP",
             "completions",
             "Exit codes:",
             "3  the server could not be started",

@@ -1,6 +1,6 @@
 //! A verb and a tense to what to say to a model: the prompt `explain_tense`.
 
-use papertape::protocol::{PromptMessage, Role};
+use papertape::protocol::PromptMessage;
 use papertape::{Content, Cx, Prompt, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,8 +29,7 @@ pub(super) fn prompt() -> Prompt {
 pub(super) async fn explain_tense(args: ExplainTense, _: Cx) -> Result<Vec<PromptMessage>, ToolError> {
     let verb = args.verb.0;
     let table = Content::text_resource(resource::uri(verb), resource::MARKDOWN, resource::markdown(verb));
-    let said = [Content::text(request(verb, args.tense)), table];
-    Ok(said.map(|content| PromptMessage { role: Role::User, content }).into())
+    Ok(vec![PromptMessage::user(request(verb, args.tense)), PromptMessage::user(table)])
 }
 
 fn request(verb: &Verb<'_>, tense: Tense) -> String {

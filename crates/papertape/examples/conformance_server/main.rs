@@ -10,6 +10,7 @@ mod elicitation;
 mod mrtr;
 mod prompts;
 mod resources;
+mod skills;
 mod tasks;
 mod tools;
 
@@ -28,6 +29,7 @@ fn server() -> Server {
     let server = mrtr::register(server);
     let server = tasks::register(server);
     let server = resources::register(server);
+    let server = skills::register(server);
     prompts::register(server)
 }
 

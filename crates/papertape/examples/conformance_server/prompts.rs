@@ -1,6 +1,6 @@
 //! Prompts: plain, with arguments that can be completed, with a resource, with a picture, and one that asks first.
 
-use papertape::protocol::{PromptMessage, Role};
+use papertape::protocol::PromptMessage;
 use papertape::{Content, Cx, Form, Prompt, Server, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,12 +24,15 @@ pub(crate) fn register(server: Server) -> Server {
         .prompt("test_prompt_with_embedded_resource", |args: Embedded, _| async move {
             let resource =
                 Content::text_resource(args.resource_uri, "text/plain", "The text of an embedded resource.");
-            Ok(vec![user(resource), user(Content::text("Please process the embedded resource above."))])
+            Ok(vec![
+                PromptMessage::user(resource),
+                PromptMessage::user("Please process the embedded resource above."),
+            ])
         })
         .prompt(described("test_prompt_with_image", "A prompt with a picture."), |(), _| async {
             Ok(vec![
-                user(Content::image(PNG, "image/png")),
-                user(Content::text("Please look at the picture above.")),
+                PromptMessage::user(Content::image(PNG, "image/png")),
+                PromptMessage::user("Please look at the picture above."),
             ])
         })
         .prompt(
@@ -40,10 +43,6 @@ pub(crate) fn register(server: Server) -> Server {
 
 fn described(name: &str, description: &str) -> Prompt {
     Prompt::new(name).description(description)
-}
-
-fn user(content: Content) -> PromptMessage {
-    PromptMessage { role: Role::User, content }
 }
 
 /// A prompt with two arguments.

@@ -50,6 +50,17 @@ pub enum ErrorKind {
     TimedOut(Duration),
     /// The server has gone.
     Closed,
+    /// There is no way to the server: which address, and why.
+    Unreachable(String),
+    /// The server, or something before it, answered with an HTTP status that says no.
+    Http {
+        /// The status.
+        status: u16,
+        /// Why, as far as it was said, and what to do.
+        message: String,
+    },
+    /// The server wants to know who asks, and is not content with what it was told.
+    Unauthorized(String),
     /// The server answered with an error.
     Rpc(RpcError),
     /// The server sent something that MCP does not allow.
@@ -223,6 +234,12 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the server did not answer within {} s", time.as_secs_f64())
             }
             ErrorKind::Closed => f.write_str("the server has gone before it answered"),
+            ErrorKind::Unreachable(why) => write!(f, "the server cannot be reached: {why}"),
+            ErrorKind::Http { status, message } => {
+                write!(f, "the server answered HTTP {status}")?;
+                if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
+            }
+            ErrorKind::Unauthorized(why) => write!(f, "not authorized: {why}"),
             ErrorKind::Rpc(error) => write!(f, "the server answered with an error: {error}"),
             ErrorKind::Protocol(problem) => write!(f, "the server broke the protocol: {problem}"),
             ErrorKind::Refused(what) => {

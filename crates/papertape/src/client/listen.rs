@@ -69,7 +69,7 @@ struct Contents {
 
 enum Refusal {
     Rpc(RpcError),
-    Broken(String, Vec<u8>),
+    Failed(Trouble),
 }
 
 impl Interests {
@@ -260,7 +260,7 @@ impl Mailbox {
         self.contents().refused = match answer {
             Answer::Result(_) => None,
             Answer::Error(error) => Some(Refusal::Rpc(error)),
-            Answer::Broken(problem, bytes) => Some(Refusal::Broken(problem, bytes)),
+            Answer::Failed(trouble) => Some(Refusal::Failed(trouble)),
         };
         self.end();
     }
@@ -281,7 +281,7 @@ impl Mailbox {
                     Some(Refusal::Rpc(error)) => {
                         return Err(Trouble::new(ErrorKind::Rpc(error), "the server answered"));
                     }
-                    Some(Refusal::Broken(problem, bytes)) => return Err(Trouble::broken(problem, &bytes)),
+                    Some(Refusal::Failed(trouble)) => return Err(trouble),
                     None if contents.ended => {
                         return Err(Trouble::new(
                             ErrorKind::Closed,

@@ -1,6 +1,6 @@
 //! Lists, page by page: everything is kept, and what is wrong with it is said.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jsonschema::Validator;
@@ -109,6 +109,9 @@ impl Definition for Prompt {
 impl Client {
     /// The tools there are, from all pages; those that are invalid are marked with the reason.
     ///
+    /// On HTTP, tools that want arguments in headers that cannot be there are left out, as MCP demands; that is told among
+    /// the problems of the last one.
+    ///
     /// From here on, what a tool returns is held against its output schema.
     ///
     /// # Errors
@@ -116,13 +119,44 @@ impl Client {
     pub async fn tools(&self) -> Result<Vec<Listed<ToolDefinition>>, ClientError> {
         // Whatever changes from here on, this list may not have.
         self.session().take_tools_changed();
-        let tools = self.list_all::<ToolDefinition>().await?;
+        let mut tools = self.list_all::<ToolDefinition>().await?;
+        if self.mirrors() {
+            self.mirror(&mut tools);
+        }
         let outputs = tools.iter().filter_map(|tool| {
             let schema = tool.item.output_schema.as_ref()?;
             Some((tool.item.name.clone(), schema::compile(schema).ok().map(Arc::new)?))
         });
         self.set_outputs(outputs.collect());
         Ok(tools)
+    }
+
+    /// Notes which arguments are mirrored in headers. A tool for which that cannot be done must not be called, and is
+    /// left out; the reason is told with the tool before it.
+    fn mirror(&self, tools: &mut Vec<Listed<ToolDefinition>>) {
+        let mut mirrored = HashMap::new();
+        let mut left_out = Vec::new();
+        tools.retain(|tool| match mirror::annotations(&tool.item.input_schema) {
+            Ok(annotations) => {
+                if !annotations.is_empty() {
+                    mirrored.insert(tool.item.name.clone(), annotations.into());
+                }
+                true
+            }
+            Err(problem) => {
+                let name = excerpt(&tool.item.name);
+                left_out
+                    .push(format!("the tool {name} was left out: on HTTP it cannot be called, {problem}"));
+                false
+            }
+        });
+        for problem in left_out {
+            tracing::warn!("{problem}");
+            if let Some(last) = tools.last_mut() {
+                last.problems.push(problem);
+            }
+        }
+        self.session().set_mirrored(mirrored);
     }
 
     /// The resources there are, from all pages.

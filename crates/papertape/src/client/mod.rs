@@ -13,6 +13,8 @@ mod options;
 mod receive;
 mod session;
 mod skills;
+#[cfg(feature = "http")]
+mod ways;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -36,7 +38,7 @@ pub use listing::Listed;
 pub(crate) use opening::{Introduction, NotOpened, Opened};
 pub(crate) use options::Timing;
 pub use options::{CallOptions, ClientOptions, Progress};
-pub(crate) use session::{Remains, Session};
+pub(crate) use session::{Remains, Session, Trouble};
 pub use skills::Mismatch;
 
 use crate::protocol::capabilities::{Implementation, ServerCapabilities};
@@ -46,10 +48,13 @@ use crate::protocol::{
 use crate::schema;
 use crate::wire::error::excerpt;
 use options::OnProgress;
-use session::{Asking, OWN_ID, Params, Trouble};
+use session::{Asking, OWN_ID, Params};
 
 /// How often a server may ask back before it must answer.
 const MOST_ROUNDS: usize = 10;
+
+/// The headers of a request do not say what its body says.
+const HEADER_MISMATCH: i32 = -32020;
 
 /// How long each step of a server's end may take: closing its input, SIGTERM.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
@@ -172,7 +177,7 @@ impl Client {
         let params = Params::new([("name", tool.into()), ("arguments", arguments)]);
         let timing = options.timing(self.timing());
         let raw = self
-            .ask_in_rounds(method::TOOLS_CALL, params, timing, options.on_progress)
+            .ask_for_tool(params, timing, options.on_progress)
             .await
             .map_err(|trouble| self.session().error(&doing, trouble))?;
         let result: CallToolResult = self.read_result(&doing, &raw)?;
@@ -332,6 +337,31 @@ impl Client {
         self.ask(method, params, timing, Instant::now() + timing.longest, None).await
     }
 
+    /// A call. On HTTP, a server that finds the wrong arguments in its headers may have other tools by now: those are
+    /// asked for, and then the tool once more.
+    async fn ask_for_tool(
+        &self,
+        params: Params,
+        timing: Timing,
+        on_progress: Option<OnProgress>,
+    ) -> Result<Box<RawValue>, Trouble> {
+        let tell = on_progress.map(|tell| Arc::new(Mutex::new(tell)));
+        let asked = self.ask_in_rounds(method::TOOLS_CALL, params.clone(), timing, tell.clone()).await;
+        match &asked {
+            Err(Trouble { kind: ErrorKind::Rpc(error), .. })
+                if error.code == HEADER_MISMATCH && self.mirrors() && self.tools().await.is_ok() =>
+            {
+                self.ask_in_rounds(method::TOOLS_CALL, params, timing, tell).await
+            }
+            _ => asked,
+        }
+    }
+
+    /// Whether arguments are mirrored in headers.
+    fn mirrors(&self) -> bool {
+        self.session().goes_own_ways() && !self.revision().opens_with_handshake()
+    }
+
     /// One request and its answer.
     async fn ask(
         &self,
@@ -365,9 +395,8 @@ impl Client {
         method: &str,
         params: Params,
         timing: Timing,
-        on_progress: Option<OnProgress>,
+        on_progress: Option<Arc<Mutex<OnProgress>>>,
     ) -> Result<Box<RawValue>, Trouble> {
-        let on_progress = on_progress.map(|tell| Arc::new(Mutex::new(tell)));
         let mut last = Instant::now() + timing.longest;
         let mut asked = params.clone();
         for round in 0.. {

@@ -119,6 +119,34 @@ impl Introduction {
         .map_err(NotOpened::Failed)
     }
 
+    /// The same on HTTP, where a server that is there answers at once, if only to say no.
+    #[cfg(feature = "http")]
+    pub(crate) async fn open_on_http(&self, session: &Arc<Session>) -> Result<Opened, ClientError> {
+        if let Some(revision) = self.revision.filter(|revision| revision.opens_with_handshake()) {
+            return self.initialize(session, revision).await;
+        }
+        let wanted = self.revision.unwrap_or(Revision::MODERN);
+        let mut probed = self.discover(session, wanted, self.open_timeout).await;
+        // Some servers refuse the first request whatever it names, to tell what they speak.
+        if matches!(&probed, Err(Trouble { kind: ErrorKind::Rpc(error), .. }) if names(error, wanted)) {
+            probed = self.discover(session, wanted, self.open_timeout).await;
+        }
+        let trouble = |trouble| session.error("asking the server what it speaks", trouble);
+        let probed = match probed {
+            Err(failed) if !may_be_older(&failed.kind) => return Err(trouble(failed)),
+            probed => probed,
+        };
+        match (self.read_probe(probed), self.revision) {
+            (Probed::Modern(opened), _) => Ok(*opened),
+            (Probed::Failed(failed), _) => Err(trouble(failed)),
+            (Probed::Legacy(_), Some(wanted)) => Err(trouble(Trouble::new(
+                ErrorKind::Unsupported { theirs: Vec::new(), wanted: Some(wanted) },
+                "the server was asked what it speaks",
+            ))),
+            (Probed::Legacy(revision), None) => self.initialize(session, revision).await,
+        }
+    }
+
     async fn probe(&self, session: &Arc<Session>) -> Result<Opened, NotOpened> {
         let long = self.probe_timeout.saturating_add(self.open_timeout);
         let mut probe = pin!(self.discover(session, Revision::MODERN, long));
@@ -244,12 +272,7 @@ impl Introduction {
                 instructions: result.instructions.as_str().map(str::to_owned),
             })),
             // It speaks that, but does not tell what it offers.
-            (Some(revision), None) => Probed::Modern(Box::new(Opened {
-                revision,
-                server: Implementation::default(),
-                capabilities: ServerCapabilities::default(),
-                instructions: None,
-            })),
+            (Some(revision), None) => Probed::Modern(Box::new(unknown(revision))),
             _ if self.revision.is_some() => unsupported(self.revision),
             _ => match Revision::ALL
                 .into_iter()
@@ -291,6 +314,7 @@ impl Introduction {
                 return Err(trouble(Trouble::new(kind, "the server answered `initialize`")));
             }
         };
+        session.set_revision(spoken);
         session.notify(method::INITIALIZED, None);
         Ok(Opened {
             revision: spoken,
@@ -298,6 +322,35 @@ impl Introduction {
             capabilities: read_or_default(&result.capabilities, "its capabilities"),
             instructions: result.instructions.as_str().map(str::to_owned),
         })
+    }
+}
+
+/// A server of which nothing is known but what it speaks.
+fn unknown(revision: Revision) -> Opened {
+    Opened {
+        revision,
+        server: Implementation::default(),
+        capabilities: ServerCapabilities::default(),
+        instructions: None,
+    }
+}
+
+/// Whether an error says that the server does not speak what was asked for, and names the same as what it speaks.
+#[cfg(feature = "http")]
+fn names(error: &crate::wire::RpcError, wanted: Revision) -> bool {
+    let supported = error.data.as_ref().and_then(|data| data.get("supported")?.as_array());
+    error.code == UNSUPPORTED_PROTOCOL_VERSION
+        && supported.is_some_and(|supported| supported.iter().any(|name| name == wanted.as_str()))
+}
+
+/// Whether a server that failed in this way may only be older than the question.
+#[cfg(feature = "http")]
+fn may_be_older(kind: &ErrorKind) -> bool {
+    match kind {
+        ErrorKind::Rpc(_) | ErrorKind::Protocol(_) => true,
+        // Too many requests, or something before the server that does not find it.
+        ErrorKind::Http { status, .. } => !matches!(status, 300..=399 | 429 | 502..=504),
+        _ => false,
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::error::MOST_BYTES;
 use super::listen::Change;
 use super::options::Progress;
-use super::session::{Answer, Session, Waiting};
+use super::session::{Answer, Session, Trouble, Waiting};
 use crate::outbox::{Reply, write_json, write_reply};
 use crate::protocol::meta::object;
 use crate::protocol::{Revision, method};
@@ -94,6 +94,12 @@ impl Session {
     /// Bytes on the wire that are no message: noted, told in errors, and never answered.
     fn stray(&self, bytes: &[u8]) {
         let mut state = self.state();
+        if state.own_ways {
+            drop(state);
+            let text = crate::wire::error::excerpt(&String::from_utf8_lossy(bytes));
+            tracing::info!("the server sent what is no MCP message: {text}");
+            return;
+        }
         state.stray.note(bytes);
         if state.stray.count == 1 {
             let text = crate::wire::error::excerpt(&String::from_utf8_lossy(bytes));
@@ -149,19 +155,24 @@ impl Session {
         if id.is_none() {
             return self.stray(bytes);
         }
-        let bytes = bytes.get(..MOST_BYTES).unwrap_or(bytes).to_vec();
-        self.answered(id.as_ref(), Answer::Broken(problem, bytes));
+        self.answered(id.as_ref(), Answer::Failed(Trouble::broken(problem, bytes)));
     }
 
     /// Hands an answer to who waits for it. One that nobody waits for is ignored: it may be late, or a second one.
-    fn answered(&self, id: Option<&Id>, answer: Answer) {
+    pub(super) fn answered(&self, id: Option<&Id>, answer: Answer) {
         let number = match id {
             Some(Id::Integer(number)) => Some(*number),
             // Some servers turn every id into a string.
             Some(Id::Text(text)) => text.parse().ok(),
             _ => None,
         };
-        let waiting = number.and_then(|number| self.state().waiting.remove(&number));
+        let waiting = number.and_then(|number| {
+            let mut state = self.state();
+            if let Some(way) = state.ways.remove(&number) {
+                way.left.notify_one();
+            }
+            state.waiting.remove(&number)
+        });
         match waiting {
             // Whoever no longer waits does not mind.
             Some(Waiting::Call(call)) => drop(call.answer.send(answer)),

@@ -30,7 +30,7 @@ pub(crate) struct Session {
     /// Told when there is something to write.
     pub(crate) wake: Notify,
     /// Told when there is room to write more.
-    room: Notify,
+    pub(super) room: Notify,
     pub(super) handlers: Handlers,
     /// How long they may take.
     pub(super) answering: Duration,
@@ -66,25 +66,52 @@ pub(super) struct State {
     pub(super) fault: Option<(String, Vec<u8>)>,
     /// An answer that nobody waits for has been noted.
     pub(super) noted_unasked: bool,
-    ended: bool,
+    pub(super) ended: bool,
+    /// Each request goes its own way, as on HTTP: to stop waiting for it is to leave it.
+    pub(super) own_ways: bool,
+    /// Those that are under way.
+    pub(super) ways: HashMap<i64, Way>,
+    /// How many of them wait for somebody to say who they are.
+    pub(super) excused: usize,
+    /// The arguments of tools that are mirrored in headers.
+    pub(super) mirrored: HashMap<String, Mirrored>,
+}
+
+/// Names of headers, each with the members that lead to its value.
+pub(crate) type Mirrored = Arc<[(String, Vec<String>)]>;
+
+/// A request that goes its own way.
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only on HTTP"))]
+pub(super) struct Way {
+    /// What carries it, once that is known.
+    pub(super) task: Option<AbortHandle>,
+    /// Told when it has been answered, here or elsewhere.
+    pub(super) left: Arc<Notify>,
+    /// How far it has got.
+    pub(super) reached: &'static str,
 }
 
 impl State {
     /// Begins to answer a request of the server.
     pub(super) fn begin_answering(&mut self, id: Id, task: AbortHandle) {
-        self.answering_since.get_or_insert_with(Instant::now);
         self.answering.insert(id, task);
+        self.count_answering();
     }
 
     /// No longer answers it; how to stop it, if it was being answered.
     pub(super) fn end_answering(&mut self, id: &Id) -> Option<AbortHandle> {
         let task = self.answering.remove(id)?;
-        if self.answering.is_empty()
-            && let Some(since) = self.answering_since.take()
-        {
+        self.count_answering();
+        Some(task)
+    }
+
+    /// Counts the time in which the server waits for our side and not the other way round.
+    pub(super) fn count_answering(&mut self) {
+        if !self.answering.is_empty() || self.excused > 0 {
+            self.answering_since.get_or_insert_with(Instant::now);
+        } else if let Some(since) = self.answering_since.take() {
             self.answered_for += since.elapsed();
         }
-        Some(task)
     }
 }
 
@@ -101,6 +128,9 @@ pub(super) struct Call {
     pub(super) beat: Arc<Notify>,
     /// The number of its frame among those of this conversation.
     frame: u64,
+    /// When its time is over, if nothing happens.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP has servers that ask to wait"))]
+    pub(super) until: Instant,
 }
 
 /// How a request was answered.
@@ -108,8 +138,8 @@ pub(super) struct Call {
 pub(super) enum Answer {
     Result(Box<RawValue>),
     Error(RpcError),
-    /// In a way that is none: why, and the bytes.
-    Broken(String, Vec<u8>),
+    /// In a way that is none, or not at all.
+    Failed(Trouble),
 }
 
 /// A request to be made.
@@ -182,7 +212,13 @@ impl Session {
         let mut excused = self.time_answering();
         let (answer, mut answered) = oneshot::channel();
         let beat = Arc::new(Notify::new());
-        let call = Call { answer, on_progress: asking.on_progress, beat: Arc::clone(&beat), frame: 0 };
+        let call = Call {
+            answer,
+            on_progress: asking.on_progress,
+            beat: Arc::clone(&beat),
+            frame: 0,
+            until: last.min(Instant::now() + asking.timing.silence),
+        };
         let send = self.send(asking.method, asking.params, Waiting::Call(call));
         let Ok(sent) = timeout_at(last, send).await else {
             let reached = "the request could not be sent: the server does not read its input";
@@ -199,7 +235,7 @@ impl Session {
                     return match answer {
                         Ok(Answer::Result(result)) => Ok(result),
                         Ok(Answer::Error(error)) => Err(Trouble::new(ErrorKind::Rpc(error), "the server answered")),
-                        Ok(Answer::Broken(problem, bytes)) => Err(Trouble::broken(problem, &bytes)),
+                        Ok(Answer::Failed(trouble)) => Err(trouble),
                         Err(_) => Err(Trouble::new(ErrorKind::Closed, "the request was sent; no answer came")),
                     };
                 }
@@ -277,13 +313,28 @@ impl Session {
         self.wake.notify_one();
     }
 
+    /// Whether each request goes its own way, as on HTTP.
+    pub(super) fn goes_own_ways(&self) -> bool {
+        self.state().own_ways
+    }
+
+    /// What is mirrored in headers from now on, by tool.
+    pub(super) fn set_mirrored(&self, mirrored: HashMap<String, Mirrored>) {
+        self.state().mirrored = mirrored;
+    }
+
     /// Stops waiting for an answer and takes the request back.
     pub(super) fn give_up(&self, id: i64, cancel: bool) {
         let mut state = self.state();
         if state.waiting.remove(&id).is_none() {
             return;
         }
-        if cancel && !state.ended {
+        if let Some(task) = state.ways.remove(&id).and_then(|way| way.task) {
+            task.abort();
+        }
+        // Where each request has its own way and stands alone, to leave it is to take it back.
+        let legacy = state.revision.is_some_and(Revision::opens_with_handshake);
+        if cancel && !state.ended && (legacy || !state.own_ways) {
             let params = json!({"requestId": id, "reason": "no longer wanted"});
             state.out.push(|out| write_notification(out, method::CANCELLED, Some(&params)));
         }
@@ -369,6 +420,9 @@ impl Session {
         for (_, abort) in std::mem::take(&mut state.answering) {
             abort.abort();
         }
+        for way in std::mem::take(&mut state.ways).into_values() {
+            way.left.notify_one();
+        }
         drop(state);
         for mailbox in listeners {
             mailbox.end();
@@ -410,6 +464,12 @@ struct Awaited<'a> {
 impl Awaited<'_> {
     fn reached(&self) -> &'static str {
         let state = self.session.state();
+        if let Some(way) = state.ways.get(&self.id) {
+            return way.reached;
+        }
+        if state.own_ways {
+            return "the request was not sent: too many others are under way";
+        }
         match state.waiting.get(&self.id) {
             Some(Waiting::Call(call)) if call.frame > state.crossed => {
                 "the request could not be sent: the server does not read its input"

@@ -16,7 +16,7 @@ use crate::protocol::skills::{
 };
 use crate::protocol::{Resource, ResourceContents, Skill, method};
 use crate::schema;
-use crate::wire::error::excerpt;
+use crate::wire::error::{excerpt, shortened};
 
 /// How a file differs from what its skill says about it. It must not be used.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,8 +53,10 @@ pub enum Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |value: &Option<Value>| {
-            value.as_ref().map_or_else(|| "nothing".to_owned(), |value| excerpt(&value.to_string()))
+        let shown = |value: &Option<Value>| match value {
+            None => "nothing".to_owned(),
+            Some(Value::String(text)) => excerpt(text),
+            Some(other) => shortened(&other.to_string()).to_owned(),
         };
         match self {
             Self::Size { expected, got } => write!(f, "it should have {expected} bytes, but has {got}"),

@@ -4,8 +4,9 @@
 //! together (a reply and the end of its request, a cancellation and the end of its progress) happens under its one lock.
 
 mod audience;
+#[cfg(feature = "http")]
+mod exchange;
 
-use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::poll_fn;
@@ -93,7 +94,8 @@ struct State {
     watching: bool,
     /// When the client is to come back for the rest, if its connection is to end now.
     let_go: Option<Duration>,
-    /// Nothing more will be read from the client.
+    /// Nobody is to wait for news any longer.
+    #[cfg(feature = "http")]
     closing: bool,
 }
 
@@ -121,11 +123,13 @@ struct Running {
     call: Arc<Call>,
     abort: Option<AbortHandle>,
     /// Let go when the request is over.
+    #[cfg(feature = "http")]
     held: Option<Held>,
 }
 
 /// What requests hold while they run, such as a part of a budget.
-pub(crate) type Held = Arc<dyn Any + Send + Sync>;
+#[cfg(feature = "http")]
+pub(crate) type Held = Arc<dyn std::any::Any + Send + Sync>;
 
 struct Batch {
     waiting: usize,
@@ -137,19 +141,6 @@ impl Link {
     /// A conversation with whoever is at the other end.
     pub(crate) fn new(principal: Option<Arc<Principal>>) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), whole: None, principal })
-    }
-
-    /// One exchange within a conversation, with an outbox of its own.
-    pub(crate) fn within(whole: &Arc<Link>) -> Arc<Self> {
-        let omits_unreadable_id = whole.state().omits_unreadable_id;
-        let state = Mutex::new(State { omits_unreadable_id, ..State::default() });
-        let part =
-            Arc::new(Self { state, whole: Some(Arc::clone(whole)), principal: whole.principal.clone() });
-        let mut state = whole.state();
-        state.parts.retain(|part| part.strong_count() > 0);
-        state.parts.push(Arc::downgrade(&part));
-        drop(state);
-        part
     }
 
     /// Where things are agreed: here, or in the conversation that this is a part of.
@@ -256,18 +247,15 @@ impl Link {
         state.last_key += 1;
         let ticket = state.last_key;
         state.bytes_in_flight += call.bytes;
-        state
-            .running
-            .insert(call.to.id.clone(), Running { ticket, call: Arc::clone(call), abort: None, held: None });
+        let running = Running {
+            ticket,
+            call: Arc::clone(call),
+            abort: None,
+            #[cfg(feature = "http")]
+            held: None,
+        };
+        state.running.insert(call.to.id.clone(), running);
         ticket
-    }
-
-    /// What has just begun to run holds this until it is over.
-    #[cfg(feature = "http")]
-    pub(crate) fn hold(&self, held: &Held) {
-        for running in self.state().running.values_mut() {
-            running.held.get_or_insert_with(|| Arc::clone(held));
-        }
     }
 
     /// How to stop it. If it has been cancelled in the meantime, it is stopped at once.
@@ -323,61 +311,11 @@ impl Link {
         true
     }
 
-    /// Stops everything, because nobody is there to be answered.
-    pub(crate) fn cancel_all(&self) {
-        let mut state = self.state();
-        let running: Vec<Running> = std::mem::take(&mut state.running).into_values().collect();
-        state.bytes_in_flight = 0;
-        drop(state.audience.end());
-        for running in &running {
-            running.call.set_cancelled();
-        }
-        // Whoever waits for answers learns that none will come.
-        state.bell.ring();
-        drop(state);
-        for abort in running.into_iter().filter_map(|running| running.abort) {
-            abort.abort();
-        }
-    }
-
-    /// Everything has been answered, and nobody listens: nothing more will come of this by itself.
-    pub(crate) fn is_over(&self) -> bool {
-        let state = self.state();
-        state.running.is_empty() && state.audience.is_empty()
-    }
-
-    /// The code of the last answer that was an error.
-    pub(crate) fn refused(&self) -> Option<i32> {
-        self.state().refused
-    }
-
     /// Ends the connection that waits for an answer; the client is to come back for it after a while.
     pub(crate) fn let_go(&self, come_back: Duration) {
         let mut state = self.state();
         state.let_go = Some(come_back);
         state.bell.ring();
-    }
-
-    /// Whether that is wanted.
-    pub(crate) fn take_let_go(&self) -> Option<Duration> {
-        self.state().let_go.take()
-    }
-
-    /// There is something to write.
-    pub(crate) fn ring(&self) {
-        self.state().bell.ring();
-    }
-
-    /// Nobody is to wait for news any longer.
-    pub(crate) fn close(&self) {
-        let mut state = self.state();
-        state.closing = true;
-        state.bell.ring();
-    }
-
-    /// Whether that is so.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.state().closing
     }
 
     /// Nothing is running; open subscriptions do not count.

@@ -229,6 +229,18 @@ impl MediaContent {
     }
 }
 
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
 /// Bytes as they stand in JSON.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     data_encoding::BASE64.encode(bytes)

@@ -68,3 +68,15 @@ pub struct PromptMessage {
     /// What is said.
     pub content: Content,
 }
+
+impl PromptMessage {
+    /// What the person says: text, or any other content.
+    pub fn user(content: impl Into<Content>) -> Self {
+        Self { role: Role::User, content: content.into() }
+    }
+
+    /// What the model says: text, or any other content.
+    pub fn assistant(content: impl Into<Content>) -> Self {
+        Self { role: Role::Assistant, content: content.into() }
+    }
+}

@@ -130,6 +130,12 @@ impl Revision {
         if self >= Revision::V2026_07_28 { -32602 } else { -32002 }
     }
 
+    /// Whether every message on HTTP names it in a header, once it is agreed.
+    #[must_use]
+    pub fn is_named_in_headers(self) -> bool {
+        self >= Revision::V2025_06_18
+    }
+
     /// Whether a client whose connection has ended before the answer comes back for it, also if it was the server that
     /// ended it.
     #[must_use]

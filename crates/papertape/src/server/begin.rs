@@ -13,7 +13,7 @@ use super::ask::Dialogue;
 use super::call::{Answer, Begun, Output, Run, panicked};
 use super::completion::{Completer, Completers, Completing};
 use super::context::{Call, Completed, Cx, Flags, Target};
-use super::dispatch::{Params, Service};
+use super::dispatch::{LONGEST_URI, Params, Service};
 use super::registry::{Offer, Registry};
 use crate::link::{Link, ReplyTo};
 use crate::protocol::capabilities::Abilities;
@@ -146,7 +146,9 @@ impl Service {
             }
             Reference::Resource { uri } => match self.templates.find(uri) {
                 Some(template) => (uri, template.completers.clone(), template.hooks.clone()),
-                None if self.has_resource(uri) => (uri, Completers::default(), Vec::new()),
+                None if uri.len() <= LONGEST_URI && self.has_resource(uri) => {
+                    (uri, Completers::default(), Vec::new())
+                }
                 None => return Err(unknown(&self.templates, uri)),
             },
         };

@@ -19,7 +19,7 @@ use super::registry::Offer;
 use super::words;
 use crate::link::Kind;
 use crate::protocol::content::Icon;
-use crate::protocol::{self, Content, PromptArgument, PromptMessage, PromptResult, Revision, Role, project};
+use crate::protocol::{self, PromptArgument, PromptMessage, PromptResult, Revision, project};
 use crate::schema;
 use crate::wire::error::excerpt;
 
@@ -118,7 +118,7 @@ pub trait PromptOutput: Send + 'static {
 /// One message of the user's.
 impl PromptOutput for String {
     fn into_prompt(self) -> PromptResult {
-        vec![PromptMessage { role: Role::User, content: Content::text(self) }].into_prompt()
+        vec![PromptMessage::user(self)].into_prompt()
     }
 }
 

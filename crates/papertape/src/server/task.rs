@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -26,6 +27,7 @@ use super::call::{Begun, Output, Run, panicked};
 use super::context::{Call, Cx, Target};
 use super::dispatch::Service;
 use super::error::{Failure, ToolError};
+use super::principal::Principal;
 use super::tool::Registered;
 use crate::protocol::capabilities::TASKS;
 use crate::protocol::tools::CallToolResult;
@@ -170,12 +172,12 @@ impl Tasks {
 }
 
 impl Task {
-    fn begun() -> Option<Self> {
+    fn begun(owner: Option<&Principal>) -> Option<Self> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).ok()?;
         let now = now();
         Some(Self {
-            task_id: data_encoding::HEXLOWER.encode(&id),
+            task_id: data_encoding::HEXLOWER.encode(&id) + &mark(owner),
             status: TaskStatus::Working,
             created_at: now.clone(),
             last_updated_at: now,
@@ -203,6 +205,18 @@ impl Task {
     }
 }
 
+/// What the id of a task ends with, so that it is worth nothing in the hands of anybody but its owner.
+fn mark(owner: Option<&Principal>) -> String {
+    let Some(owner) = owner else { return String::new() };
+    let digest = Sha256::digest(owner.name.as_bytes());
+    data_encoding::HEXLOWER.encode(digest.first_chunk::<16>().map_or(&[], |half| &half[..]))
+}
+
+/// Whether a task can be one of this principal's.
+pub(super) fn belongs_to(id: &str, asking: Option<&Principal>) -> bool {
+    id.get(32..) == Some(&*mark(asking))
+}
+
 fn now() -> String {
     humantime::format_rfc3339_millis(SystemTime::now()).to_string()
 }
@@ -218,7 +232,8 @@ impl Service {
             if service.tasks.running().len() >= service.limits.tasks {
                 return Err(ToolError::failed("there are too many tasks already; try again later"));
             }
-            let task = Task::begun().ok_or_else(|| ToolError::internal("the system gives no randomness"))?;
+            let task = Task::begun(calling.link.principal().map(|owner| &**owner))
+                .ok_or_else(|| ToolError::internal("the system gives no randomness"))?;
             // It is safe before the client hears of it.
             service.tasks.store.put(&task).await?;
             let (id, answer) = (task.task_id.clone(), task.to_object("task"));
@@ -345,9 +360,10 @@ impl Service {
         };
         let id = id.into_owned();
         let service = Arc::clone(self);
+        let who = asking.link.principal().cloned();
         let run: Run = match name {
             method::TASKS_GET => Box::pin(async move {
-                let task = service.task(&id).await?;
+                let task = service.task(&id, who.as_deref()).await?;
                 Ok(Output::Object(task.to_object("complete")))
             }),
             method::TASKS_UPDATE => {
@@ -358,22 +374,23 @@ impl Service {
                 }
                 let answers = arguments::read("params.inputResponses", asking.params.input_responses, tree)?;
                 Box::pin(async move {
-                    service.task(&id).await?;
+                    service.task(&id, who.as_deref()).await?;
                     service.answer_task(&id, answers).await;
                     Ok(Output::Object(acknowledged()))
                 })
             }
             _ => Box::pin(async move {
-                service.task(&id).await?;
-                service.cancel_task(&id).await?;
+                service.task(&id, who.as_deref()).await?;
+                service.cancel_task(&id, who.as_deref()).await?;
                 Ok(Output::Object(acknowledged()))
             }),
         };
         Ok(Some(Begun::bare(call, run)))
     }
 
-    async fn task(&self, id: &str) -> Result<Task, ToolError> {
-        let task = self.tasks.store.get(id).await?;
+    /// The task of that id, if it is one of this principal's.
+    async fn task(&self, id: &str, asking: Option<&Principal>) -> Result<Task, ToolError> {
+        let task = if belongs_to(id, asking) { self.tasks.store.get(id).await? } else { None };
         task.ok_or_else(|| ToolError::refused(format!("unknown task: {}", excerpt(id))))
     }
 
@@ -393,7 +410,7 @@ impl Service {
         }
     }
 
-    async fn cancel_task(&self, id: &str) -> Result<(), ToolError> {
+    async fn cancel_task(&self, id: &str, who: Option<&Principal>) -> Result<(), ToolError> {
         let cancel = |task: &mut Task| {
             task.status = TaskStatus::Cancelled;
             task.input_requests = None;
@@ -401,7 +418,7 @@ impl Service {
         let running = self.tasks.running().get(id).cloned();
         let Some(running) = running else {
             // It is over, or was begun by a process that is gone.
-            let mut task = self.task(id).await?;
+            let mut task = self.task(id, who).await?;
             if !task.status.is_over() {
                 cancel(&mut task);
                 task.last_updated_at = now();

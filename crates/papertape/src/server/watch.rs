@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use super::dispatch::{LONGEST_URI, Params, Service};
+use super::task::belongs_to;
 use crate::link::{Link, ReplyTo, Wanted};
 use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::{Revision, project};
@@ -19,8 +20,14 @@ pub(super) struct Filter {
     tools_list_changed: bool,
     prompts_list_changed: bool,
     resources_list_changed: bool,
-    resource_subscriptions: Vec<String>,
+    pub(super) resource_subscriptions: Vec<String>,
     task_ids: Vec<String>,
+}
+
+/// The tasks that whoever listens may hear of.
+fn own_tasks(ids: &[String], link: &Link) -> Vec<String> {
+    let who = link.principal().map(|who| &**who);
+    ids.iter().filter(|id| belongs_to(id, who)).cloned().collect()
 }
 
 impl Service {
@@ -54,7 +61,7 @@ impl Service {
             prompts: filter.prompts_list_changed && self.changing.prompts,
             resources: filter.resources_list_changed && watchable,
             uris,
-            tasks: if self.offers_tasks() { filter.task_ids.clone() } else { Vec::new() },
+            tasks: if self.offers_tasks() { own_tasks(&filter.task_ids, link) } else { Vec::new() },
         };
         self.keep_told(link);
         link.listen(to.id.clone(), wanted, self.limits.subscriptions)

@@ -63,9 +63,9 @@ pub(super) struct Settings {
     timing: Timing,
     answering: Duration,
     framing: crate::wire::Framing,
-    frame: usize,
+    pub(super) frame: usize,
     handlers: crate::client::Handlers,
-    tap: Arc<Mutex<Tap>>,
+    pub(super) tap: Arc<Mutex<Tap>>,
 }
 
 impl Settings {
@@ -260,7 +260,7 @@ impl Pump {
 }
 
 /// Whoever waits is told that nothing more will come, whatever has happened.
-struct EndWhenDropped(Arc<Session>);
+pub(super) struct EndWhenDropped(pub(super) Arc<Session>);
 
 impl Drop for EndWhenDropped {
     fn drop(&mut self) {

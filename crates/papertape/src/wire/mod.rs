@@ -1,6 +1,6 @@
 //! Bytes to messages and back.
 //!
-//! A byte becomes a [frame], a frame becomes a [message]; the [tape] is the text in which both
+//! A byte becomes a [frame] (or, on HTTP, an [event](sse)), a frame becomes a [message]; the [tape] is the text in which both
 //! directions are kept.
 //! Nothing here does I/O, is async, reads a clock, or knows MCP.
 
@@ -8,6 +8,7 @@ pub mod error;
 pub mod frame;
 pub mod id;
 pub mod message;
+pub mod sse;
 pub mod tape;
 
 pub use error::RpcError;

@@ -11,7 +11,7 @@
 //! Number, direction (`>` to the server, `<` to the client), seconds since the start (`-` where time does not matter),
 //! form, bytes.
 //! The form says what surrounds the bytes: `line` a line end after them, `length` a plain `Content-Length` header
-//! before them, `raw` nothing.
+//! before them, `event` the line of a server-sent event that has nothing but data, `raw` nothing.
 //! Bytes that are not printable text stand as hexadecimal between `⟦` and `⟧`, rare enough that JSON needs no escapes.
 
 use std::fmt::Write as _;
@@ -80,6 +80,8 @@ pub fn write(tape: &mut String, number: u64, direction: Direction, time: Option<
     }
     let (form, payload) = if let Some(body) = plain_length_body(bytes) {
         ("length", body)
+    } else if let Some(data) = plain_event_data(bytes) {
+        ("event", data)
     } else if let Some(line) = bytes.strip_suffix(b"\n") {
         ("line", line)
     } else {
@@ -140,8 +142,9 @@ fn read_line(line: &str) -> Result<Record, String> {
     let bytes = match form {
         "line" => [&payload[..], b"\n"].concat(),
         "length" => [format!("Content-Length: {}\r\n\r\n", payload.len()).as_bytes(), &payload].concat(),
+        "event" => [b"data: ", &payload[..], b"\n\n"].concat(),
         "raw" => payload,
-        other => return Err(format!("\"{other}\" is no form: it is line, length or raw")),
+        other => return Err(format!("\"{other}\" is no form: it is line, length, event or raw")),
     };
     Ok(Record { number, direction, time, bytes })
 }
@@ -160,6 +163,12 @@ fn plain_length_body(bytes: &[u8]) -> Option<&[u8]> {
     let end = memchr::memmem::find(rest, b"\r\n\r\n")?;
     let (length, body) = (rest.get(..end)?, rest.get(end + 4..)?);
     (length == body.len().to_string().as_bytes()).then_some(body)
+}
+
+/// The data, if the bytes are one event as we would write it, with nothing else in it.
+fn plain_event_data(bytes: &[u8]) -> Option<&[u8]> {
+    let data = bytes.strip_prefix(b"data: ")?.strip_suffix(b"\n\n")?;
+    memchr::memchr2(b'\n', b'\r', data).is_none().then_some(data)
 }
 
 fn escape(out: &mut String, bytes: &[u8]) {
@@ -247,6 +256,10 @@ mod tests {
         assert_eq!(line(b"\xff\xfe\x1b[1m "), "7 > 1.000250 raw ⟦ff fe 1b⟧[1m⟦20⟧\n");
         assert_eq!(line("⟦⟧\n".as_bytes()), "7 > 1.000250 line ⟦e2 9f a6⟧⟧\n");
         assert_eq!(line(b"\n"), "7 > 1.000250 line\n");
+        assert_eq!(line(b"data: {}\n\n"), "7 > 1.000250 event {}\n");
+        assert_eq!(line(b"data: \n\n"), "7 > 1.000250 event\n");
+        assert_eq!(line(b"data: a\ndata: b\n\n"), "7 > 1.000250 line data: a⟦0a⟧data: b⟦0a⟧\n");
+        assert_eq!(line(b"id: 1\r\n\r\n"), "7 > 1.000250 line id: 1⟦0d 0a 0d⟧\n");
     }
 
     #[test]
@@ -262,7 +275,7 @@ mod tests {
                 "papertape 1\n\n1 > 1.0 line {}",
                 "line 3: \"1.0\" is no time: write seconds with six decimals, or -",
             ),
-            ("papertape 1\n1 > - page {}", "line 2: \"page\" is no form: it is line, length or raw"),
+            ("papertape 1\n1 > - page {}", "line 2: \"page\" is no form: it is line, length, event or raw"),
             ("papertape 1\n1 > -", "line 2: the form is missing"),
             ("papertape 1\n1 > - raw ⟦0", "line 2: ⟦ has no ⟧"),
             (
@@ -280,6 +293,7 @@ mod tests {
             any::<String>().prop_map(String::into_bytes),
             any::<String>().prop_map(|s| format!("Content-Length: {}\r\n\r\n{s}", s.len()).into_bytes()),
             "[⟦⟧ a-c\r\n\u{202e}]{0,8}\n?".prop_map(String::into_bytes),
+            "data: [⟦⟧ a-c\r\n]{0,8}\n\n".prop_map(String::into_bytes),
         ];
         let direction =
             any::<bool>().prop_map(|up| if up { Direction::ToServer } else { Direction::ToClient });

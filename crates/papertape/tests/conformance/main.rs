@@ -17,6 +17,7 @@ mod lifecycle;
 mod mrtr;
 mod prompts;
 mod resources;
+mod skills;
 mod stateless;
 mod subscriptions;
 mod tasks;

@@ -140,6 +140,6 @@ pub(crate) fn server() -> Server {
             |args: Explain, _| async move { Ok(format!("Explain {} in {:?} lines.", args.word, args.lines)) },
         )
         .prompt("picture", |_: (), _| async {
-            Ok(vec![PromptMessage { role: Role::Assistant, content: Content::audio(b"x", "audio/wav") }])
+            Ok(vec![PromptMessage::assistant(Content::audio(b"x", "audio/wav"))])
         })
 }

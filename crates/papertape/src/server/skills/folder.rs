@@ -5,7 +5,7 @@ use std::fs::{self, Metadata};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{Skill, mime_type};
+use super::Skill;
 use crate::protocol::skills::{MOST_SKILL_BYTES, MOST_SKILL_FILES, SKILL_FILE};
 use crate::server::error::SetupError;
 
@@ -36,7 +36,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Skill>, SetupError> {
     if search.found.is_empty() {
         return Err(problem(folder, format!("there is no {SKILL_FILE} in it, nor in the folders below")));
     }
-    search.found.into_iter().map(|(path, found)| load(&root, path, found)).collect()
+    search.found.into_iter().map(|(path, found)| load(&root, &path, found)).collect()
 }
 
 impl Search {
@@ -104,7 +104,7 @@ impl Search {
 }
 
 /// Reads the files of a skill.
-fn load(root: &Path, path: Vec<String>, found: Found) -> Result<Skill, SetupError> {
+fn load(root: &Path, path: &[String], found: Found) -> Result<Skill, SetupError> {
     let mut left = MOST_SKILL_BYTES;
     let mut manifest = Vec::new();
     let mut files = Vec::new();
@@ -118,8 +118,7 @@ fn load(root: &Path, path: Vec<String>, found: Found) -> Result<Skill, SetupErro
     }
     let mut skill = Skill::from_bytes(manifest);
     for (name, bytes) in files {
-        let mime_type = mime_type(&name, &bytes);
-        skill = skill.file_as(name, mime_type, bytes);
+        skill = skill.file(name, bytes);
     }
     if let Some((last, above)) = path.split_last() {
         skill.above = above.to_vec();

@@ -1,6 +1,7 @@
 //! Skills: folders of instructions to what the skills extension lists, and to resources that can be read.
 
 mod folder;
+mod kind;
 mod served;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use super::error::SetupError;
 use crate::front_matter;
 use crate::protocol::skills::{MOST_SKILL_BYTES, MOST_SKILL_FILES, SKILL_FILE, digest, is_skill_name};
 use crate::wire::error::excerpt;
+use kind::mime_type;
 pub(super) use served::Shelf;
 
 /// The longest description that hosts are ready for, in characters.
@@ -72,6 +74,7 @@ pub struct Skill {
     above: Vec<String>,
     text: Text,
     files: Vec<(String, File)>,
+    scopes: Vec<String>,
 }
 
 /// What stands in a `SKILL.md`.
@@ -99,7 +102,7 @@ impl Skill {
             ("description".to_owned(), Value::String(description.into())),
         ];
         let text = Text::Parts { fields, body: body.into() };
-        Self { above: Vec::new(), text, files: Vec::new() }
+        Self { above: Vec::new(), text, files: Vec::new(), scopes: Vec::new() }
     }
 
     /// A skill from the whole text of its `SKILL.md`, front matter and all.
@@ -108,7 +111,7 @@ impl Skill {
     }
 
     fn from_bytes(bytes: Vec<u8>) -> Self {
-        Self { above: Vec::new(), text: Text::Whole(bytes), files: Vec::new() }
+        Self { above: Vec::new(), text: Text::Whole(bytes), files: Vec::new(), scopes: Vec::new() }
     }
 
     /// Another member of the front matter, such as `license`. It has no effect on [`Skill::from_markdown`].
@@ -144,6 +147,15 @@ impl Skill {
         bytes: impl Into<Vec<u8>>,
     ) -> Self {
         self.files.push((path.into(), File::new(mime_type.into(), bytes.into())));
+        self
+    }
+
+    /// What whoever reads its files must be allowed to do. It is listed for everybody.
+    ///
+    /// Where nobody is asked who they are (stdio, or HTTP without authorization), scopes stop nobody.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
         self
     }
 
@@ -192,7 +204,7 @@ impl Skill {
                 return Err(format!("the file {} is there twice", excerpt(&name)));
             }
         }
-        Ok(Built { path, front_matter, description, files, hooks: Vec::new() })
+        Ok(Built { path, front_matter, description, files, scopes: self.scopes, hooks: Vec::new() })
     }
 
     /// What it is called when something is wrong with it.
@@ -224,6 +236,7 @@ struct Built {
     description: String,
     /// By the path below its folder.
     files: BTreeMap<Vec<String>, File>,
+    scopes: Vec<String>,
     /// Those of the servers within which it is mounted.
     hooks: Vec<super::around::Hook>,
 }
@@ -257,40 +270,4 @@ fn write(fields: &[(String, Value)], body: &str) -> String {
 
 fn is_file_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', '\0'])
-}
-
-/// What a file holds, by the end of its name; what is not known is text if it reads as such.
-fn mime_type(path: &str, bytes: &[u8]) -> String {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let end = name.rsplit_once('.').map_or(String::new(), |(_, end)| end.to_ascii_lowercase());
-    let known = match end.as_str() {
-        "md" | "markdown" => "text/markdown",
-        "txt" => "text/plain",
-        "html" | "htm" => "text/html",
-        "css" => "text/css",
-        "csv" => "text/csv",
-        "js" | "mjs" => "text/javascript",
-        "json" => "application/json",
-        "yaml" | "yml" => "application/yaml",
-        "toml" => "application/toml",
-        "xml" => "application/xml",
-        "svg" => "image/svg+xml",
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        "pdf" => "application/pdf",
-        "zip" => "application/zip",
-        "py" => "text/x-python",
-        "sh" => "text/x-shellscript",
-        _ if is_text(bytes) => "text/plain",
-        _ => "application/octet-stream",
-    };
-    known.to_owned()
-}
-
-/// Whether bytes go to a client as text: what JSON would have to escape all over goes as base64.
-fn is_text(bytes: &[u8]) -> bool {
-    let control = |byte: &u8| *byte < b' ' && !b"\t\n\r\x0c".contains(byte);
-    std::str::from_utf8(bytes).is_ok() && !bytes.iter().any(|byte| control(byte))
 }

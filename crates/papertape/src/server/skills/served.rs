@@ -6,7 +6,8 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
-use super::{Built, File, Skills, is_text};
+use super::kind::is_text;
+use super::{Built, File, Skills};
 use crate::link::Kind;
 use crate::protocol::content::{ResourceContents, base64};
 use crate::protocol::skills::{FOLDER_TYPE, SKILL_FILE, SkillFile, SkillResources};
@@ -43,6 +44,8 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 pub(in crate::server) struct Shelf {
     /// By the path of their folders.
     built: BTreeMap<Vec<String>, Built>,
+    /// Those paths in the order in which the skills were added.
+    order: Vec<Vec<String>>,
     pub(in crate::server) list: Registry<Listed>,
     files: BTreeMap<String, Arc<RegisteredResource>>,
     /// What is in each folder, by URI.
@@ -100,7 +103,7 @@ impl Shelf {
 
     /// Adds the skills of a server that is mounted. Its resources are, too.
     pub(in crate::server) fn mount(&mut self, other: &Shelf, hooks: &[Hook]) -> Result<(), SetupError> {
-        for built in other.built.values() {
+        for built in other.in_order() {
             self.insert(Built { hooks: around::mounted(hooks, &built.hooks), ..built.clone() })?;
         }
         self.arrange()
@@ -113,10 +116,15 @@ impl Shelf {
 
     fn insert(&mut self, built: Built) -> Result<(), SetupError> {
         let name = built.path.join("/");
+        self.order.push(built.path.clone());
         match self.built.insert(built.path.clone(), built) {
             None => Ok(()),
             Some(_) => Err(SetupError::Duplicate { what: Listed::WHAT, name }),
         }
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = &Built> {
+        self.order.iter().filter_map(|path| self.built.get(path))
     }
 
     /// Makes all that follows from the skills there are.
@@ -124,9 +132,11 @@ impl Shelf {
         let mut files = BTreeMap::new();
         let mut folders: BTreeMap<String, BTreeMap<String, protocol::Resource>> = BTreeMap::new();
         let list = Registry::default();
+        for built in self.in_order() {
+            list.add(Listed(entry(&self.with_skills_within(built)?)))?;
+        }
+        // A skill within another comes after it, and knows best what its own file is called.
         for built in self.built.values() {
-            let whole = self.with_skills_within(built)?;
-            list.add(Listed(entry(&whole)))?;
             for (below, file) in &built.files {
                 let uri = file_uri(&built.path, below);
                 let resource = presented(built, below, file, &uri);
@@ -178,7 +188,7 @@ fn entry(skill: &Built) -> protocol::Skill {
 
 /// How a file is listed: that of the skill itself with the skill's name and what it is for.
 fn presented(skill: &Built, below: &[String], file: &File, uri: &str) -> Resource {
-    let resource = Resource::new(uri).mime_type(&file.mime_type).size(file.size());
+    let resource = Resource::new(uri).mime_type(&file.mime_type).size(file.size()).scopes(&skill.scopes);
     match below {
         [only] if only == SKILL_FILE => {
             let name = skill.path.last().map_or(SKILL_FILE, String::as_str);

@@ -10,8 +10,12 @@ pub(crate) mod headers;
 mod oauth;
 mod server;
 
-pub use auth::Auth;
-pub use oauth::Credentials;
+pub use auth::{Algorithm, Auth, AuthSetupError, Keys, NewKey, OAuthServer};
+pub use client::{Endpoint, connect, connect_with};
+pub use oauth::{
+    Assertion, AuthError, AuthStep, Browser, Credentials, Dpop, FileTokens, IdentityProvider, MemoryTokens,
+    OAuth, OAuthClient, OAuthFlow, Redirect, SavedTokens, Secret, TokenKey, TokenStore,
+};
 #[cfg(unix)]
 pub use server::serve;
 pub use server::{ConnectionLimits, HttpBody, HttpService, Options, serve_until, service};

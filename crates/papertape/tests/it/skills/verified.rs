@@ -137,6 +137,10 @@ fn front_matter_is_compared_member_by_member() {
             came("---\nname: pdf\ndescription: d\nversion: \"1\"\n---\n").await,
             differs("version", Some(1.into()), Some("1".into()))
         );
+        let words = differs("version", Some(1.into()), Some("1".into())).to_string();
+        assert_eq!(words, "\"version\" of its front matter should be 1, but is \"1\"");
+        let words = differs("x", None, Some("y".repeat(10_000).into())).to_string();
+        assert!(words.contains("should be nothing, but is \"yyy") && words.len() < 300, "{words}");
         assert!(matches!(came("no front matter").await, Mismatch::Unreadable(_)));
         assert!(matches!(came("---\na: &a [*a]\n---\n").await, Mismatch::Unreadable(_)));
     });
@@ -291,6 +295,23 @@ fn our_own_server_passes() {
         let many = (0..250).fold(super::skill(), |skill, n| skill.file(format!("{n}"), "x"));
         let client = memory::connect(with(many)).await.unwrap();
         assert_eq!(client.directory("skill://sound").await.unwrap().len(), 251);
+        client.close().await;
+    });
+}
+
+#[test]
+fn a_skill_of_all_the_bytes_it_may_have_can_be_read() {
+    run(async {
+        let manifest = "---\nname: large\ndescription: d\n---\n";
+        let rest = 16 * 1024 * 1024 - manifest.len();
+        let large = papertape::Skill::from_markdown(manifest).file("large", vec![0; rest]);
+        // It goes as base64.
+        let options = ClientOptions::new().frame_limit(24 * 1024 * 1024);
+        let client = memory::connect_with(with(large), options).await.unwrap();
+        let skill = client.skills().await.unwrap().remove(0);
+        assert_eq!(skill.problems, Vec::<String>::new());
+        let bytes = client.read_skill_file(&skill.item, "skill://large/large").await.unwrap();
+        assert_eq!(bytes.len(), rest);
         client.close().await;
     });
 }

@@ -42,7 +42,9 @@ pub(crate) async fn serve(
         Payload::Single(message) => {
             let session = find(site, headers, named, principal.as_ref())?;
             match message {
-                Message::Request(_) => exchange(site, &session, Payload::Single(message), held),
+                Message::Request(_) => {
+                    exchange(site, &session, headers, Payload::Single(message), principal, held)
+                }
                 _ => {
                     site.service.handle(message, &session.link, None, &|_, _| Ok(()), &mut Calls::new());
                     Ok(reply::empty(StatusCode::ACCEPTED))
@@ -51,7 +53,7 @@ pub(crate) async fn serve(
         }
         batch @ Payload::Batch(_) => {
             let session = find(site, headers, named, principal.as_ref())?;
-            exchange(site, &session, batch, held)
+            exchange(site, &session, headers, batch, principal, held)
         }
     }
 }
@@ -73,14 +75,16 @@ fn open(site: &Arc<Site>, initialize: Message<'_>, principal: Option<Arc<Princip
 fn exchange(
     site: &Arc<Site>,
     session: &Arc<Session>,
+    headers: &HeaderMap,
     payload: Payload<'_>,
+    principal: Option<Arc<Principal>>,
     held: Option<&Arc<Held>>,
 ) -> Result<Answer, Refusal> {
     if session.running() >= site.service.limits().in_flight {
         let message = "too many requests run in this session: wait for one";
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).retry_after(1));
     }
-    let link = Link::within(&session.link);
+    let link = Link::within(&session.link, principal);
     let forbidden = RefCell::new(None);
     let gate = |name: &str, params: &Params<'_>| scopes::check(site, name, params, &link, &forbidden);
     let mut calls = Calls::new();
@@ -106,14 +110,18 @@ fn exchange(
     let mut frames = Outgoing::default();
     link.take(&mut frames);
     // A batch that was refused as a whole has one answer, which is no batch.
-    let refused = is_batch && over && frames.bytes.starts_with(b"{");
-    let status = if refused { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    if is_batch && over && frames.bytes.starts_with(b"{") {
+        return Ok(post::message_answer(site, frames, StatusCode::BAD_REQUEST));
+    }
     match frames.ends.len() {
         0 if over => Ok(reply::empty(StatusCode::ACCEPTED)),
-        1 if over => Ok(post::message_answer(site, frames, status)),
+        1 if over && !request::prefers_events(headers) => {
+            Ok(post::message_answer(site, frames, StatusCode::OK))
+        }
         // It takes its time, or has more to say: on a stream that the client can come back to.
         _ => {
-            let reader = session.open(&link).read().map_err(|_| taken())?;
+            let stream = session.open(&link).inspect_err(|_| link.cancel_all())?;
+            let reader = stream.read().map_err(|_| taken())?;
             Ok(reply::events(Events::new(site, Source::Stream(reader), &frames)))
         }
     }

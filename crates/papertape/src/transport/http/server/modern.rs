@@ -35,6 +35,11 @@ pub(crate) async fn serve(
 ) -> Result<Answer, Refusal> {
     let message = match payload {
         Payload::Single(Message::Request(request)) => Message::Request(request),
+        Payload::Single(Message::Notification(_)) if named == Named::Unknown => {
+            let error =
+                RpcError::invalid_request("`MCP-Protocol-Version` names no revision that is spoken here");
+            return Ok(post::refuse(site, rejected(None, error), named_or_modern(named)));
+        }
         // There is no notification that a client has to send on HTTP; whoever sends one means no harm.
         Payload::Single(Message::Notification(_)) => return Ok(reply::empty(StatusCode::ACCEPTED)),
         Payload::Single(Message::Response(response)) => {
@@ -57,7 +62,7 @@ pub(crate) async fn serve(
     let status = move |link: &Link| {
         if malformed { StatusCode::BAD_REQUEST } else { post::status_of(link.refused()) }
     };
-    Ok(post::respond(site, exchange, status).await)
+    Ok(post::respond(site, exchange, headers, status).await)
 }
 
 /// Begins to serve a request; whether it was not what it should be.
@@ -69,10 +74,11 @@ fn begin(
 ) -> Result<(Exchange, bool), Refusal> {
     let exchange = Exchange(Link::new(principal));
     let link = &exchange.0;
-    // It is not what it should be, or may not be asked by this one.
-    let (malformed, forbidden) = (Cell::new(false), RefCell::new(None));
+    // It is not what it should be until it has been found to be, and may not be asked by everybody.
+    let (malformed, forbidden) = (Cell::new(true), RefCell::new(None));
     let gate = |name: &str, params: &Params<'_>| {
-        check(&site.service, headers, name, params).inspect_err(|_| malformed.set(true))?;
+        check(&site.service, headers, name, params)?;
+        malformed.set(false);
         scopes::check(site, name, params, link, &forbidden)
     };
     let mut calls = Calls::new();

@@ -22,7 +22,6 @@ pub struct Options {
     pub(crate) health: bool,
     pub(crate) metrics: bool,
     pub(crate) auth: Option<Auth>,
-    pub(crate) scopes: Vec<String>,
     pub(crate) tape: Option<PathBuf>,
     pub(crate) connections: ConnectionLimits,
 }
@@ -42,7 +41,6 @@ impl Default for Options {
             health: false,
             metrics: false,
             auth: None,
-            scopes: Vec::new(),
             tape: None,
             connections: ConnectionLimits::default(),
         }
@@ -123,13 +121,6 @@ impl Options {
     #[must_use]
     pub fn auth(mut self, auth: Auth) -> Self {
         self.auth = Some(auth);
-        self
-    }
-
-    /// A scope that everybody needs, whatever they ask for.
-    #[must_use]
-    pub fn scope(mut self, scope: impl Into<String>) -> Self {
-        self.scopes.push(scope.into());
         self
     }
 

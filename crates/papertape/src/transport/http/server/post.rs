@@ -134,6 +134,7 @@ pub(crate) fn message_answer(site: &Site, mut frames: Outgoing, status: StatusCo
 pub(crate) async fn respond(
     site: &Arc<Site>,
     exchange: Exchange,
+    headers: &HeaderMap,
     status: impl Fn(&Link) -> StatusCode,
 ) -> Answer {
     let mut frames = Outgoing::default();
@@ -142,7 +143,13 @@ pub(crate) async fn respond(
         exchange.0.take(&mut frames);
         match frames.ends.len() {
             0 if over => return reply::empty(StatusCode::ACCEPTED),
-            1 if over => return message_answer(site, frames, status(&exchange.0)),
+            1 if over => {
+                let status = status(&exchange.0);
+                if status == StatusCode::OK && request::prefers_events(headers) {
+                    break;
+                }
+                return message_answer(site, frames, status);
+            }
             0 => {}
             _ => break,
         }

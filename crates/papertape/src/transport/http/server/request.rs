@@ -154,6 +154,12 @@ pub(crate) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Re
     Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message))
 }
 
+/// Whether a client would rather have a stream of events, also for a single message: it names that first.
+pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
+    let mut kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    kinds.next().is_some_and(|kinds| kinds.trim_start().starts_with("text/event-stream"))
+}
+
 fn accepts(headers: &HeaderMap, name: &HeaderName, kind: &str) -> bool {
     let family = kind.split('/').next().unwrap_or_default();
     headers

@@ -5,7 +5,6 @@
 //! table, made when it is needed and forgotten when the session is idle.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use http::StatusCode;
 use tokio::time::Instant;
 
 use super::reply::Refusal;
-use super::stream::Stream;
+use super::stream::{Kept, Stream};
 use crate::link::Link;
 use crate::protocol::Revision;
 use crate::protocol::capabilities::Abilities;
@@ -28,7 +27,7 @@ const IDLE: Duration = Duration::from_secs(5 * 60);
 const MOST: usize = 10_000;
 /// Sessions whose end is remembered.
 const MOST_ENDED: usize = 100_000;
-/// Streams of one session that are kept although their requests have been answered.
+/// Streams of one session; when there are more, those that are over go first.
 const MOST_STREAMS: usize = 64;
 
 type Name = [u8; 16];
@@ -38,7 +37,7 @@ type Name = [u8; 16];
 pub(crate) struct Sessions {
     sealer: Option<Sealer>,
     table: Mutex<Table>,
-    kept_in_all: Arc<AtomicUsize>,
+    kept: Arc<Kept>,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +58,7 @@ pub(crate) struct Session {
     /// The stream on which the client hears of that.
     pub(crate) main: Arc<Stream>,
     inner: Mutex<Inner>,
-    kept_in_all: Arc<AtomicUsize>,
+    kept: Arc<Kept>,
 }
 
 struct Inner {
@@ -71,7 +70,7 @@ struct Inner {
 impl Sessions {
     pub(crate) fn new(service: &Service) -> Self {
         let sealer = service.sealer().map(|sealer| sealer.lasting(LIFETIME));
-        Self { sealer, table: Mutex::default(), kept_in_all: Arc::default() }
+        Self { sealer, table: Mutex::default(), kept: Arc::default() }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -131,7 +130,7 @@ impl Sessions {
         link.set_initialized();
         link.set_abilities(Abilities::from_bits(abilities));
         service.keep_told(&link);
-        let session = Arc::new(Session::new(name, revision, link, &self.kept_in_all));
+        let session = Arc::new(Session::new(name, revision, link, &self.kept));
         table.live.insert(name, Arc::clone(&session));
         Ok(session)
     }
@@ -188,16 +187,15 @@ impl Table {
 }
 
 impl Session {
-    fn new(name: Name, revision: Revision, link: Arc<Link>, kept_in_all: &Arc<AtomicUsize>) -> Self {
+    fn new(name: Name, revision: Revision, link: Arc<Link>, kept: &Arc<Kept>) -> Self {
         let mut epoch = [0; 6];
         // Without randomness there would be no sessions at all.
         drop(getrandom::fill(&mut epoch));
         let epoch = BASE64URL_NOPAD.encode(&epoch);
         let primed = revision.can_come_back();
-        let main = Stream::new(format!("{epoch}-0"), false, Arc::clone(&link), primed, kept_in_all);
+        let main = Stream::new(format!("{epoch}-0"), false, Arc::clone(&link), primed, kept);
         let inner = Inner { used: Instant::now(), last: 0, streams: VecDeque::new() };
-        let (inner, kept_in_all) = (Mutex::new(inner), Arc::clone(kept_in_all));
-        Self { name, epoch, revision, link, main, inner, kept_in_all }
+        Self { name, epoch, revision, link, main, inner: Mutex::new(inner), kept: Arc::clone(kept) }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -221,19 +219,26 @@ impl Session {
         self.inner().streams.iter().filter(|stream| stream.is_running()).count()
     }
 
-    /// A stream for a request of this session.
-    pub(crate) fn open(&self, link: &Arc<Link>) -> Arc<Stream> {
+    /// A stream for a request of this session, if there is room for one.
+    pub(crate) fn open(&self, link: &Arc<Link>) -> Result<Arc<Stream>, Refusal> {
         let mut inner = self.inner();
+        if self.kept.is_full() {
+            inner.streams.retain(|stream| !stream.is_past());
+            if self.kept.is_full() {
+                let message = "as many requests of sessions run as can: try again in a moment";
+                return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(1));
+            }
+        }
         inner.last += 1;
         let (name, primed) = (format!("{}-{}", self.epoch, inner.last), self.revision.can_come_back());
-        let stream = Stream::new(name, true, Arc::clone(link), primed, &self.kept_in_all);
+        let stream = Stream::new(name, true, Arc::clone(link), primed, &self.kept);
         while inner.streams.len() >= MOST_STREAMS
-            && let Some(at) = inner.streams.iter().position(|stream| stream.is_left())
+            && let Some(at) = inner.streams.iter().position(|stream| stream.is_past())
         {
             drop(inner.streams.remove(at));
         }
         inner.streams.push_back(Arc::clone(&stream));
-        stream
+        Ok(stream)
     }
 
     /// The stream of that name.

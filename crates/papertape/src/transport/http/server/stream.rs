@@ -11,6 +11,8 @@ use crate::link::Link;
 const MOST_KEPT: usize = 256 * 1024;
 /// Bytes of all streams that are kept.
 const MOST_KEPT_IN_ALL: usize = 64 * 1024 * 1024;
+/// Streams there may be in all.
+const MOST_STREAMS_IN_ALL: usize = 20_000;
 /// When a client whose connection broke is to come back.
 const COME_BACK: Duration = Duration::from_secs(1);
 
@@ -27,8 +29,21 @@ pub(crate) struct Stream {
     log: Mutex<Log>,
     /// Somebody reads it.
     read: AtomicBool,
-    /// What all streams keep.
-    kept_in_all: Arc<AtomicUsize>,
+    kept: Arc<Kept>,
+}
+
+/// What all streams of a server take together.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    bytes: AtomicUsize,
+    streams: AtomicUsize,
+}
+
+impl Kept {
+    /// Whether there are as many streams as there may be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.streams.load(Ordering::Relaxed) >= MOST_STREAMS_IN_ALL
+    }
 }
 
 #[derive(Default)]
@@ -64,25 +79,25 @@ impl Stream {
         answers: bool,
         link: Arc<Link>,
         primed: bool,
-        kept_in_all: &Arc<AtomicUsize>,
+        kept: &Arc<Kept>,
     ) -> Arc<Self> {
-        let kept_in_all = Arc::clone(kept_in_all);
+        kept.streams.fetch_add(1, Ordering::Relaxed);
         let (log, read) = (Mutex::default(), AtomicBool::new(false));
-        Arc::new(Self { name, answers, link, primed, log, read, kept_in_all })
+        Arc::new(Self { name, answers, link, primed, log, read, kept: Arc::clone(kept) })
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nobody would notice if it were forgotten, but who comes back late.
-    pub(crate) fn is_left(&self) -> bool {
-        !self.is_running() && !self.read.load(Ordering::Acquire)
-    }
-
     /// Whether its request is still running.
     pub(crate) fn is_running(&self) -> bool {
         self.answers && !self.link.is_over()
+    }
+
+    /// Whether it is kept only in case that its client comes back.
+    pub(crate) fn is_past(&self) -> bool {
+        !self.is_running() && !self.read.load(Ordering::Acquire)
     }
 
     /// Reads the stream from the beginning.
@@ -117,7 +132,8 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.kept_in_all.fetch_sub(self.log().bytes, Ordering::Relaxed);
+        self.kept.bytes.fetch_sub(self.log().bytes, Ordering::Relaxed);
+        self.kept.streams.fetch_sub(1, Ordering::Relaxed);
         self.link.cancel_all();
     }
 }
@@ -150,7 +166,7 @@ impl Reader {
 
     /// Keeps the event that was written last, as long as there is room.
     pub(crate) fn keep(&mut self, event: &[u8]) {
-        let in_all = &self.stream.kept_in_all;
+        let in_all = &self.stream.kept.bytes;
         let mut log = self.stream.log();
         log.events.push_back(event.into());
         log.bytes += event.len();

@@ -1,0 +1,69 @@
+//! Caps: H-75, and G11 as far as one process can.
+
+use super::super::ConnectionLimits;
+use super::support::{GET, Peer, Server, soon};
+
+fn cap(connections: usize) -> ConnectionLimits {
+    ConnectionLimits { connections, ..Default::default() }
+}
+
+async fn waiting(server: &Server) -> Peer {
+    let peer = server.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    soon(server.marks.begun.notified()).await;
+    peer
+}
+
+#[tokio::test]
+async fn the_oldest_idle_connection_makes_room() {
+    let server = Server::start(cap(3)).await;
+    let _busy = waiting(&server).await;
+    let mut oldest = server.connect().await;
+    oldest.serves().await;
+    // Ages are told apart by the millisecond.
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    let mut younger = server.connect().await;
+    younger.serves().await;
+    let mut new = server.connect().await;
+    new.serves().await;
+    assert_eq!(oldest.closed().await, b"");
+    younger.serves().await;
+}
+
+#[tokio::test]
+async fn connections_that_say_nothing_make_room() {
+    let server = Server::start(cap(50)).await;
+    let mut silent = Vec::new();
+    for _ in 0..200 {
+        silent.push(server.connect().await);
+    }
+    server.connect().await.serves().await;
+}
+
+#[tokio::test]
+async fn heads_that_take_long_make_room() {
+    let server = Server::start(cap(1)).await;
+    let mut slow = server.send("GET / HTTP/1.1\r\n").await;
+    // Refused for as long as the head may still be one that comes in one piece.
+    let served = async { while server.send(GET).await.answer().await.status != 200 {} };
+    soon(served).await;
+    assert_eq!(slow.closed().await, b"");
+}
+
+#[tokio::test]
+async fn when_all_are_at_work_the_new_one_is_refused() {
+    let server = Server::start(cap(2)).await;
+    let mut one = waiting(&server).await;
+    let _two = waiting(&server).await;
+    for _ in 0..3 {
+        let mut refused = server.connect().await;
+        let answer = refused.answer().await;
+        assert_eq!(answer.status, 503);
+        assert!(answer.head.contains("retry-after"), "{}", answer.head);
+        assert_eq!(refused.closed().await, b"");
+    }
+    server.marks.go.notify_one();
+    assert_eq!(one.answer().await.body, b"waited");
+    // Nobody was idle a moment ago, so it may take a moment until somebody looks again.
+    let served = async { while server.send(GET).await.answer().await.status != 200 {} };
+    soon(served).await;
+}

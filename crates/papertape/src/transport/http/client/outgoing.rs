@@ -1,0 +1,133 @@
+//! Frames on their way out to what a request needs to know of them: what it is about, and the headers that say so.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::super::headers;
+use crate::client::Session;
+use crate::outbox::Outgoing;
+use crate::protocol::meta::PROTOCOL_VERSION;
+use crate::protocol::method;
+use crate::wire::Id;
+use crate::wire::message::{self, Bounds, Message, Payload};
+
+/// What is ours needs no bound; it is read again all the same.
+const BOUNDS: Bounds = Bounds { depth: usize::MAX, batch: 0 };
+
+/// A message on its way out.
+#[derive(Debug, Clone)]
+pub(super) struct Sent {
+    pub(super) body: Bytes,
+    /// The number of a request; what is none has none.
+    pub(super) id: Option<i64>,
+    pub(super) method: String,
+    /// What it says about itself, in revisions whose requests stand alone.
+    pub(super) headers: HeaderMap,
+    /// It is of such a revision.
+    pub(super) stands_alone: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Params<'a> {
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    task_id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+}
+
+/// The frames of a batch of output, each without the end of its line: on HTTP a body is a message.
+pub(super) fn split(outgoing: &mut Outgoing) -> Vec<Bytes> {
+    let all = Bytes::from(std::mem::take(&mut outgoing.bytes));
+    let mut start = 0;
+    let mut frame = |end: usize| {
+        let whole = all.slice(start.min(end)..end);
+        start = end;
+        let line_end = usize::from(whole.ends_with(b"\n"));
+        whole.slice(..whole.len() - line_end)
+    };
+    std::mem::take(&mut outgoing.ends).into_iter().map(&mut frame).collect()
+}
+
+impl Sent {
+    pub(super) fn read(body: Bytes, session: &Session) -> Self {
+        let mut sent = Self {
+            body: body.clone(),
+            id: None,
+            method: String::new(),
+            headers: HeaderMap::new(),
+            stands_alone: false,
+        };
+        let (asked, params) = match message::parse(&body, BOUNDS) {
+            Ok(Payload::Single(Message::Request(request))) => {
+                if let Id::Integer(id) = request.id {
+                    sent.id = Some(id);
+                }
+                (request.method, request.params)
+            }
+            Ok(Payload::Single(Message::Notification(notification))) => {
+                (notification.method, notification.params)
+            }
+            _ => (Cow::Borrowed(""), None),
+        };
+        sent.method = asked.into_owned();
+        let params: Params<'_> =
+            params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        sent.describe(&params, session);
+        sent
+    }
+
+    pub(super) fn is(&self, method: &str) -> bool {
+        self.method == method
+    }
+
+    /// What a request that stands alone says in its headers.
+    fn describe(&mut self, params: &Params<'_>, session: &Session) {
+        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
+        let meta = params.meta.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+        let Some(version) = meta.as_ref().and_then(|meta| meta.get(PROTOCOL_VERSION)?.as_str()) else {
+            return;
+        };
+        self.stands_alone = true;
+        self.put(headers::PROTOCOL_VERSION, version);
+        let asked = self.method.clone();
+        self.put(headers::METHOD, &asked);
+        let about = match &asked[..] {
+            method::TOOLS_CALL | method::PROMPTS_GET => params.name,
+            method::RESOURCES_READ => params.uri,
+            method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => params.task_id,
+            _ => None,
+        };
+        let Some(about) = about.and_then(text) else { return };
+        self.put(headers::NAME, &about);
+        if asked != method::TOOLS_CALL {
+            return;
+        }
+        let Some(mirrored) = session.mirrored(&about) else { return };
+        let arguments = params.arguments.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+        let Some(arguments) = arguments else { return };
+        for (name, path) in &*mirrored {
+            if let Some(value) = headers::mirrored(&arguments, path) {
+                self.put(&format!("{}{name}", headers::PARAM), &value);
+            }
+        }
+    }
+
+    fn put(&mut self, name: &str, value: &str) {
+        // Names are tokens: that was checked when the tools were listed.
+        if let Ok(name) = HeaderName::try_from(name) {
+            self.headers.insert(name, headers::encode(value));
+        }
+    }
+}

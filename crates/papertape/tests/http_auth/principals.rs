@@ -1,0 +1,86 @@
+//! What belongs to one is of no use to another: sessions, dialogues and tasks.
+
+use serde_json::{Value, json};
+
+use crate::site::{LEGACY, Reply, Site, keyed, send, with_token};
+
+async fn pair() -> (Site, String, String) {
+    let (site, keys) = keyed(&[("alice", &[]), ("bob", &[])]).await;
+    let [alice, bob] = keys.try_into().unwrap();
+    (site, alice, bob)
+}
+
+/// A request within a session that is no message.
+async fn touch(site: &Site, method: &str, token: &str, session: &str, last_event: Option<&str>) -> Reply {
+    let request = with_token(site.request(method, "/mcp"), token);
+    let request = request.header("mcp-session-id", session).header("mcp-protocol-version", LEGACY);
+    send(last_event.map_or(request.try_clone().unwrap(), |id| request.header("last-event-id", id))).await
+}
+
+#[tokio::test]
+async fn a_session_is_its_owners() {
+    let (site, alice, bob) = pair().await;
+    let session = site.open(&alice).await;
+    assert_eq!(site.call_within(&alice, &session, "whoami").await.text(), "alice");
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    let opened = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    for message in [&ping, &answer, &opened] {
+        assert_eq!(site.say(&bob, &session, message).await.status, 404, "{message}");
+    }
+    assert_eq!(site.call_within(&bob, &session, "whoami").await.status, 404);
+    assert_eq!(touch(&site, "GET", &bob, &session, None).await.status, 404);
+    for event in ["0-0", "1-1"] {
+        assert_eq!(touch(&site, "GET", &bob, &session, Some(event)).await.status, 404);
+    }
+    assert_eq!(touch(&site, "DELETE", &bob, &session, None).await.status, 404);
+    // Nothing of this has hurt it.
+    assert_eq!(site.say(&alice, &session, &ping).await.status, 200);
+    assert_eq!(touch(&site, "DELETE", &alice, &session, None).await.status, 204);
+    assert_eq!(site.say(&alice, &session, &ping).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_session_shows_nobody_who_somebody_is() {
+    let (site, alice, _) = pair().await;
+    let session = site.open(&alice).await;
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    site.say("", &session, &ping).await.challenge(401);
+    touch(&site, "GET", "", &session, None).await.challenge(401);
+    touch(&site, "DELETE", "", &session, None).await.challenge(401);
+}
+
+#[tokio::test]
+async fn a_dialogue_is_its_owners() {
+    let (site, alice, bob) = pair().await;
+    let reply = site.call(&alice, "ask").await;
+    assert_eq!(reply.body["result"]["resultType"], "input_required", "{reply:?}");
+    let state = reply.body["result"]["requestState"].as_str().unwrap();
+    let answer: Value = json!({
+        "name": "ask", "arguments": {}, "requestState": state,
+        "inputResponses": {"colour": {"action": "accept", "content": {"colour": "red"}}},
+    });
+    let stolen = site.ask(&bob, "tools/call", answer.clone()).await;
+    assert_eq!(stolen.body["error"]["code"], json!(-32602), "{stolen:?}");
+    assert_eq!(site.ask(&alice, "tools/call", answer).await.text(), "red");
+}
+
+#[tokio::test]
+async fn a_task_is_its_owners() {
+    let (site, alice, bob) = pair().await;
+    let reply = site.call(&alice, "long").await;
+    let id = reply.body["result"]["taskId"].as_str().unwrap_or_else(|| panic!("{reply:?}")).to_owned();
+    for (method, params) in [
+        ("tasks/get", json!({"taskId": id})),
+        ("tasks/update", json!({"taskId": id, "inputResponses": {}})),
+        ("tasks/cancel", json!({"taskId": id})),
+    ] {
+        let stolen = site.ask(&bob, method, params).await;
+        assert_eq!(stolen.body["error"]["code"], json!(-32602), "{method}: {stolen:?}");
+    }
+    let reply = site.ask(&alice, "tasks/get", json!({"taskId": id})).await;
+    assert!(
+        ["working", "completed"].contains(&reply.body["result"]["status"].as_str().unwrap()),
+        "{reply:?}"
+    );
+}

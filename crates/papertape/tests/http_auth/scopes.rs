@@ -1,0 +1,95 @@
+//! What somebody may do: scopes of tools, resources, templates and prompts.
+
+use serde_json::{Value, json};
+
+use crate::site::{Site, keyed};
+
+/// Everything that needs `notes:read`.
+fn readings() -> [(&'static str, Value); 6] {
+    let complete = |reference: Value| json!({"ref": reference, "argument": {"name": "topic", "value": ""}});
+    [
+        ("resources/read", json!({"uri": "notes://all"})),
+        ("resources/read", json!({"uri": "notes://one/x"})),
+        ("prompts/get", json!({"name": "sum", "arguments": {"topic": "x"}})),
+        ("completion/complete", complete(json!({"type": "ref/prompt", "name": "sum"}))),
+        ("completion/complete", complete(json!({"type": "ref/resource", "uri": "notes://one/{topic}"}))),
+        ("completion/complete", complete(json!({"type": "ref/resource", "uri": "notes://one/x"}))),
+    ]
+}
+
+async fn forbidden(site: &Site, key: &str, method: &str, params: Value, scopes: &str) {
+    let reply = site.ask(key, method, params).await;
+    let challenge = reply.challenge(403);
+    assert!(challenge.starts_with("Bearer error=\"insufficient_scope\", "), "{reply:?}");
+    assert!(challenge.contains(&format!("scope=\"{scopes}\"")), "{reply:?}");
+    assert!(!reply.body.to_string().contains("secret"), "{reply:?}");
+}
+
+#[tokio::test]
+async fn a_tool_is_called_by_those_who_have_all_its_scopes() {
+    let (site, keys) = keyed(&[
+        ("none", &[]),
+        ("reads", &["notes:read"]),
+        ("writes", &["notes:write"]),
+        ("both", &["notes:write", "notes:read"]),
+    ])
+    .await;
+    let write = || json!({"name": "write", "arguments": {}});
+    for key in &keys[..3] {
+        forbidden(&site, key, "tools/call", write(), "notes:read notes:write").await;
+        assert_eq!(site.call(key, "whoami").await.status, 200, "what needs nothing is for all");
+        assert_eq!(site.ask(key, "tools/list", json!({})).await.status, 200);
+    }
+    assert_eq!(site.call(&keys[3], "write").await.text(), "both");
+}
+
+#[tokio::test]
+async fn resources_prompts_and_completions_are_no_way_around() {
+    let (site, keys) = keyed(&[("none", &["notes"]), ("reads", &["notes:read"])]).await;
+    for (method, params) in readings() {
+        forbidden(&site, &keys[0], method, params.clone(), "notes:read").await;
+        let reply = site.ask(&keys[1], method, params.clone()).await;
+        assert_eq!(reply.status, 200, "{method} {params}: {reply:?}");
+        assert!(reply.body.get("result").is_some(), "{method} {params}: {reply:?}");
+    }
+    let listen = |uri: &str| json!({"notifications": {"resourceSubscriptions": ["notes://free", uri]}});
+    for uri in ["notes://all", "notes://one/x"] {
+        forbidden(&site, &keys[0], "subscriptions/listen", listen(uri), "notes:read").await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_forbidden() {
+    let (site, keys) = keyed(&[("none", &[])]).await;
+    let reply = site.call(&keys[0], "nothing").await;
+    assert_eq!((reply.status, &reply.body["error"]["code"]), (200, &json!(-32602)), "{reply:?}");
+    let long = format!("notes://one/{}", "x".repeat(100_000));
+    let reply = site.ask(
+        &keys[0],
+        "completion/complete",
+        json!({
+            "ref": {"type": "ref/resource", "uri": long}, "argument": {"name": "topic", "value": ""},
+        }),
+    );
+    let reply = reply.await;
+    assert!(reply.body.get("error").is_some(), "{reply:?}");
+}
+
+#[tokio::test]
+async fn sessions_are_no_way_around() {
+    let (site, keys) = keyed(&[("none", &[]), ("both", &["notes:read", "notes:write"])]).await;
+    let session = site.open(&keys[0]).await;
+    let reply = site.call_within(&keys[0], &session, "write").await;
+    assert!(reply.challenge(403).contains("scope=\"notes:read notes:write\""), "{reply:?}");
+    assert_eq!(site.call_within(&keys[0], &session, "whoami").await.text(), "none");
+    for (method, params) in readings() {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        site.say(&keys[0], &session, &message).await.challenge(403);
+    }
+    let subscribe =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "notes://all"}});
+    site.say(&keys[0], &session, &subscribe).await.challenge(403);
+    let session = site.open(&keys[1]).await;
+    assert_eq!(site.call_within(&keys[1], &session, "write").await.text(), "both");
+    assert_eq!(site.say(&keys[1], &session, &subscribe).await.status, 200);
+}

@@ -1,0 +1,224 @@
+//! A server on a real socket, and a client that sends what it is told to.
+
+use http::HeaderMap;
+use papertape::http::{Auth, Keys, NewKey, OAuthServer, Options, serve_until};
+use papertape::{Cx, Form, Prompt, PromptOutput, Resource, ResourceTemplate, Server, Tool, ToolError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::RESOURCE;
+use crate::issuer::FakeIssuer;
+use crate::signing::{Signer, claims_but};
+
+pub(crate) const MODERN: &str = "2026-07-28";
+pub(crate) const LEGACY: &str = "2025-11-25";
+
+pub(crate) struct Site {
+    pub(crate) origin: String,
+    client: reqwest::Client,
+    _stop: oneshot::Sender<()>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    /// The message, or null.
+    pub(crate) body: Value,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Colour {
+    colour: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Topic {
+    topic: String,
+}
+
+async fn whoami(_: (), cx: Cx) -> Result<String, ToolError> {
+    Ok(cx.principal().map(|principal| principal.name.clone()).unwrap_or_default())
+}
+
+async fn ask(_: (), cx: Cx) -> Result<String, ToolError> {
+    let answer = cx.ask("colour", Form::<Colour>::new("Which colour?"))?.accepted();
+    Ok(answer.map(|answer| answer.colour).unwrap_or_default())
+}
+
+async fn prompt(topic: Topic, _: Cx) -> Result<impl PromptOutput, ToolError> {
+    Ok(topic.topic)
+}
+
+fn server() -> Server {
+    let tool = |name: &str| Tool::new(name).description("For tests.");
+    let mut server = Server::new("notes", "1.0.0")
+        .tool(tool("whoami"), whoami)
+        .tool(tool("ask"), ask)
+        .tool(tool("long").long_running(), whoami)
+        .tool(tool("write").scopes(["notes:read", "notes:write"]), whoami)
+        .resource(Resource::new("notes://all").scopes(["notes:read"]), |_| async { Ok("all".to_owned()) })
+        .resource_template(
+            ResourceTemplate::new("notes://one/{topic}")
+                .scopes(["notes:read"])
+                .complete("topic", |_| async { Ok(vec!["secret".to_owned()]) }),
+            |topic: Topic, _| async move { Ok(topic.topic) },
+        )
+        .prompt(
+            Prompt::new("sum")
+                .scopes(["notes:read"])
+                .complete("topic", |_| async { Ok(vec!["secret".to_owned()]) }),
+            prompt,
+        );
+    drop(server.resources());
+    server
+}
+
+impl Site {
+    pub(crate) async fn start(auth: Auth) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let options = Options::new().auth(auth).health();
+        tokio::spawn(async move {
+            serve_until(listener, server(), options, async move { drop(stopped.await) }).await.unwrap();
+        });
+        Self { origin, client: reqwest::Client::builder().no_proxy().build().unwrap(), _stop: stop }
+    }
+
+    pub(crate) fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        let request = self.client.request(method.parse().unwrap(), format!("{}{path}", self.origin));
+        request
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json")
+    }
+
+    /// A request that stands alone, with a token if that is not empty.
+    pub(crate) async fn ask(&self, token: &str, method: &str, mut params: Value) -> Reply {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {
+                "elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}},
+            },
+        });
+        let mut request =
+            self.request("POST", "/mcp").header("mcp-protocol-version", MODERN).header("mcp-method", method);
+        if let Some(name) = ["name", "uri", "taskId"].iter().find_map(|name| params[name].as_str()) {
+            request = request.header("mcp-name", name);
+        }
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        send(with_token(request, token).body(body.to_string())).await
+    }
+
+    pub(crate) async fn call(&self, token: &str, tool: &str) -> Reply {
+        self.ask(token, "tools/call", json!({"name": tool, "arguments": {}})).await
+    }
+
+    /// A message of a session.
+    pub(crate) async fn say(&self, token: &str, session: &str, message: &Value) -> Reply {
+        let mut request = self.request("POST", "/mcp");
+        if !session.is_empty() {
+            request = request.header("mcp-session-id", session).header("mcp-protocol-version", LEGACY);
+        }
+        send(with_token(request, token).body(message.to_string())).await
+    }
+
+    /// Opens a session and tells its id.
+    pub(crate) async fn open(&self, token: &str) -> String {
+        let params = json!({
+            "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        });
+        let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        let reply = self.say(token, "", &message).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        let session = reply.headers["mcp-session-id"].to_str().unwrap().to_owned();
+        let opened = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(self.say(token, &session, &opened).await.status, 202);
+        session
+    }
+
+    pub(crate) async fn call_within(&self, token: &str, session: &str, tool: &str) -> Reply {
+        let params = json!({"name": tool, "arguments": {}});
+        self.say(
+            token,
+            session,
+            &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}),
+        )
+        .await
+    }
+}
+
+pub(crate) fn with_token(request: reqwest::RequestBuilder, token: &str) -> reqwest::RequestBuilder {
+    if token.is_empty() { request } else { request.header("authorization", format!("Bearer {token}")) }
+}
+
+pub(crate) async fn send(request: reqwest::RequestBuilder) -> Reply {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let text = response.text().await.unwrap();
+    // Of a stream, the last message.
+    let last = text.lines().filter_map(|line| line.strip_prefix("data:")).next_back().unwrap_or(&text);
+    Reply { status, headers, body: serde_json::from_str(last.trim()).unwrap_or_default() }
+}
+
+impl Reply {
+    /// The challenge of a response with this status.
+    #[track_caller]
+    pub(crate) fn challenge(&self, status: u16) -> &str {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(self.headers.get_all("www-authenticate").iter().count(), 1, "{self:?}");
+        self.headers["www-authenticate"].to_str().unwrap()
+    }
+
+    /// The text that a tool has given.
+    #[track_caller]
+    pub(crate) fn text(&self) -> &str {
+        assert_eq!(self.status, 200, "{self:?}");
+        self.body["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{self:?}"))
+    }
+}
+
+/// A key with some scopes, and a server that it opens.
+pub(crate) async fn keyed(names: &[(&str, &[&str])]) -> (Site, Vec<String>) {
+    let keys: Vec<NewKey> = names.iter().map(|(name, scopes)| key(name, scopes)).collect();
+    let text: String = keys.iter().map(NewKey::entry).collect();
+    let auth = Auth::new().keys(Keys::parse(&text).unwrap());
+    (Site::start(auth).await, keys.iter().map(|key| key.secret().to_owned()).collect())
+}
+
+pub(crate) fn key(name: &str, scopes: &[&str]) -> NewKey {
+    NewKey::generate(name, scopes.iter().map(|scope| (*scope).to_owned()), None).unwrap()
+}
+
+/// An issuer, and a server that trusts it.
+pub(crate) struct Trusting {
+    pub(crate) site: Site,
+    issuer: FakeIssuer,
+    signer: Signer,
+}
+
+impl Trusting {
+    pub(crate) async fn start(change: impl FnOnce(Auth) -> Auth) -> Self {
+        let (issuer, signer) = (FakeIssuer::start().await, Signer::es256(1));
+        issuer.publish(&[&signer]);
+        let oauth = OAuthServer::new(RESOURCE).issuer_with_keys(issuer.name(), issuer.jwks_url());
+        let site = Site::start(change(Auth::new().oauth(oauth))).await;
+        Self { site, issuer, signer }
+    }
+
+    /// A token of somebody's, with some scopes.
+    pub(crate) fn token(&self, subject: &str, scopes: &str) -> String {
+        let mut claims = claims_but(&self.issuer, "scope", json!(scopes));
+        claims["sub"] = json!(subject);
+        self.signer.sign(&claims)
+    }
+
+    pub(crate) fn name_of(&self, subject: &str) -> String {
+        format!("{} {subject}", self.issuer.name())
+    }
+}

@@ -1,0 +1,21 @@
+//! The client on HTTP, against servers that are a few lines of raw bytes each.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
+)]
+
+mod auth;
+mod era;
+mod faults;
+mod legacy;
+mod limits;
+mod modern;
+mod old;
+mod redirects;
+mod scripted;
+mod streams;
+mod tape;

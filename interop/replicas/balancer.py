@@ -1,0 +1,90 @@
+"""nginx in front of replicas: round robin, whoever asks, whatever was said before."""
+
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+CONFIGURATION = """
+daemon off;
+worker_processes 1;
+pid {folder}/pid;
+error_log {folder}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    upstream replicas {{
+        # max_fails=0: a replica that has failed is not left out. Its next turn is a connection that is refused, and the
+        # request goes to the next one; so a replica that comes back is used at once.
+        {servers}
+        {keepalive}
+    }}
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{
+            proxy_pass http://replicas;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_set_header Host $http_host;
+            proxy_buffering off;
+            proxy_read_timeout 1h;
+            add_header X-Replica $upstream_addr always;
+        }}
+    }}
+}}
+"""
+
+
+class NoBalancer(Exception):
+    """nginx that does not run."""
+
+
+class Balancer:
+    """nginx on a port of its own; `port` is where it listens."""
+
+    def __init__(self, program, folder, replicas, keepalive=0):
+        self.program, self.folder = program, Path(folder)
+        self.servers = "\n        ".join(f"server {address} max_fails=0;" for address in replicas)
+        self.keepalive = f"keepalive {keepalive};" if keepalive else ""
+
+    def __enter__(self):
+        self.folder.mkdir()
+        # nginx cannot be told to take any port, and somebody may be quicker to take the one that was free just now.
+        for _ in range(5):
+            if self.start(free_port()):
+                return self
+        raise NoBalancer(f"nginx does not start:\n{self.log()}")
+
+    def start(self, port):
+        words = {"folder": self.folder, "servers": self.servers, "keepalive": self.keepalive, "port": port}
+        file = self.folder / "nginx.conf"
+        file.write_text(CONFIGURATION.format(**words))
+        command = [self.program, "-p", self.folder, "-c", file, "-e", self.folder / "error.log"]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        while self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+            except ConnectionRefusedError:
+                time.sleep(0.01)
+                continue
+            self.port = port
+            return True
+        return False
+
+    def log(self):
+        log = self.folder / "error.log"
+        return log.read_text() if log.exists() else ""
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
