@@ -12,6 +12,7 @@ mod calling;
 mod demo;
 mod failing;
 mod frames;
+mod http;
 mod keys;
 mod keys_served;
 mod leaving;

@@ -1,0 +1,270 @@
+//! `papertape serve --http` as a process: signals, few file descriptors, memory. Rows G8, G9, G11 of the catalogue.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::{papertape, shell};
+
+/// Whoever waits longer than this hangs.
+const HANG: Duration = Duration::from_secs(60);
+
+/// A server on a port of its own.
+struct Served {
+    child: Child,
+    address: SocketAddr,
+    log: BufReader<std::process::ChildStderr>,
+}
+
+impl Served {
+    fn start(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        let address = loop {
+            line.clear();
+            assert!(log.read_line(&mut line).unwrap() > 0, "it ended without having served");
+            if let Some((_, url)) = line.split_once("http://") {
+                break url.trim().trim_end_matches("/mcp").parse().unwrap();
+            }
+        };
+        Self { child, address, log }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for a line of the log.
+    fn wait_for_log(&mut self, part: &str) {
+        let mut line = String::new();
+        while !line.contains(part) {
+            line.clear();
+            assert!(self.log.read_line(&mut line).unwrap() > 0, "{part:?} was never said");
+        }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
+        stream
+    }
+
+    fn ask(&self, body: &Value) -> (u16, String) {
+        let mut stream = self.connect();
+        stream.write_all(&post(body)).unwrap();
+        response(&mut stream)
+    }
+
+    /// One of the figures; 0 if it is not told.
+    fn figure(&self, name: &str) -> u64 {
+        let mut stream = self.connect();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        let (_, text) = response(&mut stream);
+        text.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |value| value.parse().unwrap())
+    }
+
+    fn end(mut self) -> ExitStatus {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(began.elapsed() < HANG, "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// A line of what the system knows of the process, in kilobytes.
+    fn memory(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_matches([':', ' ', '\t', 'k', 'B']).parse().unwrap()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn serve<'a>(more: impl IntoIterator<Item = &'a str>) -> Command {
+    papertape(["serve", "text", "--http", "127.0.0.1:0"].into_iter().chain(more))
+}
+
+/// A request that stands alone.
+fn request(id: u64, method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+fn count(id: u64, text: &str) -> Value {
+    request(id, "tools/call", json!({"name": "word_count", "arguments": {"text": text}}))
+}
+
+fn post(body: &Value) -> Vec<u8> {
+    let method = body["method"].as_str().unwrap();
+    let name = body["params"]["name"].as_str().map_or(String::new(), |name| format!("mcp-name: {name}\r\n"));
+    let body = body.to_string();
+    let length = body.len();
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
+         mcp-method: {method}\r\n{name}content-length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+/// A response whose body has a length: its status and its body.
+fn response(stream: &mut TcpStream) -> (u16, String) {
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(stream.read_line(&mut head).unwrap() > 0, "no answer: {head:?}");
+    }
+    let status = head.get(9..12).unwrap().parse().unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+    let mut body = vec![0; length.parse().unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    (status, String::from_utf8(body).unwrap())
+}
+
+/// What comes until the connection ends.
+fn rest(mut stream: TcpStream) -> String {
+    let mut rest = Vec::new();
+    drop(stream.read_to_end(&mut rest));
+    String::from_utf8(rest).unwrap()
+}
+
+// G9: 100 that run, 50 that listen, 50 half-sent, 50 that say nothing; nobody keeps the server from ending well.
+#[test]
+fn sigterm_answers_what_runs_and_ends_who_listens() {
+    let mut server = Served::start(&mut serve(["--grace", "60", "--log-level", "info", "--metrics"]));
+    let listen = request(1, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    let open = |bytes: &[u8]| {
+        let mut stream = server.connect();
+        stream.write_all(bytes).unwrap();
+        stream
+    };
+    let listening: Vec<_> = (0..50).map(|_| open(&post(&listen))).collect();
+    let half: Vec<_> = (0..50).map(|_| open(b"POST /mcp HTTP/1.1\r\nhost: local")).collect();
+    let silent: Vec<_> = (0..50).map(|_| server.connect()).collect();
+    for mut stream in &listening {
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200");
+    }
+    let text = "我喜欢学习英语 ".repeat(500);
+    let mut calls: Vec<_> = (0..100).map(|id| open(&post(&count(id, &text)))).collect();
+    // All have been read, and run or are done.
+    while server.figure("papertape_requests_running ")
+        + server.figure("papertape_request_seconds_count{method=\"tools/call\"} ")
+        < 100
+    {}
+    server.signal(Signal::TERM);
+    server.wait_for_log("stopping");
+    for (id, stream) in calls.iter_mut().enumerate() {
+        let (status, body) = response(stream);
+        assert!(status == 200 && body.contains("\"2000\""), "{id} {status} {body}");
+    }
+    for stream in listening {
+        let rest = rest(stream);
+        assert!(
+            rest.contains("\"id\":1") && rest.contains("\"result\"") && rest.ends_with("0\r\n\r\n"),
+            "{rest}"
+        );
+    }
+    let status = server.end();
+    assert_eq!(status.code(), Some(0));
+    drop((half, silent));
+}
+
+#[test]
+fn a_second_sigterm_ends_it_at_once() {
+    let mut server = Served::start(&mut serve(["--grace", "600", "--log-level", "info"]));
+    let text = "我喜欢学习英语 ".repeat(100_000);
+    let mut stream = server.connect();
+    stream.write_all(&post(&count(1, &text))).unwrap();
+    // Another one shows that the first has been read.
+    assert_eq!(server.ask(&count(2, "a b")).0, 200);
+    server.signal(Signal::TERM);
+    server.wait_for_log("stopping");
+    server.signal(Signal::TERM);
+    server.end();
+}
+
+// G11: who has no file descriptors left waits for some, and does not spin.
+#[test]
+fn few_file_descriptors_are_enough_for_who_is_served() {
+    let server = Served::start(&mut shell("ulimit -n 40; exec \"$@\"", &serve([])));
+    let hoard: Vec<_> = (0..100).map(|_| server.connect()).collect();
+    let ticks = |server: &Served| {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    };
+    let before = ticks(&server);
+    std::thread::sleep(Duration::from_secs(2));
+    let spent = ticks(&server) - before;
+    assert!(spent <= 40, "{spent} hundredths of a second in two seconds of waiting");
+    drop(hoard);
+    assert_eq!(server.ask(&count(1, "one two three")).0, 200);
+}
+
+// G8, R-03: bodies that are small and would be large.
+#[test]
+fn many_large_bodies_at_once_do_not_fill_the_memory() {
+    let server = Served::start(&mut serve([]));
+    let mut body = count(1, "x");
+    body["params"]["arguments"]["text"] = json!(vec![json!({"": 0}); 400_000]);
+    let bytes = post(&body);
+    assert!(bytes.len() < 4 * 1024 * 1024 && bytes.len() > 2 * 1024 * 1024, "{}", bytes.len());
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let senders: Vec<_> = (0..30)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut stream = server.connect();
+                    // Whoever is refused may be so before all was sent.
+                    drop(stream.write_all(&bytes));
+                    response(&mut stream).0
+                })
+            })
+            .collect();
+        senders.into_iter().map(|sender| sender.join().unwrap()).collect()
+    });
+    assert!(statuses.iter().all(|status| [200, 503].contains(status)), "{statuses:?}");
+    let peak = server.memory("VmHWM");
+    assert!(peak < 512 * 1024, "{peak} KiB at most");
+    assert_eq!(server.ask(&count(1, "one two three")).0, 200);
+}
+
+// G4: who opens a session and vanishes leaves little behind.
+#[test]
+fn sessions_that_nobody_comes_back_to_take_no_room() {
+    let server = Served::start(&mut serve([]));
+    let open = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
+        {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})
+    .to_string();
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n";
+    let bytes = format!("{head}content-length: {}\r\n\r\n{open}", open.len());
+    let churn = |times: usize| {
+        for _ in 0..times {
+            let mut stream = server.connect();
+            stream.write_all(bytes.as_bytes()).unwrap();
+            assert_eq!(response(&mut stream).0, 200);
+        }
+    };
+    churn(500);
+    let before = server.memory("VmRSS");
+    churn(3_000);
+    let grown = server.memory("VmRSS").saturating_sub(before);
+    assert!(grown < 10 * 1024, "{grown} KiB more");
+}
