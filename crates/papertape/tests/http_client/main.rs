@@ -19,3 +19,4 @@ mod redirects;
 mod scripted;
 mod streams;
 mod tape;
+mod ways;
