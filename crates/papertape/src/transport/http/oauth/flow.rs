@@ -403,7 +403,8 @@ fn check_challenge(url: &Url, status: StatusCode, wanted: &Wanted, attempt: usiz
     ))
 }
 
-fn without_fragment(url: &Url) -> String {
+/// A server's URL as its tokens are kept under.
+pub(super) fn without_fragment(url: &Url) -> String {
     let mut url = url.clone();
     url.set_fragment(None);
     url.into()
