@@ -467,6 +467,9 @@ impl Awaited<'_> {
         if let Some(way) = state.ways.get(&self.id) {
             return way.reached;
         }
+        if state.own_ways {
+            return "the request was not sent: too many others are under way";
+        }
         match state.waiting.get(&self.id) {
             Some(Waiting::Call(call)) if call.frame > state.crossed => {
                 "the request could not be sent: the server does not read its input"

@@ -1,1 +1,44 @@
-//! x
+//! Who asks: shown with every request, and never asked for ever.
+
+use papertape::http::{Credentials, Endpoint, connect_with};
+use papertape::{ClientOptions, ErrorKind};
+use serde_json::json;
+
+use crate::scripted::{Server, handshake, json, response, run, text, within};
+
+#[test]
+fn every_request_shows_who_asks() {
+    run(async {
+        let server =
+            Server::new(|seen| handshake(seen).unwrap_or_else(|| json("200 OK", &text(seen, "ok")))).await;
+        let endpoint = Endpoint::new(&server.url)
+            .header("X-Team", "blue")
+            .header("Authorization", "Basic other")
+            .credentials(Credentials::Bearer("token".to_owned()));
+        let client = within(connect_with(endpoint, ClientOptions::new())).await.unwrap();
+        client.call("t", json!({})).await.unwrap();
+        client.close().await;
+        assert_eq!(server.seen().len(), 6);
+        for seen in server.seen() {
+            assert_eq!(seen.header("authorization"), Some("Bearer token"), "{}", seen.what());
+            assert_eq!(seen.header("x-team"), Some("blue"), "{}", seen.what());
+        }
+    });
+}
+
+#[test]
+fn a_server_that_is_never_content_is_not_asked_for_ever() {
+    run(async {
+        for status in ["401 Unauthorized", "403 Forbidden"] {
+            let server = Server::new(move |_| {
+                response(status, "www-authenticate: Bearer\r\n", "{\"error\":\"who?\"}")
+            })
+            .await;
+            let endpoint = Endpoint::new(&server.url).credentials(Credentials::Bearer("wrong".to_owned()));
+            let failed = within(connect_with(endpoint, ClientOptions::new())).await.unwrap_err();
+            let ErrorKind::Unauthorized(why) = failed.kind() else { panic!("{failed:?}") };
+            assert!(why.contains("who?") && !why.contains("wrong"), "{why}");
+            assert!(server.seen().len() <= 3, "{:?}", server.asked());
+        }
+    });
+}

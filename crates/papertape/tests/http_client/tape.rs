@@ -1,1 +1,49 @@
-//! x
+//! The tape of a conversation on HTTP: bodies and events as they crossed.
+
+use papertape::ClientOptions;
+use papertape::wire::tape::{self, Direction, Entry};
+use serde_json::json;
+
+use crate::scripted::{Server, discovered, json, run, stream, text};
+
+#[test]
+fn bodies_and_events_are_on_the_tape_as_they_crossed() {
+    let path = std::env::temp_dir().join(format!("papertape-http-{}.tape", std::process::id()));
+    run(async {
+        let server = Server::new(|seen| match (&seen.what()[..], &seen.message()["params"]["name"]) {
+            ("server/discover", _) => discovered(seen),
+            (_, name) if name == "stream" => {
+                stream(&[json!({"jsonrpc": "2.0", "method": "notifications/message"}), text(seen, "two")])
+            }
+            _ => json("200 OK", &text(seen, "one")),
+        })
+        .await;
+        let client = server.try_connect(ClientOptions::new().tape(&path)).await.unwrap();
+        client.call("plain", json!({})).await.unwrap();
+        client.call("stream", json!({})).await.unwrap();
+        client.close().await;
+        let seen = server.seen();
+        let recorded = std::fs::read_to_string(&path).unwrap();
+        let frames: Vec<_> = tape::read(&recorded)
+            .unwrap()
+            .into_iter()
+            .filter_map(|entry| match entry {
+                Entry::Frame(record) => Some(record),
+                Entry::Comment(_) => None,
+            })
+            .collect();
+        let sent: Vec<_> = frames.iter().filter(|frame| frame.direction == Direction::ToServer).collect();
+        assert_eq!(sent.len(), 3);
+        for (frame, seen) in sent.iter().zip(&seen) {
+            assert_eq!(frame.bytes, seen.body);
+        }
+        let forms: Vec<&str> = recorded
+            .lines()
+            .filter(|line| !line.starts_with(['p', '#']))
+            .map(|line| line.split(' ').nth(3).unwrap())
+            .collect();
+        assert_eq!(forms, ["raw", "raw", "raw", "raw", "raw", "event", "event"], "{recorded}");
+        assert!(recorded.contains("event {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n"));
+    });
+    std::fs::remove_file(path).unwrap();
+}

@@ -13,6 +13,7 @@ use super::body::{self, Media, Unread, media};
 use super::events::{End, For, Place};
 use super::legacy::WORD;
 use super::line::{Request, SAYING_NO};
+use super::old::NotOld;
 use super::outgoing::Sent;
 use super::tries::Tries;
 use super::{Carrier, EVENTS, JSON, fault};
@@ -50,10 +51,11 @@ impl Carrier {
                 self.line.see(Direction::ToClient, &body);
                 match self.open_old().await {
                     Ok(address) => self.ask_old(sent, id, address).await,
-                    Err(why) => {
+                    Err(NotOld::NoStream(why)) => {
                         tracing::debug!("nor is it a server of the first revision: {why}");
                         self.refused(id, status, &body)
                     }
+                    Err(NotOld::Wrong(problem)) => Err(fault::broken(problem, b"")),
                 }
             }
             status if status.is_success() => {

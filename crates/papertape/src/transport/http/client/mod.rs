@@ -16,6 +16,7 @@ mod old;
 mod outgoing;
 mod tries;
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,7 +28,7 @@ use tokio::time::timeout;
 pub use endpoint::Endpoint;
 
 use crate::client::{Client, ClientError, ClientOptions, ErrorKind, Evidence, Remains, Session};
-use crate::outbox::Outgoing;
+use crate::outbox::{OUTBOX, Outgoing};
 use crate::protocol::method;
 use crate::transport::pump::{EndWhenDropped, Settings};
 use legacy::{Legacy, WORD};
@@ -37,8 +38,11 @@ use outgoing::Sent;
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// Messages that may be under way at once; more wait.
-const MOST_UNDER_WAY: usize = 1024;
+/// Requests that may be under way at once, each with a connection of its own; more wait. Subscriptions do not count.
+const MOST_REQUESTS: usize = 256;
+
+/// The same for what wants no answer.
+const MOST_WORDS: usize = 64;
 
 /// How long the last words may take.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -100,12 +104,22 @@ struct Carrier {
     background: Mutex<JoinSet<()>>,
 }
 
-/// What is under way.
+/// What is under way, and what waits to be.
 #[derive(Default)]
 struct UnderWay {
     requests: JoinSet<()>,
+    waiting_requests: VecDeque<Sent>,
     /// What wants no answer.
     words: JoinSet<()>,
+    waiting_words: VecDeque<Sent>,
+    subscriptions: JoinSet<()>,
+}
+
+impl UnderWay {
+    /// Bytes that wait.
+    fn waiting(&self) -> usize {
+        self.waiting_requests.iter().chain(&self.waiting_words).map(|sent| sent.body.len()).sum()
+    }
 }
 
 impl Carrier {
@@ -120,34 +134,47 @@ impl Carrier {
             () = self.carry(&mut under_way) => Duration::ZERO,
         };
         under_way.requests.abort_all();
-        drop(timeout(patience.min(LAST_WORDS), self.last_words(&mut under_way.words)).await);
+        under_way.subscriptions.abort_all();
+        drop(timeout(patience.min(LAST_WORDS), self.last_words(under_way)).await);
     }
 
     /// Carries what there is to carry, for ever.
     async fn carry(self: &Arc<Self>, under_way: &mut UnderWay) {
-        let UnderWay { requests, words } = under_way;
         loop {
-            if requests.len() + words.len() < MOST_UNDER_WAY {
+            if under_way.waiting() < OUTBOX {
                 for sent in self.outgoing() {
                     if sent.is(method::INITIALIZED) {
                         self.initialized(&sent).await;
-                    } else if let Some(id) = sent.id {
-                        self.set_out(requests, sent, id);
+                    } else if sent.is(method::LISTEN) {
+                        self.set_out(&mut under_way.subscriptions, sent);
+                    } else if sent.id.is_some() {
+                        under_way.waiting_requests.push_back(sent);
                     } else {
-                        let this = Arc::clone(self);
-                        words.spawn(async move {
-                            if timeout(WORD, this.tell(&sent)).await.is_err() {
-                                tracing::warn!("the server did not take {} in time", sent.method);
-                            }
-                        });
+                        under_way.waiting_words.push_back(sent);
                     }
                 }
+            }
+            while under_way.requests.len() < MOST_REQUESTS
+                && let Some(sent) = under_way.waiting_requests.pop_front()
+            {
+                self.set_out(&mut under_way.requests, sent);
+            }
+            while under_way.words.len() < MOST_WORDS
+                && let Some(sent) = under_way.waiting_words.pop_front()
+            {
+                let this = Arc::clone(self);
+                under_way.words.spawn(async move {
+                    if timeout(WORD, this.tell(&sent)).await.is_err() {
+                        tracing::warn!("the server did not take {} in time", sent.method);
+                    }
+                });
             }
             tokio::select! {
                 biased;
                 () = self.line.session.wake.notified() => {}
-                Some(_) = requests.join_next() => {}
-                Some(_) = words.join_next() => {}
+                Some(_) = under_way.requests.join_next() => {}
+                Some(_) = under_way.words.join_next() => {}
+                Some(_) = under_way.subscriptions.join_next() => {}
             }
         }
     }
@@ -161,7 +188,8 @@ impl Carrier {
     }
 
     /// A request goes its way, if anybody still waits for it.
-    fn set_out(self: &Arc<Self>, requests: &mut JoinSet<()>, sent: Sent, id: i64) {
+    fn set_out(self: &Arc<Self>, requests: &mut JoinSet<()>, sent: Sent) {
+        let Some(id) = sent.id else { return };
         let Some(left) = self.line.session.set_out(id) else { return };
         let this = Arc::clone(self);
         let task = requests.spawn(async move {
@@ -173,8 +201,10 @@ impl Carrier {
     }
 
     /// Says what is still to be said, and takes leave.
-    async fn last_words(self: &Arc<Self>, words: &mut JoinSet<()>) {
-        for sent in self.outgoing().into_iter().filter(|sent| sent.id.is_none()) {
+    async fn last_words(self: &Arc<Self>, under_way: UnderWay) {
+        let UnderWay { mut words, waiting_words, .. } = under_way;
+        let last = self.outgoing().into_iter().filter(|sent| sent.id.is_none());
+        for sent in waiting_words.into_iter().chain(last).take(MOST_WORDS) {
             let this = Arc::clone(self);
             words.spawn(async move { this.tell(&sent).await });
         }

@@ -21,14 +21,25 @@ use crate::wire::tape::Direction;
 /// How long the stream may be silent about the address.
 const ADDRESS: Duration = Duration::from_secs(10);
 
+/// Why a server is none of the first revision.
+pub(super) enum NotOld {
+    /// It has no stream.
+    NoStream(String),
+    /// It has one, but not as it should be.
+    Wrong(String),
+}
+
 impl Carrier {
-    /// Opens the stream; where messages go from now on. If it is no such server: why not.
-    pub(super) async fn open_old(self: &Arc<Self>) -> Result<Url, String> {
+    /// Opens the stream; where messages go from now on.
+    pub(super) async fn open_old(self: &Arc<Self>) -> Result<Url, NotOld> {
         let request = Request { in_passing: false, ..self.get(&Place::default()) };
-        let response = self.line.send(&request).await.map_err(|trouble| trouble.kind.to_string())?;
-        if response.status() != StatusCode::OK || media(&response) != Media::Events {
-            return Err(format!("GET gives HTTP {} and no stream", response.status()));
-        }
+        let response = match self.line.send(&request).await {
+            Ok(response) if response.status() == StatusCode::OK && media(&response) == Media::Events => {
+                response
+            }
+            Ok(response) => return Err(NotOld::NoStream(format!("GET gives HTTP {}", response.status()))),
+            Err(trouble) => return Err(NotOld::NoStream(trouble.kind.to_string())),
+        };
         let (tell, told) = oneshot::channel();
         let this = Arc::clone(self);
         let stream = self.in_background(async move {
@@ -56,8 +67,7 @@ impl Carrier {
             }
             Err(why) => {
                 stream.abort();
-                tracing::warn!("the server seems to be of the first revision, but {why}");
-                Err(why)
+                Err(NotOld::Wrong(format!("the server seems to be of the first revision, but {why}")))
             }
         }
     }
