@@ -25,6 +25,7 @@ mod session;
 mod signals;
 mod streams;
 mod tape;
+mod urls;
 mod usage;
 
 use std::path::{Path, PathBuf};
