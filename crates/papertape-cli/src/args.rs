@@ -55,7 +55,8 @@ pub(crate) struct Demo {
     override_usage = "papertape list [OPTIONS] TARGET\n       papertape list [OPTIONS] -- COMMAND [ARGUMENT]..."
 )]
 pub(crate) struct List {
-    /// A bundled server (grammar, text), or a quoted command line, which is split as a shell would and run without one.
+    /// A bundled server (grammar, text), a URL, or a quoted command line, which is split as a shell would and run without
+    /// one.
     #[arg(value_name = "TARGET", value_hint = ValueHint::CommandString)]
     pub(crate) target: Option<String>,
     #[command(flatten)]
@@ -173,9 +174,9 @@ pub(crate) struct Connect {
     /// Speak this revision and no other [default: the newest that the server speaks].
     #[arg(long, value_name = "REVISION", value_parser = revision(), help_heading = "Server")]
     pub(crate) revision: Option<Revision>,
-    /// How messages to the server are told apart; its own may be either.
-    #[arg(long, value_enum, value_name = "FRAMING", default_value_t = Framing::Line, help_heading = "Server")]
-    pub(crate) framing: Framing,
+    /// How messages to the server are told apart; its own may be either [default: line].
+    #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server that is started")]
+    pub(crate) framing: Option<Framing>,
     /// How long to wait for the server [default: 30 for the opening, 60 for each answer].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
     pub(crate) timeout: Option<f64>,
@@ -183,11 +184,42 @@ pub(crate) struct Connect {
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, help_heading = "Server")]
     pub(crate) probe: f64,
     /// Set a variable in the server's environment; may be given again.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server that is started")]
     pub(crate) env: Vec<(String, String)>,
     /// Start the server in this folder.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server that is started")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Send a header with every request; may be given again.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL")]
+    pub(crate) header: Vec<(String, String)>,
+    /// Show who asks with the token in FILE.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
+    pub(crate) bearer_file: Option<PathBuf>,
+    /// Trust the certificates in FILE (PEM) beside those of the system.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
+    pub(crate) ca: Option<PathBuf>,
+}
+
+impl Connect {
+    /// An option that was given and is for servers that are started.
+    pub(crate) fn of_commands(&self) -> Option<&'static str> {
+        let given = [
+            ("--framing", self.framing.is_some()),
+            ("--env", !self.env.is_empty()),
+            ("--cwd", self.cwd.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+
+    /// An option that was given and is for servers at a URL.
+    pub(crate) fn of_addresses(&self) -> Option<&'static str> {
+        let given = [
+            ("--header", !self.header.is_empty()),
+            ("--bearer-file", self.bearer_file.is_some()),
+            ("--ca", self.ca.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
 }
 
 /// Run a bundled server on stdio, for any MCP host.
@@ -235,6 +267,7 @@ const DEMO_EXAMPLES: &str = "  \
 const LIST_EXAMPLES: &str = "  \
   papertape list grammar
   papertape list 'python3 server.py --flag'
+  papertape list https://tools.example/mcp --bearer-file token.txt
   papertape list --trace -- npx -y @modelcontextprotocol/server-everything
   papertape list grammar --output json | jq '.tools[].name'";
 
@@ -351,6 +384,15 @@ fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err("give a number of seconds from 0 to 86400".to_owned()),
+    }
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("write NAME: VALUE".to_owned()),
     }
 }
 

@@ -26,6 +26,7 @@ mod signals;
 mod signing_in;
 mod streams;
 mod tape;
+mod urls;
 mod usage;
 
 use std::path::{Path, PathBuf};
