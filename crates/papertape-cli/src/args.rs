@@ -142,6 +142,9 @@ pub(crate) struct Login {
     /// The port of 127.0.0.1 that the browser comes back to [default: any that is free].
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
+    /// Trust the certificates in FILE (PEM) beside those of the system.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ca: Option<PathBuf>,
     /// Show the address, but open no browser.
     #[arg(long)]
     pub(crate) no_open: bool,

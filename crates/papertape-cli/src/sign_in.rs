@@ -1,7 +1,7 @@
 //! A server's URL to credentials: tokens from earlier, or a person who signs in with a browser.
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use papertape::http::{Browser, Credentials, FileTokens, OAuth};
 
@@ -10,21 +10,32 @@ use crate::print::text::one_line;
 use crate::print::{self, Look, style};
 
 /// What shows a server who asks, if it wants to know. Nothing is read and nobody is asked before it does.
-pub(crate) fn credentials(url: &str) -> Credentials {
+pub(crate) fn credentials(url: &str, ca: Option<&Path>) -> Result<Credentials, Failure> {
     let somebody = io::stdin().is_terminal() && io::stderr().is_terminal();
     let browser = if somebody {
         browser(true)
     } else {
-        Browser::nobody(format!("run `papertape login {}`", one_line(url)))
+        Browser::nobody(format!(
+            "run `papertape login {}`, or give a token with --bearer-file",
+            one_line(url)
+        ))
     };
-    let oauth = OAuth::new().client_name("papertape").browser(browser);
-    match store() {
+    let oauth = trusting(OAuth::new().client_name("papertape").browser(browser), ca)?;
+    Ok(match store() {
         Ok(store) => oauth.store(store).into(),
         Err(failure) => {
             tracing::debug!("{failure}");
             oauth.into()
         }
-    }
+    })
+}
+
+/// The servers of the flow may be vouched for by the same authority as the MCP server.
+pub(crate) fn trusting(oauth: OAuth, ca: Option<&Path>) -> Result<OAuth, Failure> {
+    let Some(path) = ca else { return Ok(oauth) };
+    let pem = std::fs::read(path)
+        .map_err(|error| Failure::usage(format!("--ca {}: cannot be read: {error}", path.display())))?;
+    Ok(oauth.root_certificates(pem))
 }
 
 /// Where tokens are kept between two runs.

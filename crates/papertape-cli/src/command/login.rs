@@ -19,13 +19,17 @@ pub(crate) fn run(args: Login) -> Result<(), Failure> {
     let store = Anew { file: sign_in::store()?, kept: kept.clone() };
     let mut oauth =
         OAuth::new().client_name("papertape").browser(sign_in::browser(!args.no_open)).store(store);
+    oauth = sign_in::trusting(oauth, args.ca.as_deref())?;
     if let Some(id) = args.client_id {
         oauth = oauth.client(OAuthClient::new(id));
     }
     if let Some(port) = args.port {
         oauth = oauth.redirect_uri(format!("http://127.0.0.1:{port}/callback"));
     }
-    let endpoint = Endpoint::new(&args.url).credentials(oauth.scopes(args.scope).into());
+    let mut endpoint = Endpoint::new(&args.url).credentials(oauth.scopes(args.scope).into());
+    if let Some(path) = args.ca {
+        endpoint = endpoint.ca(path);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

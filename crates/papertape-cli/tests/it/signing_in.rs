@@ -3,10 +3,12 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -165,6 +167,10 @@ fn tokens_are_kept_until_they_are_forgotten() {
     let file = site.data.join("papertape/tokens.json");
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
     assert!(fs::read_to_string(&file).unwrap().contains("t0ken"));
+    // Other commands use them, and need nobody.
+    let list = run(&mut site.papertape(&["list", &site.mcp()]), "");
+    assert!(list.status.success(), "{}", list.log);
+    assert_eq!(site.asked("/token"), 1);
     let out = run(&mut site.papertape(&["logout", &site.mcp()]), "");
     assert!(
         out.status.success() && String::from_utf8(out.output).unwrap().contains("forgotten"),
@@ -177,6 +183,66 @@ fn tokens_are_kept_until_they_are_forgotten() {
         String::from_utf8(again.output).unwrap(),
         format!("There are no tokens for {}.\n", site.mcp())
     );
+}
+
+#[test]
+fn without_a_terminal_the_error_says_how_to_sign_in() {
+    let site = Site::start("pipe", false);
+    let end = run(&mut site.papertape(&["list", &site.mcp()]), "");
+    assert_eq!(end.status.code(), Some(3), "{}", end.log);
+    assert!(end.log.contains(&format!("`papertape login {}`", site.mcp())), "{}", end.log);
+    assert!(end.log.contains("--bearer-file"), "{}", end.log);
+    assert_eq!(site.asked("/register"), 0);
+}
+
+#[test]
+fn on_a_terminal_a_server_that_asks_is_answered_at_once() {
+    let site = Site::start("tty", false);
+    // A browser of our own, which is started like any other: by name, without a shell.
+    let programs = site.data.join("bin");
+    fs::create_dir_all(&programs).unwrap();
+    let note = site.data.join("opened");
+    let script = format!("#!/bin/sh\nprintf '%s' \"$1\" > '{0}.new' && mv '{0}.new' '{0}'\n", note.display());
+    let opener = programs.join("xdg-open");
+    fs::write(&opener, script).unwrap();
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o700)).unwrap();
+    let (mut screen, terminal) = terminal();
+    let mut command = site.papertape(&["list", &site.mcp()]);
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    command.env("PATH", path).stdin(terminal.try_clone().unwrap()).stderr(terminal).stdout(Stdio::piped());
+    let process = Process::start_as_it_is(&mut command);
+    drop(command);
+    let mut shown = String::new();
+    while !shown.contains("Waiting") {
+        let mut line = [0; 4096];
+        let count = screen.read(&mut line).unwrap();
+        shown += &String::from_utf8_lossy(&line[..count]);
+    }
+    // The program is started in the background, so its note may take a moment; the page is on the screen as well.
+    let page = shown.lines().find(|line| line.contains("/authorize?")).unwrap();
+    let plain: String =
+        page.split('\u{1b}').map(|part| part.split_once('m').map_or(part, |(_, text)| text)).collect();
+    let seen = say_yes(plain.trim());
+    assert!(seen.contains("200 OK"), "{seen}");
+    let end = process.wait();
+    assert!(end.status.success(), "{shown}");
+    let began = Instant::now();
+    while !note.exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "no browser was started");
+        thread::yield_now();
+    }
+    assert_eq!(fs::read_to_string(&note).unwrap(), plain.trim());
+}
+
+/// A terminal: our end, and the one for a process.
+fn terminal() -> (fs::File, fs::File) {
+    let ours =
+        rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
+    rustix::pty::grantpt(&ours).unwrap();
+    rustix::pty::unlockpt(&ours).unwrap();
+    let name = rustix::pty::ptsname(&ours, Vec::new()).unwrap();
+    let theirs = fs::OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    (ours.into(), theirs)
 }
 
 #[test]
