@@ -77,7 +77,10 @@ impl TokenStore for Anew {
 
     fn save(&self, key: &TokenKey, tokens: &SavedTokens) -> io::Result<()> {
         let saved = self.file.save(key, tokens);
-        let told = saved.as_ref().map(|()| ()).map_err(|e| io::Error::new(e.kind(), e.to_string()));
+        let told = match &saved {
+            Ok(()) => Ok(()),
+            Err(e) => Err(io::Error::new(e.kind(), e.to_string())),
+        };
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
         saved
     }

@@ -134,8 +134,8 @@ fn answer(mut stream: TcpStream, url: &str, target: &str, known: bool, body: &Va
 /// What a browser would do once the person has said yes: it goes back with a code.
 fn say_yes(page: &str) -> String {
     let parameter = |name: &str| {
-        let start = page.find(&format!("{name}=")).unwrap() + name.len() + 1;
-        page[start..].split('&').next().unwrap().to_owned()
+        let (_, value) = page.split_once(&format!("{name}=")).unwrap();
+        value.split('&').next().unwrap().to_owned()
     };
     let back = parameter("redirect_uri").replace("%3A", ":").replace("%2F", "/");
     let (host, path) = back.strip_prefix("http://").unwrap().split_once('/').unwrap();
@@ -149,9 +149,8 @@ fn say_yes(page: &str) -> String {
 
 fn sign_in(site: &Site) {
     let mut process = Process::start(&mut site.papertape(&["login", &site.mcp(), "--no-open"]));
-    process.wait_for_log("/authorize?");
-    let page = process.log_so_far().lines().find(|line| line.contains("/authorize?")).unwrap().to_owned();
     process.wait_for_log("Waiting");
+    let page = process.log_so_far().lines().find(|line| line.contains("/authorize?")).unwrap().to_owned();
     let seen = say_yes(&page);
     assert!(seen.contains("200 OK") && seen.contains("Done"), "{seen}");
     let end = process.wait();

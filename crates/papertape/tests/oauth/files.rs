@@ -66,7 +66,7 @@ async fn tokens_outlive_the_program_and_nobody_else_can_read_them() {
     world.call(&oauth().store(store.clone()).into(), "").await.unwrap();
     assert_eq!(world.visits(), 2);
     let key = TokenKey { server: world.url().to_string(), issuer: world.issuer.url.clone() };
-    assert_eq!(store.keys().unwrap(), [key.clone()]);
+    assert_eq!(store.keys().unwrap(), std::slice::from_ref(&key));
     assert!(!format!("{:?}", store.load(&key).unwrap()).contains("access-"));
     assert_eq!(store.forget(world.url().as_str()).unwrap(), 1);
     assert_eq!(store.load(&key).unwrap(), None);
