@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Call(Call),
     Read(Read),
     Prompt(Prompt),
+    Login(Login),
+    Logout(Logout),
     Serve(Serve),
     Key(Key),
     Completions(Completions),
@@ -121,6 +123,43 @@ pub(crate) struct Prompt {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) connect: Connect,
+}
+
+/// Sign in to a server on HTTP, and keep its tokens for later.
+///
+/// Shows the address of the page where you sign in, opens it in a browser, and waits until you are done there. The tokens go
+/// into a file that only you can read (papertape/tokens.json in $XDG_DATA_HOME or ~/.local/share). Other commands do the
+/// same by themselves when a server asks, if there is a terminal.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(LOGIN_EXAMPLES, false), arg_required_else_help = true)]
+pub(crate) struct Login {
+    /// The server.
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: String,
+    /// Ask for this scope besides what the server wants; may be given again.
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+    /// The client id that the server's operator gave you; without it, one is made.
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// The port of 127.0.0.1 that the browser comes back to [default: any that is free].
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Trust the certificates in FILE (PEM) beside those of the system.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ca: Option<PathBuf>,
+    /// Show the address, but open no browser.
+    #[arg(long)]
+    pub(crate) no_open: bool,
+}
+
+/// Forget the tokens for a server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(LOGOUT_EXAMPLES, false), arg_required_else_help = true)]
+pub(crate) struct Logout {
+    /// The server.
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: String,
 }
 
 /// How to reach a server, and what to show of it.
@@ -320,6 +359,14 @@ const READ_EXAMPLES: &str = "  \
 const PROMPT_EXAMPLES: &str = "  \
   papertape prompt 'python3 server.py' review language=rust
   papertape prompt review language=rust --output json -- ./my-server";
+
+const LOGIN_EXAMPLES: &str = "  \
+  papertape login https://tools.example.com/mcp
+  papertape login https://tools.example.com/mcp --scope files:read --no-open
+  papertape login https://tools.example.com/mcp --client-id abc --port 8123";
+
+const LOGOUT_EXAMPLES: &str = "  \
+  papertape logout https://tools.example.com/mcp";
 
 const SERVE_EXAMPLES: &str = "  \
   papertape serve grammar

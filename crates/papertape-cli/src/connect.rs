@@ -14,6 +14,7 @@ use crate::args::{Connect, Framing};
 use crate::ask;
 use crate::exit::Failure;
 use crate::print::{self, Look, frame};
+use crate::sign_in;
 use crate::target::{Target, Way};
 
 const SIGINT: u8 = 2;
@@ -41,7 +42,7 @@ pub(crate) fn with_server<T>(
                 args.of_commands(),
                 &format!("for servers that are started here, and {target} runs already"),
             )?;
-            let endpoint = reach(args, endpoint)?;
+            let endpoint = reach(args, endpoint, &target.to_string())?;
             let opening = http::connect_with(endpoint, options(args, frame::line_on_http));
             converse(opening, |error| Failure::opening(error, String::new()), work)
         }
@@ -57,7 +58,7 @@ fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> {
 }
 
 /// What the options say about the way to a server.
-fn reach(args: &Connect, mut endpoint: Endpoint) -> Result<Endpoint, Failure> {
+fn reach(args: &Connect, mut endpoint: Endpoint, url: &str) -> Result<Endpoint, Failure> {
     for (name, value) in &args.header {
         endpoint = endpoint.header(name, value);
     }
@@ -69,6 +70,8 @@ fn reach(args: &Connect, mut endpoint: Endpoint) -> Result<Endpoint, Failure> {
             return Err(Failure::usage(format!("--bearer-file {}: there is no token in it", path.display())));
         }
         endpoint = endpoint.credentials(Credentials::Bearer(token.trim().to_owned()));
+    } else if !args.header.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+        endpoint = endpoint.credentials(sign_in::credentials(url, args.ca.as_deref())?);
     }
     if let Some(path) = &args.ca {
         endpoint = endpoint.ca(path);

@@ -25,6 +25,7 @@ mod questions;
 mod reading;
 mod session;
 mod signals;
+mod signing_in;
 mod streams;
 mod tape;
 mod urls;

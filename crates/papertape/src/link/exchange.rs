@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{Link, Running, State};
+use super::{Held, Link, Running, State};
 use crate::server::Principal;
 
 impl Link {
@@ -28,9 +28,18 @@ impl Link {
         for running in &running {
             running.call.set_cancelled();
         }
+        // Whoever waits for answers learns that none will come.
+        state.bell.ring();
         drop(state);
         for abort in running.into_iter().filter_map(|running| running.abort) {
             abort.abort();
+        }
+    }
+
+    /// What has just begun to run holds this until it is over.
+    pub(crate) fn hold(&self, held: &Held) {
+        for running in self.state().running.values_mut() {
+            running.held.get_or_insert_with(|| Arc::clone(held));
         }
     }
 

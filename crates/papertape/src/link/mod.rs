@@ -122,7 +122,14 @@ struct Running {
     ticket: Ticket,
     call: Arc<Call>,
     abort: Option<AbortHandle>,
+    /// Let go when the request is over.
+    #[cfg(feature = "http")]
+    held: Option<Held>,
 }
+
+/// What requests hold while they run, such as a part of a budget.
+#[cfg(feature = "http")]
+pub(crate) type Held = Arc<dyn std::any::Any + Send + Sync>;
 
 struct Batch {
     waiting: usize,
@@ -240,7 +247,14 @@ impl Link {
         state.last_key += 1;
         let ticket = state.last_key;
         state.bytes_in_flight += call.bytes;
-        state.running.insert(call.to.id.clone(), Running { ticket, call: Arc::clone(call), abort: None });
+        let running = Running {
+            ticket,
+            call: Arc::clone(call),
+            abort: None,
+            #[cfg(feature = "http")]
+            held: None,
+        };
+        state.running.insert(call.to.id.clone(), running);
         ticket
     }
 
@@ -267,14 +281,23 @@ impl Link {
     }
 
     /// Stops a request at its client's wish: nothing more is sent for it.
+    ///
+    /// In whichever exchange of the conversation it runs.
     pub(crate) fn cancel(&self, id: &Id) {
+        if self.cancel_here(id) || self.whole().cancel_here(id) {
+            return;
+        }
+        let parts = self.whole().state().parts.clone();
+        for part in parts.iter().filter_map(Weak::upgrade) {
+            part.cancel_here(id);
+        }
+    }
+
+    /// Whether it was running here.
+    fn cancel_here(&self, id: &Id) -> bool {
         let mut state = self.state();
         state.audience.leave(id);
-        let Some(running) = state.forget(id) else {
-            let parts = state.parts.clone();
-            drop(state);
-            return parts.iter().filter_map(Weak::upgrade).for_each(|part| part.cancel(id));
-        };
+        let Some(running) = state.forget(id) else { return false };
         // Whoever waits for the answer learns that none will come.
         state.bell.ring();
         running.call.set_cancelled();
@@ -285,6 +308,7 @@ impl Link {
         if let Some(abort) = running.abort {
             abort.abort();
         }
+        true
     }
 
     /// Ends the connection that waits for an answer; the client is to come back for it after a while.
@@ -414,7 +438,7 @@ impl Link {
     /// The client has answered something; whether that was a question of ours.
     pub(crate) fn answered(&self, id: &Id, answer: Answered) -> bool {
         let Id::Integer(id) = id else { return false };
-        match self.state().asked.remove(id) {
+        match self.whole().state().asked.remove(id) {
             // Whoever no longer waits does not mind.
             Some(tell) => {
                 drop(tell.send(answer));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::http::{self, Options};
-use papertape::{Cx, Elicited, Form, LogLevel, Resource, Resources, Server, Tool, ToolError, Tools};
+use papertape::{Cx, Elicited, Form, LogLevel, Resource, Resources, Roots, Server, Tool, ToolError, Tools};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -85,6 +85,7 @@ fn server(stage: &Stage) -> Server {
     let wait = stage.clone();
     let tell = stage.clone();
     let poll = stage.clone();
+    let flood = stage.clone();
     let mirrored = json!({"type": "object", "properties": {
         "region": {"type": "string", "x-mcp-header": "Region"},
         "count": {"type": "integer", "x-mcp-header": "Count"},
@@ -120,12 +121,17 @@ fn server(stage: &Stage) -> Server {
                 Ok("polled")
             }
         })
-        .raw_tool(tool("flood"), |arguments: Value, cx: Cx| async move {
-            for _ in 0..arguments["lines"].as_u64().unwrap_or(1) {
-                cx.log(LogLevel::Error, "x".repeat(10_000));
-                tokio::task::yield_now().await;
+        .raw_tool(tool("flood"), move |arguments: Value, cx: Cx| {
+            let stage = flood.clone();
+            async move {
+                stage.wait("flood").await;
+                for _ in 0..arguments["lines"].as_u64().unwrap_or(1) {
+                    cx.log(LogLevel::Error, "x".repeat(10_000));
+                    tokio::task::yield_now().await;
+                }
+                stage.acts.send(Act::Ended("flooded".to_owned())).unwrap();
+                Ok("flooded")
             }
-            Ok("flooded")
         })
         .raw_tool(tool("big"), |arguments: Value, _| async move {
             Ok("y".repeat(usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap()))
@@ -135,6 +141,10 @@ fn server(stage: &Stage) -> Server {
                 Elicited::Accepted(guest) => Ok(format!("hello {}", guest.name)),
                 other => Ok(format!("{other:?}")),
             }
+        })
+        .raw_tool(tool("roots"), |_: Value, cx: Cx| async move {
+            let roots = cx.ask("roots", Roots)?;
+            Ok(format!("{} roots", roots.len()))
         })
         .raw_tool(tool("trace"), |_: Value, cx: Cx| async move {
             Ok(cx.trace().map_or("none".to_owned(), |trace| format!("{trace:?}")))
@@ -208,6 +218,29 @@ impl Site {
     /// Lets so many of the waiting tools go on.
     pub(crate) fn release(&self, count: usize) {
         self.curtain.add_permits(count);
+    }
+
+    /// Takes back a permission that nobody made use of.
+    pub(crate) async fn withdraw(&self) {
+        self.curtain.acquire().await.unwrap().forget();
+    }
+
+    /// The value of one of the figures, which the server must have been told to tell.
+    pub(crate) async fn figure(&self, name: &str) -> i64 {
+        let answer = self.ask(&Request::new("GET", "/metrics")).await;
+        let text = String::from_utf8(answer.body).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is not told: {text}")).parse().unwrap()
+    }
+
+    /// Waits until a figure has a value.
+    pub(crate) async fn until(&self, name: &str, value: i64) {
+        let reached = async {
+            while self.figure(name).await != value {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(12), reached).await.unwrap_or_else(|_| panic!("{name} is never {value}"));
     }
 
     /// Tells the server to stop.

@@ -8,9 +8,17 @@
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
+mod batches;
+mod calls;
 mod doors;
+mod ending;
 mod fixture;
 mod headers;
+mod limits;
 mod modern;
+mod news;
+mod old;
 mod request;
+mod sessions;
+mod streams;
 mod wire;

@@ -235,6 +235,11 @@ impl Wire {
         }
     }
 
+    /// Events that came together with those that were read.
+    pub(crate) fn event_count(&self) -> usize {
+        self.events.len()
+    }
+
     /// The next message of a stream; nothing when it has ended.
     pub(crate) async fn message(&mut self) -> Option<Value> {
         loop {

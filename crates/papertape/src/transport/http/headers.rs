@@ -4,8 +4,6 @@ use data_encoding::BASE64;
 use http::HeaderValue;
 use serde_json::Value;
 
-pub(crate) use crate::protocol::mirror::annotations;
-
 /// The revision that a message is written in.
 pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 /// The session, in revisions that have any.

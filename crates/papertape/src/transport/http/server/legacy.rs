@@ -9,13 +9,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use super::events::{Events, Source};
 use super::post::{self, Named};
 use super::reply::{self, Answer, Refusal};
+use super::request::Held;
 use super::session::Session;
 use super::site::Site;
 use super::stream::Unreadable;
 use super::{request, scopes};
 use crate::link::Link;
 use crate::outbox::Outgoing;
-use crate::protocol::method;
+use crate::protocol::{Revision, method};
 use crate::server::{Calls, Params, Principal};
 use crate::transport::http::headers;
 use crate::wire::message::{Message, Payload};
@@ -27,6 +28,7 @@ pub(crate) async fn serve(
     payload: Payload<'_>,
     named: Named,
     principal: Option<Arc<Principal>>,
+    held: Option<&Arc<Held>>,
 ) -> Result<Answer, Refusal> {
     match payload {
         Payload::Single(Message::Request(request)) if request.method == method::INITIALIZE => {
@@ -40,7 +42,9 @@ pub(crate) async fn serve(
         Payload::Single(message) => {
             let session = find(site, headers, named, principal.as_ref())?;
             match message {
-                Message::Request(_) => exchange(site, &session, headers, Payload::Single(message), principal),
+                Message::Request(_) => {
+                    exchange(site, &session, headers, Payload::Single(message), principal, held)
+                }
                 _ => {
                     site.service.handle(message, &session.link, None, &|_, _| Ok(()), &mut Calls::new());
                     Ok(reply::empty(StatusCode::ACCEPTED))
@@ -49,7 +53,7 @@ pub(crate) async fn serve(
         }
         batch @ Payload::Batch(_) => {
             let session = find(site, headers, named, principal.as_ref())?;
-            exchange(site, &session, headers, batch, principal)
+            exchange(site, &session, headers, batch, principal, held)
         }
     }
 }
@@ -74,6 +78,7 @@ fn exchange(
     headers: &HeaderMap,
     payload: Payload<'_>,
     principal: Option<Arc<Principal>>,
+    held: Option<&Arc<Held>>,
 ) -> Result<Answer, Refusal> {
     if session.running() >= site.service.limits().in_flight {
         let message = "too many requests run in this session: wait for one";
@@ -87,6 +92,7 @@ fn exchange(
         Payload::Single(Message::Request(request)) => Some(site.metrics.began(&request.method)),
         _ => None,
     };
+    let is_batch = matches!(payload, Payload::Batch(_));
     match payload {
         Payload::Single(message) => site.service.handle(message, &link, None, &gate, &mut calls),
         Payload::Batch(members) => site.service.handle_batch(&members, &link, &gate),
@@ -97,9 +103,16 @@ fn exchange(
     if let Some(challenge) = forbidden.take() {
         return Err(challenge.into());
     }
+    if let Some(held) = held {
+        link.hold(&(Arc::clone(held) as _));
+    }
     let over = link.is_over();
     let mut frames = Outgoing::default();
     link.take(&mut frames);
+    // A batch that was refused as a whole has one answer, which is no batch.
+    if is_batch && over && frames.bytes.starts_with(b"{") {
+        return Ok(post::message_answer(site, frames, StatusCode::BAD_REQUEST));
+    }
     match frames.ends.len() {
         0 if over => Ok(reply::empty(StatusCode::ACCEPTED)),
         1 if over && !request::prefers_events(headers) => {
@@ -125,9 +138,9 @@ pub(crate) fn listen(
     let reader = match parts.headers.get("last-event-id") {
         None => session.main.read(),
         Some(id) => {
-            let id = id.to_str().ok().and_then(|id| id.split_once('-'));
-            let id = id.and_then(|(stream, event)| Some((stream.parse().ok()?, event.parse().ok()?)));
-            let (stream, event) = id.ok_or_else(lost)?;
+            let id = id.to_str().ok().and_then(|id| id.rsplit_once('-'));
+            let (stream, event) =
+                id.and_then(|(stream, event)| Some((stream, event.parse().ok()?))).ok_or_else(lost)?;
             session.stream(stream).ok_or_else(lost)?.read_after(event)
         }
     };
@@ -166,13 +179,8 @@ fn find(
     principal: Option<&Arc<Principal>>,
 ) -> Result<Arc<Session>, Refusal> {
     let session = site.sessions.find(id(headers)?, principal, &site.service)?;
-    match named {
-        Named::Known(revision) if revision != session.revision => {
-            let message = format!("this session speaks {}, not {revision}", session.revision);
-            Err(Refusal::new(StatusCode::BAD_REQUEST, message))
-        }
-        _ => Ok(session),
-    }
+    check_revision(session.revision, named)?;
+    Ok(session)
 }
 
 /// Whether there is such a session, without making anything of it.
@@ -182,17 +190,26 @@ fn check_session(
     named: Named,
     principal: Option<&Arc<Principal>>,
 ) -> Result<(), Refusal> {
-    let revision = site.sessions.check(id(headers)?, principal)?;
+    check_revision(site.sessions.check(id(headers)?, principal)?, named)
+}
+
+/// A request that names a revision must name the one that was agreed.
+fn check_revision(agreed: Revision, named: Named) -> Result<(), Refusal> {
     match named {
-        Named::Known(said) if said != revision => {
-            Err(Refusal::new(StatusCode::BAD_REQUEST, format!("this session speaks {revision}, not {said}")))
+        Named::Nothing => Ok(()),
+        Named::Known(said) if said == agreed => Ok(()),
+        Named::Known(_) | Named::Unknown => {
+            let message =
+                format!("this session speaks {agreed}, and `MCP-Protocol-Version` says something else");
+            Err(Refusal::new(StatusCode::BAD_REQUEST, message))
         }
-        _ => Ok(()),
     }
 }
 
 fn id(headers: &HeaderMap) -> Result<&str, Refusal> {
-    headers.get(headers::SESSION_ID).and_then(|id| id.to_str().ok()).ok_or_else(|| {
+    let mut ids = headers.get_all(headers::SESSION_ID).iter();
+    let id = ids.next().and_then(|id| id.to_str().ok()).filter(|_| ids.next().is_none());
+    id.ok_or_else(|| {
         let message = "there is no session: open one with `initialize` and send its `Mcp-Session-Id` along, or \
              put the protocol version into `params._meta` and the headers";
         Refusal::new(StatusCode::BAD_REQUEST, message)

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::events::Exchange;
 use super::post::{self, Named};
 use super::reply::{self, Answer, Refusal};
+use super::request::Held;
 use super::scopes;
 use super::site::Site;
 use crate::link::Link;
@@ -30,6 +31,7 @@ pub(crate) async fn serve(
     payload: Payload<'_>,
     named: Named,
     principal: Option<Arc<Principal>>,
+    held: Option<&Arc<Held>>,
 ) -> Result<Answer, Refusal> {
     let message = match payload {
         Payload::Single(Message::Request(request)) => Message::Request(request),
@@ -54,6 +56,9 @@ pub(crate) async fn serve(
         _ => None,
     };
     let (exchange, malformed) = begin(site, headers, message, principal)?;
+    if let Some(held) = held {
+        exchange.0.hold(&(Arc::clone(held) as _));
+    }
     let status = move |link: &Link| {
         if malformed { StatusCode::BAD_REQUEST } else { post::status_of(link.refused()) }
     };

@@ -18,7 +18,7 @@ use super::site::Site;
 use super::{request, scopes};
 use crate::link::Link;
 use crate::outbox::{OUTBOX, Outgoing};
-use crate::server::{Calls, Params, Principal};
+use crate::server::{Calls, Params, Principal, Service};
 use crate::wire::message::{self, Payload, Rejected};
 use crate::wire::tape::Direction;
 
@@ -37,8 +37,9 @@ impl OldStreams {
     }
 
     /// No more is read from anybody; what runs may finish.
-    pub(crate) fn drain(&self) {
+    pub(crate) fn drain(&self, service: &Service) {
         for link in self.open().values().filter_map(Weak::upgrade) {
+            service.end_subscriptions(&link);
             link.close();
         }
     }
@@ -114,7 +115,11 @@ where
     }
     let taken = request::read(&parts.headers, body, site.options.body, &site.budget).await?;
     site.tape(Direction::ToServer, &taken.bytes);
-    if let Err(rejected) = serve_message(site, &taken.bytes, &link)? {
+    let served = serve_message(site, &taken.bytes, &link)?;
+    if let Some(held) = &taken.held {
+        link.hold(&(Arc::clone(held) as _));
+    }
+    if let Err(rejected) = served {
         return Ok(post::refuse(site, rejected, Named::Nothing));
     }
     link.ring();

@@ -63,7 +63,7 @@ where
     match message::parse(&taken.bytes, site.service.limits().bounds()) {
         Err(rejected) => Ok(refuse(site, rejected, named)),
         Ok(payload) if is_modern(named, &payload) => {
-            modern::serve(site, &parts.headers, payload, named, principal).await
+            modern::serve(site, &parts.headers, payload, named, principal, taken.held.as_ref()).await
         }
         Ok(Payload::Single(Message::Request(request)))
             if !site.options.legacy && request.method == method::INITIALIZE =>
@@ -74,9 +74,11 @@ where
         }
         // It lacks what every request must have, and is told so.
         Ok(payload) if !site.options.legacy => {
-            modern::serve(site, &parts.headers, payload, named, principal).await
+            modern::serve(site, &parts.headers, payload, named, principal, taken.held.as_ref()).await
         }
-        Ok(payload) => legacy::serve(site, &parts.headers, payload, named, principal).await,
+        Ok(payload) => {
+            legacy::serve(site, &parts.headers, payload, named, principal, taken.held.as_ref()).await
+        }
     }
 }
 

@@ -25,10 +25,12 @@ pub(crate) struct Budget {
 /// A body, and its part of the budget.
 pub(crate) struct Taken {
     pub(crate) bytes: Bytes,
-    _held: Option<Held>,
+    /// Held until the body is let go, and all that was made of it.
+    pub(crate) held: Option<Arc<Held>>,
 }
 
-struct Held {
+/// A part of the budget.
+pub(crate) struct Held {
     budget: Arc<Budget>,
     bytes: usize,
 }
@@ -36,6 +38,10 @@ struct Held {
 impl Budget {
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { held: AtomicUsize::new(0), most })
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.held.load(Ordering::Relaxed).saturating_add(bytes) <= self.most
     }
 }
 
@@ -45,12 +51,13 @@ impl Held {
         let more = bytes.saturating_sub(self.bytes);
         let before = self.budget.held.fetch_add(more, Ordering::Relaxed);
         self.bytes += more;
-        if before + more > self.budget.most {
-            let message = "the server holds as many bytes of requests as it can: try again in a moment";
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(1));
-        }
-        Ok(())
+        if before + more > self.budget.most { Err(full()) } else { Ok(()) }
     }
+}
+
+fn full() -> Refusal {
+    let message = "the server holds as many bytes of requests as it can: try again in a moment";
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(1)
 }
 
 impl Drop for Held {
@@ -83,8 +90,9 @@ where
         return Err(too_large());
     }
     let mut held = Held { budget: Arc::clone(budget), bytes: 0 };
-    if let Some(length) = announced.filter(|&length| length > SMALL) {
-        held.grow(length)?;
+    // What is only announced takes nothing away from others, but whom there is no room for is told so at once.
+    if announced.is_some_and(|length| length > SMALL && !budget.has_room(length)) {
+        return Err(full());
     }
     let mut body = std::pin::pin!(body);
     let (mut first, mut more) = (Bytes::new(), BytesMut::new());
@@ -112,7 +120,7 @@ where
         }
     }
     let bytes = if more.is_empty() { first } else { more.freeze() };
-    Ok(Taken { bytes, _held: (held.bytes > 0).then_some(held) })
+    Ok(Taken { bytes, held: (held.bytes > 0).then(|| Arc::new(held)) })
 }
 
 /// Refuses what is not JSON in UTF-8.

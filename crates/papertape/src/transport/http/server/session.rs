@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use data_encoding::BASE64URL_NOPAD;
 use http::StatusCode;
 use tokio::time::Instant;
 
@@ -49,6 +50,8 @@ struct Table {
 /// What this process knows of a session.
 pub(crate) struct Session {
     name: Name,
+    /// Tells what this process knows of the session from what another one does, or did.
+    epoch: String,
     pub(crate) revision: Revision,
     /// For what belongs to no request, and for what was agreed.
     pub(crate) link: Arc<Link>,
@@ -185,9 +188,14 @@ impl Table {
 
 impl Session {
     fn new(name: Name, revision: Revision, link: Arc<Link>, kept: &Arc<Kept>) -> Self {
-        let main = Stream::new(0, Arc::clone(&link), revision.can_come_back(), kept);
+        let mut epoch = [0; 6];
+        // Without randomness there would be no sessions at all.
+        drop(getrandom::fill(&mut epoch));
+        let epoch = BASE64URL_NOPAD.encode(&epoch);
+        let primed = revision.can_come_back();
+        let main = Stream::new(format!("{epoch}-0"), false, Arc::clone(&link), primed, kept);
         let inner = Inner { used: Instant::now(), last: 0, streams: VecDeque::new() };
-        Self { name, revision, link, main, inner: Mutex::new(inner), kept: Arc::clone(kept) }
+        Self { name, epoch, revision, link, main, inner: Mutex::new(inner), kept: Arc::clone(kept) }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -222,7 +230,8 @@ impl Session {
             }
         }
         inner.last += 1;
-        let stream = Stream::new(inner.last, Arc::clone(link), self.revision.can_come_back(), &self.kept);
+        let (name, primed) = (format!("{}-{}", self.epoch, inner.last), self.revision.can_come_back());
+        let stream = Stream::new(name, true, Arc::clone(link), primed, &self.kept);
         while inner.streams.len() >= MOST_STREAMS
             && let Some(at) = inner.streams.iter().position(|stream| stream.is_past())
         {
@@ -232,12 +241,12 @@ impl Session {
         Ok(stream)
     }
 
-    /// The stream of that number.
-    pub(crate) fn stream(&self, number: u64) -> Option<Arc<Stream>> {
-        if number == 0 {
+    /// The stream of that name.
+    pub(crate) fn stream(&self, name: &str) -> Option<Arc<Stream>> {
+        if name == self.main.name {
             return Some(Arc::clone(&self.main));
         }
-        self.inner().streams.iter().find(|stream| stream.number == number).cloned()
+        self.inner().streams.iter().find(|stream| stream.name == name).cloned()
     }
 
     fn close(&self) {

@@ -38,8 +38,8 @@ pub(crate) struct Site {
     pub(crate) old: OldStreams,
     pub(crate) metrics: Metrics,
     tap: Option<Mutex<Tap>>,
-    /// The links on which somebody listens, who are told when the server ends.
-    listening: Mutex<Vec<Weak<Link>>>,
+    /// The links on which somebody listens, who are told when the server ends; nothing once it does.
+    listening: Mutex<Option<Vec<Weak<Link>>>>,
 }
 
 impl Site {
@@ -60,7 +60,7 @@ impl Site {
             sessions: Sessions::new(&service),
             old: OldStreams::default(),
             metrics: Metrics::default(),
-            listening: Mutex::default(),
+            listening: Mutex::new(Some(Vec::new())),
             tap,
             service,
             options,
@@ -142,9 +142,10 @@ impl Site {
         }
     }
 
-    /// Remembers a link on which somebody listens.
+    /// Remembers a link on which somebody listens. Whoever comes when the server ends is told at once.
     pub(crate) fn note_listening(&self, link: &Arc<Link>) {
         let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(listening) = &mut *listening else { return self.service.end_subscriptions(link) };
         if listening.len() == listening.capacity() {
             listening.retain(|link| link.strong_count() > 0);
         }
@@ -153,12 +154,12 @@ impl Site {
 
     /// The server is about to end: who listens is told so, and what runs may finish.
     pub(crate) fn drain(&self) {
-        let listening = std::mem::take(&mut *self.listening.lock().unwrap_or_else(PoisonError::into_inner));
-        for link in listening.iter().filter_map(Weak::upgrade) {
+        let listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for link in listening.iter().flatten().filter_map(Weak::upgrade) {
             self.service.end_subscriptions(&link);
         }
         self.sessions.drain();
-        self.old.drain();
+        self.old.drain(&self.service);
     }
 
     /// Looks after what nobody uses any more, until the server is gone.

@@ -18,8 +18,11 @@ const COME_BACK: Duration = Duration::from_secs(1);
 
 /// A stream of one session.
 pub(crate) struct Stream {
-    /// Tells it from the session's other streams; 0 is the one for what belongs to no request.
-    pub(crate) number: u64,
+    /// Tells it from all other streams of the session, also from those that another process has, or had: clients come
+    /// back with it.
+    pub(crate) name: String,
+    /// It is the answer to a request, and not what belongs to none.
+    answers: bool,
     pub(crate) link: Arc<Link>,
     /// The client of this stream can come back on a connection that ended before its time.
     primed: bool,
@@ -71,10 +74,16 @@ pub(crate) enum Unreadable {
 }
 
 impl Stream {
-    pub(crate) fn new(number: u64, link: Arc<Link>, primed: bool, kept: &Arc<Kept>) -> Arc<Self> {
+    pub(crate) fn new(
+        name: String,
+        answers: bool,
+        link: Arc<Link>,
+        primed: bool,
+        kept: &Arc<Kept>,
+    ) -> Arc<Self> {
         kept.streams.fetch_add(1, Ordering::Relaxed);
         let (log, read) = (Mutex::default(), AtomicBool::new(false));
-        Arc::new(Self { number, link, primed, log, read, kept: Arc::clone(kept) })
+        Arc::new(Self { name, answers, link, primed, log, read, kept: Arc::clone(kept) })
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -83,7 +92,7 @@ impl Stream {
 
     /// Whether its request is still running.
     pub(crate) fn is_running(&self) -> bool {
-        self.number != 0 && !self.link.is_over()
+        self.answers && !self.link.is_over()
     }
 
     /// Whether it is kept only in case that its client comes back.
@@ -93,29 +102,31 @@ impl Stream {
 
     /// Reads the stream from the beginning.
     pub(crate) fn read(self: &Arc<Self>) -> Result<Reader, Unreadable> {
-        self.take(Vec::new(), true)
+        self.take(true)
     }
 
     /// Reads it again after an event.
     pub(crate) fn read_after(self: &Arc<Self>, event: u64) -> Result<Reader, Unreadable> {
+        // First of all it must be nobody else's, who could go on reading in the meantime.
+        let mut reader = self.take(false)?;
         let log = self.log();
         let missing = log.last.checked_sub(event).and_then(|missing| usize::try_from(missing).ok());
         let missing = missing.filter(|&missing| missing <= log.events.len()).ok_or(Unreadable::Lost)?;
-        let again = log
+        reader.again = log
             .events
             .iter()
             .skip(log.events.len() - missing)
             .flat_map(|event| event.iter().copied())
             .collect();
         drop(log);
-        self.take(again, false)
+        Ok(reader)
     }
 
-    fn take(self: &Arc<Self>, again: Vec<u8>, fresh: bool) -> Result<Reader, Unreadable> {
+    fn take(self: &Arc<Self>, fresh: bool) -> Result<Reader, Unreadable> {
         if self.read.swap(true, Ordering::AcqRel) {
             return Err(Unreadable::Taken);
         }
-        Ok(Reader { stream: Arc::clone(self), again, fresh })
+        Ok(Reader { stream: Arc::clone(self), again: Vec::new(), fresh })
     }
 }
 
@@ -133,14 +144,14 @@ impl Reader {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.stream.link.is_closing() || (self.stream.number != 0 && self.stream.link.is_over())
+        self.stream.link.is_closing() || (self.stream.answers && self.stream.link.is_over())
     }
 
     /// What goes out first: an event to come back to, or what the client has missed.
     pub(crate) fn beginning(&mut self) -> Vec<u8> {
         let mut out = std::mem::take(&mut self.again);
         if self.fresh && self.stream.primed {
-            let id = format!("id: {}-{}\n", self.stream.number, self.stream.log().last);
+            let id = format!("id: {}-{}\n", self.stream.name, self.stream.log().last);
             out.extend_from_slice(format!("{id}retry: {}\ndata: \n\n", COME_BACK.as_millis()).as_bytes());
         }
         out
@@ -150,7 +161,7 @@ impl Reader {
     pub(crate) fn write_id(&mut self, out: &mut Vec<u8>) {
         let mut log = self.stream.log();
         log.last += 1;
-        out.extend_from_slice(format!("id: {}-{}\n", self.stream.number, log.last).as_bytes());
+        out.extend_from_slice(format!("id: {}-{}\n", self.stream.name, log.last).as_bytes());
     }
 
     /// Keeps the event that was written last, as long as there is room.

@@ -1,0 +1,107 @@
+//! How a server ends: what runs is answered, who listens is told (G9).
+
+use papertape::http::Options;
+use serde_json::json;
+
+use crate::fixture::Site;
+use crate::request::Request;
+
+fn listen(id: u64) -> Request {
+    Request::modern(id, "subscriptions/listen", &json!({"notifications": {"toolsListChanged": true}}))
+}
+
+#[tokio::test]
+async fn what_runs_is_answered_and_who_listens_is_told() {
+    let mut site = Site::with(Options::new().legacy_sse(), |server| server).await;
+    let session = site.session("2025-11-25").await;
+    let (mut calls, mut older, mut listening) = (Vec::new(), Vec::new(), Vec::new());
+    for id in 0..50 {
+        let mut wire = site.connect().await;
+        wire.send(Request::call(id, "wait", &json!({"name": "x"})).bytes()).await;
+        site.began("x").await;
+        calls.push(wire);
+        let mut wire = site.connect().await;
+        wire.begin(&session.call(id, "wait", &json!({"name": "x"}))).await;
+        site.began("x").await;
+        older.push(wire);
+        let mut wire = site.connect().await;
+        wire.begin(&listen(id)).await;
+        assert_eq!(wire.message().await.unwrap()["method"], "notifications/subscriptions/acknowledged");
+        listening.push(wire);
+    }
+    let mut news = site.connect().await;
+    news.begin(&session.get()).await;
+    let mut old = site.connect().await;
+    old.begin(&Request::new("GET", "/sse").header("Accept", "text/event-stream")).await;
+    old.event().await.unwrap();
+    site.stop();
+    for (id, wire) in listening.iter_mut().enumerate() {
+        let end = wire.message().await.unwrap();
+        assert_eq!(end["id"], id, "{end}");
+        assert_eq!(end["result"]["resultType"], "complete", "{end}");
+        assert_eq!(wire.message().await, None);
+    }
+    assert_eq!(news.message().await, None);
+    assert_eq!(old.message().await, None);
+    site.release(100);
+    for (id, mut wire) in calls.into_iter().enumerate() {
+        let answer = wire.response().await.json();
+        assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(id), &json!("done x")));
+    }
+    for (id, mut wire) in older.into_iter().enumerate() {
+        let answer = wire.message().await.unwrap();
+        assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(id), &json!("done x")));
+        assert_eq!(wire.message().await, None);
+    }
+    site.ended().await;
+}
+
+// Whoever begins to listen while the server ends is told like those who did before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_comes_too_late_is_not_kept_waiting() {
+    for _ in 0..20 {
+        let mut site = Site::start().await;
+        let mut wires = Vec::new();
+        for _ in 0..8 {
+            let mut wire = site.connect().await;
+            // The server knows the connection.
+            assert_eq!(wire.ask(&Request::modern(1, "tools/list", &json!({}))).await.status, 200);
+            wires.push(wire);
+        }
+        let late = wires.into_iter().map(|mut wire| {
+            tokio::spawn(async move {
+                wire.try_send(listen(5).bytes()).await;
+                // It was let in, told that all is over, or found the door closed.
+                let Some(head) = wire.try_head().await else { return };
+                assert_eq!(head.status, 200);
+                let mut last = None;
+                while let Some(message) = wire.message().await {
+                    last = Some(message);
+                }
+                assert_eq!(last.unwrap()["id"], 5);
+            })
+        });
+        let late: Vec<_> = late.collect();
+        site.stop();
+        for one in late {
+            one.await.unwrap();
+        }
+        site.ended().await;
+    }
+}
+
+// Whoever listens on the old transport as the new ones do ends as they do.
+#[tokio::test]
+async fn subscriptions_on_the_old_transport_end_too() {
+    let mut site = Site::with(Options::new().legacy_sse(), |server| server).await;
+    let mut wire = site.connect().await;
+    wire.begin(&Request::new("GET", "/sse").header("Accept", "text/event-stream")).await;
+    let address = wire.event().await.unwrap().data.unwrap();
+    let said = listen(5).line(&format!("POST {address} HTTP/1.1"));
+    assert_eq!(site.ask(&said).await.status, 202);
+    assert_eq!(wire.message().await.unwrap()["method"], "notifications/subscriptions/acknowledged");
+    site.stop();
+    assert_eq!(wire.message().await.unwrap()["id"], 5);
+    assert_eq!(wire.message().await, None);
+    site.ended().await;
+}

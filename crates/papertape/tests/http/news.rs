@@ -1,0 +1,131 @@
+//! What belongs to no request: the stream that older clients open for it, and subscriptions of newer ones.
+
+use serde_json::{Value, json};
+
+use crate::fixture::Site;
+use crate::request::Request;
+use crate::wire::Wire;
+
+fn add_tool(site: &Site, name: &str) {
+    let tool = papertape::Tool::new(name).input_schema(json!({"type": "object"}));
+    site.tools.add_raw(tool, |_: Value, _| async { Ok("new") }).unwrap();
+}
+
+#[tokio::test]
+async fn older_clients_hear_of_changes_on_a_stream_of_their_own() {
+    let site = Site::start().await;
+    for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let session = site.session(revision).await;
+        let mut news = site.connect().await;
+        let head = news.begin(&session.get()).await;
+        assert!(head.status == 200 && head.is_stream(), "{head:?}");
+        add_tool(&site, revision);
+        assert_eq!(news.message().await.unwrap()["method"], "notifications/tools/list_changed");
+        let subscribe = session.request(1, "resources/subscribe", &json!({"uri": "note:one"}));
+        assert_eq!(site.ask(&subscribe).await.json()["id"], 1);
+        site.resources.updated("note:two");
+        site.resources.updated("note:one");
+        let updated = news.message().await.unwrap();
+        assert_eq!(updated["method"], "notifications/resources/updated");
+        assert_eq!(updated["params"]["uri"], "note:one");
+        // H-26: one stream, and it is not taken away from whom it belongs to.
+        assert_eq!(site.ask(&session.get()).await.status, 409);
+        let unsubscribe = session.request(2, "resources/unsubscribe", &json!({"uri": "note:one"}));
+        assert_eq!(site.ask(&unsubscribe).await.status, 200);
+        site.resources.updated("note:one");
+        add_tool(&site, &format!("{revision} again"));
+        assert_eq!(news.message().await.unwrap()["method"], "notifications/tools/list_changed");
+    }
+}
+
+#[tokio::test]
+async fn changes_that_happened_in_between_are_told_to_who_comes_back() {
+    let site = Site::start().await;
+    let session = site.session("2025-11-25").await;
+    let mut news = site.connect().await;
+    news.begin(&session.get()).await;
+    add_tool(&site, "a");
+    let _begin = news.event().await.unwrap();
+    let told = news.event().await.unwrap();
+    assert_eq!(told.json()["method"], "notifications/tools/list_changed");
+    news.reset();
+    add_tool(&site, "b");
+    let mut news = reopened(&site, &session.resume(&told.id.unwrap())).await;
+    assert_eq!(news.message().await.unwrap()["method"], "notifications/tools/list_changed");
+    drop(news);
+    // Without saying where one was, one hears what comes from now on.
+    let mut news = reopened(&site, &session.get()).await;
+    add_tool(&site, "c");
+    assert_eq!(news.message().await.unwrap()["method"], "notifications/tools/list_changed");
+}
+
+/// A stream that somebody else may still seem to read.
+async fn reopened(site: &Site, request: &Request) -> Wire {
+    loop {
+        let mut wire = site.connect().await;
+        let status = wire.begin(request).await.status;
+        if status != 409 {
+            assert_eq!(status, 200);
+            return wire;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_to_one_session_is_not_said_to_another() {
+    let site = Site::start().await;
+    let (one, two) = (site.session("2025-11-25").await, site.session("2025-11-25").await);
+    let mut streams = Vec::new();
+    for session in [&one, &two] {
+        let mut news = site.connect().await;
+        news.begin(&session.get()).await;
+        streams.push(news);
+    }
+    let subscribe = one.request(1, "resources/subscribe", &json!({"uri": "note:one"}));
+    assert_eq!(site.ask(&subscribe).await.status, 200);
+    site.resources.updated("note:one");
+    add_tool(&site, "a");
+    let first: Vec<_> =
+        [streams[0].message().await, streams[0].message().await].into_iter().flatten().collect();
+    assert!(first.iter().any(|message| message["method"] == "notifications/resources/updated"), "{first:?}");
+    assert_eq!(streams[1].message().await.unwrap()["method"], "notifications/tools/list_changed");
+    add_tool(&site, "b");
+    assert_eq!(streams[1].message().await.unwrap()["method"], "notifications/tools/list_changed");
+}
+
+fn listen(id: u64) -> Request {
+    let wanted = json!({"toolsListChanged": true, "resourceSubscriptions": ["note:one"]});
+    Request::modern(id, "subscriptions/listen", &json!({"notifications": wanted}))
+}
+
+#[tokio::test]
+async fn newer_clients_listen_for_what_they_want() {
+    let site = Site::start().await;
+    let mut wires = Vec::new();
+    // Decision 7: the same id, each in its own exchange.
+    for _ in 0..20 {
+        let mut wire = site.connect().await;
+        let head = wire.begin(&listen(1)).await;
+        assert!(head.is_stream());
+        let first = wire.event().await.unwrap();
+        assert_eq!(first.id, None);
+        assert_eq!(first.json()["method"], "notifications/subscriptions/acknowledged");
+        wires.push(wire);
+    }
+    add_tool(&site, "a");
+    site.resources.updated("note:one");
+    for wire in &mut wires {
+        let mut methods = [wire.message().await.unwrap(), wire.message().await.unwrap()]
+            .map(|message| message["method"].as_str().unwrap().to_owned());
+        methods.sort();
+        assert_eq!(methods, ["notifications/resources/updated", "notifications/tools/list_changed"]);
+    }
+    // Whoever leaves is forgotten, and the others do not mind.
+    for wire in wires.drain(..10) {
+        wire.reset();
+    }
+    add_tool(&site, "b");
+    for wire in &mut wires {
+        assert_eq!(wire.message().await.unwrap()["method"], "notifications/tools/list_changed");
+    }
+}

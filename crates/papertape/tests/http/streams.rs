@@ -1,0 +1,206 @@
+//! Streams that a client may come back to: what broke is had again, once, and by nobody else.
+
+use papertape::http::Options;
+use serde_json::{Value, json};
+
+use crate::fixture::{Act, Site};
+use crate::request::Session;
+use crate::wire::Wire;
+
+/// A call that says two things, waits, and says two more; its stream and the ids of the events so far.
+async fn tell(site: &mut Site, session: &Session, id: u64) -> (Wire, Vec<Option<String>>) {
+    let level = session.request(90, "logging/setLevel", &json!({"level": "debug"}));
+    assert_eq!(site.ask(&level).await.status, 200);
+    let params = json!({"name": "tell", "arguments": {"text": "half"}, "_meta": {"progressToken": id}});
+    let mut wire = site.connect().await;
+    let head = wire.begin(&session.request(id, "tools/call", &params)).await;
+    assert!(head.is_stream());
+    let mut ids = Vec::new();
+    loop {
+        let event = wire.event().await.unwrap();
+        ids.push(event.id.clone());
+        if event.data.as_deref().is_some_and(|data| data.contains("notifications/message")) {
+            site.began("tell").await;
+            return (wire, ids);
+        }
+    }
+}
+
+/// What is left of a stream, to its end.
+async fn rest(mut wire: Wire) -> Vec<Value> {
+    let mut rest = Vec::new();
+    while let Some(message) = wire.message().await {
+        rest.push(message);
+    }
+    rest
+}
+
+#[tokio::test]
+async fn what_broke_is_had_again_from_any_event_on() {
+    let mut site = Site::start().await;
+    let session = site.session("2025-11-25").await;
+    let (wire, ids) = tell(&mut site, &session, 1).await;
+    assert_eq!(ids.len(), 3, "one to come back to, and two that say something");
+    wire.reset();
+    site.release(1);
+    assert_eq!(site.act().await, Act::Ended("tell".to_owned()), "a client that has gone cancels nothing");
+    for (missed, id) in ids.iter().enumerate() {
+        let id = id.as_deref().unwrap();
+        let mut wire = site.connect().await;
+        let head = loop {
+            let head = wire.begin(&session.resume(id)).await;
+            // The server may not have noticed yet that the connection broke.
+            if head.status != 409 {
+                break head;
+            }
+            wire = site.connect().await;
+        };
+        assert_eq!(head.status, 200, "{id}");
+        let rest = rest(wire).await;
+        let methods: Vec<_> =
+            rest.iter().map(|message| message["method"].as_str().unwrap_or("answer")).collect();
+        let all = ["notifications/progress", "notifications/message", "notifications/message", "answer"];
+        assert_eq!(methods, all[missed..], "{id}");
+        assert_eq!(rest.last().unwrap()["result"]["content"][0]["text"], "told");
+    }
+}
+
+#[tokio::test]
+async fn what_is_still_running_is_waited_for() {
+    let mut site = Site::start().await;
+    for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let session = site.session(revision).await;
+        let (mut wire, ids) = tell(&mut site, &session, 1).await;
+        wire.finish_sending().await;
+        drop(wire);
+        let last = ids.last().unwrap().clone().unwrap();
+        let mut wire = loop {
+            let mut wire = site.connect().await;
+            if wire.begin(&session.resume(&last)).await.status == 200 {
+                break wire;
+            }
+        };
+        // While one reads it, another one cannot.
+        assert_eq!(site.ask(&session.resume(&last)).await.status, 409);
+        site.release(1);
+        assert_eq!(site.act().await, Act::Ended("tell".to_owned()));
+        assert_eq!(wire.message().await.unwrap()["params"]["data"], "after");
+        assert_eq!(wire.message().await.unwrap()["id"], 1);
+        assert_eq!(wire.message().await, None);
+    }
+}
+
+// H-27
+#[tokio::test]
+async fn nobody_comes_back_to_what_is_not_theirs() {
+    let mut site = Site::with(Options::new().metrics(), |server| server).await;
+    let session = site.session("2025-11-25").await;
+    let (wire, ids) = tell(&mut site, &session, 1).await;
+    wire.reset();
+    site.until("papertape_streams", 0).await;
+    let last = ids.last().unwrap().clone().unwrap();
+    let other = site.session("2025-11-25").await;
+    assert_eq!(site.ask(&other.resume(&last)).await.status, 400, "of another session");
+    let (prefix, number) = last.rsplit_once('-').unwrap();
+    let beyond = format!("{prefix}-{}", number.parse::<u64>().unwrap() + 1);
+    let huge = "9".repeat(5_000);
+    let stream = format!("{prefix}9-1");
+    for bad in [
+        "",
+        "-",
+        "1",
+        "1-",
+        "-1",
+        "a-b",
+        "0-1-1",
+        "99-1",
+        "\u{e4}",
+        "18446744073709551616-1",
+        "0--1",
+        "null",
+        "0-18446744073709551615",
+        &huge,
+        &beyond,
+        &stream,
+    ] {
+        assert_eq!(site.ask(&session.resume(bad)).await.status, 400, "{bad:?}");
+    }
+    site.assert_well().await;
+}
+
+// The ids of events are of one process and one time: what another one calls the same is another stream.
+#[tokio::test]
+async fn a_replica_does_not_take_anothers_stream_for_its_own() {
+    let with =
+        || Site::with(Options::new(), |server| server.state_key([1; 32], std::time::Duration::from_secs(60)));
+    let (mut one, mut two) = (with().await, with().await);
+    let session = one.session("2025-11-25").await;
+    let (first, ids) = tell(&mut one, &session, 1).await;
+    let (second, _) = tell(&mut two, &session, 2).await;
+    drop((first, second));
+    one.release(1);
+    two.release(1);
+    assert_eq!(two.act().await, Act::Ended("tell".to_owned()));
+    let id = ids[0].as_deref().unwrap();
+    let mut wire = two.connect().await;
+    let mut head = wire.begin(&session.resume(id)).await;
+    while head.status == 409 {
+        wire = two.connect().await;
+        head = wire.begin(&session.resume(id)).await;
+    }
+    assert_eq!(head.status, 400, "the answer to another request");
+}
+
+#[tokio::test]
+async fn a_call_may_let_its_connection_go() {
+    let mut site = Site::start().await;
+    let session = site.session("2025-11-25").await;
+    let mut wire = site.connect().await;
+    wire.begin(&session.call(1, "poll", &json!({"after": 7}))).await;
+    site.began("poll").await;
+    let first = wire.event().await.unwrap();
+    assert_eq!(first.data.as_deref(), Some(""), "an event to come back to");
+    let id = first.id.unwrap();
+    let last = wire.event().await.unwrap();
+    assert_eq!(last.retry, Some(7));
+    assert_eq!(wire.event().await, None);
+    // The same connection can be used to come back.
+    let mut head = wire.begin(&session.resume(&id)).await;
+    while head.status == 409 {
+        wire = site.connect().await;
+        head = wire.begin(&session.resume(&id)).await;
+    }
+    assert_eq!(head.status, 200);
+    site.release(1);
+    assert_eq!(wire.message().await.unwrap()["result"]["content"][0]["text"], "polled");
+    assert_eq!(wire.message().await, None);
+    // Those who do not know how to come back are not sent away.
+    let session = site.session("2025-06-18").await;
+    let mut wire = site.connect().await;
+    wire.begin(&session.call(1, "poll", &json!({}))).await;
+    assert_eq!(site.act().await, Act::Ended("poll".to_owned()));
+    site.began("poll").await;
+    site.release(1);
+    let answer = wire.event().await.unwrap();
+    assert_eq!((answer.retry, &answer.json()["id"]), (None, &json!(1)));
+}
+
+// Streams that nobody has read to their end are not kept for ever.
+#[tokio::test]
+async fn a_session_keeps_only_so_many_streams() {
+    let mut site = Site::with(Options::new().metrics(), |server| server).await;
+    let session = site.session("2025-11-25").await;
+    let mut first = None;
+    for id in 0..200 {
+        let mut wire = site.connect().await;
+        wire.begin(&session.call(id, "wait", &json!({"name": "x", "text": "y".repeat(1_000)}))).await;
+        site.began("x").await;
+        first = first.or(wire.event().await.unwrap().id);
+        wire.reset();
+        site.until("papertape_streams", 0).await;
+        site.release(1);
+        assert_eq!(site.act().await, Act::Ended("x".to_owned()));
+    }
+    let answer = site.ask(&session.resume(&first.unwrap())).await;
+    assert_eq!(answer.status, 400, "after 200 that nobody came back to, the first is still there");
+}
