@@ -33,12 +33,23 @@ async fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let done = tokio::time::timeout(LONGEST, run(&url, &scenario, &context)).await;
-    match done.unwrap_or_else(|_| Err("it took too long".into())) {
+    let done = done.unwrap_or_else(|_| Err("it took too long".into()));
+    match judged(done, auth::reason_to_stop(&scenario)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             drop(writeln!(io::stderr(), "{scenario}: {error}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Where the client must stop, it has done well if it did, and for that reason.
+fn judged(done: Result<(), Failure>, must_stop: Option<&str>) -> Result<(), Failure> {
+    let Some(reason) = must_stop else { return done };
+    match done {
+        Err(error) if error.to_string().contains(reason) => Ok(()),
+        Err(error) => Err(format!("it stopped, but not because {reason}: {error}").into()),
+        Ok(()) => Err("it got through, and must not".into()),
     }
 }
 
