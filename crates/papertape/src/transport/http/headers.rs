@@ -1,4 +1,4 @@
-//! Text to the values of MCP's own HTTP headers and back, for both sides; and which arguments are mirrored in headers.
+//! Text to the values of MCP's own HTTP headers and back, for both sides.
 
 use data_encoding::BASE64;
 use http::HeaderValue;
