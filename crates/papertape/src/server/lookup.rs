@@ -76,9 +76,10 @@ impl Service {
         if let Some(resource) = self.resources.find(uri).or_else(|| self.skills.file(uri)) {
             return resource.scopes().to_vec();
         }
+        // Of all that it fits: if the first makes nothing of it, the next one is tried.
         let templates = self.templates.snapshot();
-        let template = templates.offers.iter().find(|template| template.match_uri(uri).is_some());
-        template.map(|template| template.scopes().to_vec()).unwrap_or_default()
+        let fitting = templates.offers.iter().filter(|template| template.match_uri(uri).is_some());
+        fitting.flat_map(|template| template.scopes()).cloned().collect()
     }
 }
 

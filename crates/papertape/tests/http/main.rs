@@ -8,6 +8,7 @@
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
+mod around;
 mod batches;
 mod calls;
 mod doors;
@@ -15,6 +16,7 @@ mod ending;
 mod fixture;
 mod headers;
 mod limits;
+mod lines;
 mod modern;
 mod news;
 mod old;

@@ -120,7 +120,12 @@ fn exchange(
         }
         // It takes its time, or has more to say: on a stream that the client can come back to.
         _ => {
-            let stream = session.open(&link).inspect_err(|_| link.cancel_all())?;
+            let stream = session.open(&link).or_else(|_| {
+                // What others have left behind makes room for what runs.
+                site.sessions.forget_past();
+                session.open(&link)
+            });
+            let stream = stream.inspect_err(|_| link.cancel_all())?;
             let reader = stream.read().map_err(|_| taken())?;
             Ok(reply::events(Events::new(site, Source::Stream(reader), &frames)))
         }

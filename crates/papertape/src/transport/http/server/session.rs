@@ -4,6 +4,9 @@
 //! What only one process can have (streams to come back to, questions that wait for their answers, subscriptions) is in a
 //! table, made when it is needed and forgotten when the session is idle.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,6 +16,7 @@ use http::StatusCode;
 use tokio::time::Instant;
 
 use super::reply::Refusal;
+use super::site::SWEEP;
 use super::stream::{Kept, Stream};
 use crate::link::Link;
 use crate::protocol::Revision;
@@ -23,7 +27,7 @@ use crate::server::{Principal, Sealer, Service};
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long what this process knows of a session is kept while nobody uses it.
 const IDLE: Duration = Duration::from_secs(5 * 60);
-/// Sessions that this process knows of; when there are more, the one that was not used for the longest time goes.
+/// Sessions that this process knows of; when there are more, the one goes that will be missed the least.
 const MOST: usize = 10_000;
 /// Sessions whose end is remembered.
 const MOST_ENDED: usize = 100_000;
@@ -42,6 +46,8 @@ pub(crate) struct Sessions {
 
 #[derive(Debug, Default)]
 struct Table {
+    /// When those that are idle were looked for.
+    swept: Option<Instant>,
     live: HashMap<Name, Arc<Session>>,
     /// Those that were ended, and the order in which they were.
     ended: (HashSet<Name>, VecDeque<Name>),
@@ -160,6 +166,13 @@ impl Sessions {
         }
     }
 
+    /// Forgets all streams that are kept only in case that their clients come back.
+    pub(crate) fn forget_past(&self) {
+        for session in self.table().live.values() {
+            session.inner().streams.retain(|stream| !stream.is_past());
+        }
+    }
+
     /// Forgets what nobody has used for a while.
     pub(crate) fn sweep(&self) {
         self.table().sweep();
@@ -168,18 +181,18 @@ impl Sessions {
 
 impl Table {
     fn sweep(&mut self) {
+        self.swept = Some(Instant::now());
         self.live.retain(|_, session| !session.is_idle());
     }
 
     fn make_room(&mut self) {
-        if self.live.len() < MOST {
-            return;
+        // A server that is mounted in an application has nobody else who does it now and then.
+        if self.swept.is_none_or(|swept| swept.elapsed() > SWEEP) {
+            self.sweep();
         }
-        self.sweep();
         while self.live.len() >= MOST {
-            let oldest =
-                self.live.values().min_by_key(|session| session.inner().used).map(|session| session.name);
-            if let Some(session) = oldest.and_then(|name| self.live.remove(&name)) {
+            let least = self.live.values().min_by_key(|session| session.worth()).map(|session| session.name);
+            if let Some(session) = least.and_then(|name| self.live.remove(&name)) {
                 session.close();
             }
         }
@@ -189,8 +202,9 @@ impl Table {
 impl Session {
     fn new(name: Name, revision: Revision, link: Arc<Link>, kept: &Arc<Kept>) -> Self {
         let mut epoch = [0; 6];
-        // Without randomness there would be no sessions at all.
-        drop(getrandom::fill(&mut epoch));
+        if getrandom::fill(&mut epoch).is_err() {
+            tracing::error!("the system gives no randomness: streams of several replicas may be confused");
+        }
         let epoch = BASE64URL_NOPAD.encode(&epoch);
         let primed = revision.can_come_back();
         let main = Stream::new(format!("{epoch}-0"), false, Arc::clone(&link), primed, kept);
@@ -206,12 +220,17 @@ impl Session {
         self.inner().used = Instant::now();
     }
 
-    /// A stream is being read as long as somebody holds its reader.
-    fn is_idle(&self) -> bool {
+    /// How much would be missed if it were forgotten: whether somebody reads, whether something runs, and when it was
+    /// used last.
+    fn worth(&self) -> (bool, bool, Instant) {
         let inner = self.inner();
-        let busy =
-            Arc::strong_count(&self.main) > 1 || inner.streams.iter().any(|stream| stream.is_running());
-        !busy && inner.used.elapsed() > IDLE
+        let is_read = self.main.is_read() || inner.streams.iter().any(|stream| stream.is_read());
+        (is_read, inner.streams.iter().any(|stream| stream.is_running()), inner.used)
+    }
+
+    fn is_idle(&self) -> bool {
+        let (is_read, runs, used) = self.worth();
+        !is_read && !runs && used.elapsed() > IDLE
     }
 
     /// How many requests run in it.

@@ -25,7 +25,7 @@ use crate::transport::tap::Tap;
 use crate::wire::tape::Direction;
 
 /// How often what nobody uses any more is looked for.
-const SWEEP: Duration = Duration::from_secs(30);
+pub(crate) const SWEEP: Duration = Duration::from_secs(30);
 
 /// What all connections share.
 #[derive(Debug)]

@@ -95,9 +95,14 @@ impl Stream {
         self.answers && !self.link.is_over()
     }
 
+    /// Whether somebody reads it.
+    pub(crate) fn is_read(&self) -> bool {
+        self.read.load(Ordering::Acquire)
+    }
+
     /// Whether it is kept only in case that its client comes back.
     pub(crate) fn is_past(&self) -> bool {
-        !self.is_running() && !self.read.load(Ordering::Acquire)
+        !self.is_running() && !self.is_read()
     }
 
     /// Reads the stream from the beginning.
