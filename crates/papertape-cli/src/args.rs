@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Call(Call),
     Read(Read),
     Prompt(Prompt),
+    Login(Login),
+    Logout(Logout),
     Serve(Serve),
     Key(Key),
     Completions(Completions),
@@ -56,7 +58,8 @@ pub(crate) struct Demo {
     override_usage = "papertape list [OPTIONS] TARGET\n       papertape list [OPTIONS] -- COMMAND [ARGUMENT]..."
 )]
 pub(crate) struct List {
-    /// A bundled server (grammar, text), or a quoted command line, which is split as a shell would and run without one.
+    /// A bundled server (grammar, text), a URL, or a quoted command line, which is split as a shell would and run without
+    /// one.
     #[arg(value_name = "TARGET", value_hint = ValueHint::CommandString)]
     pub(crate) target: Option<String>,
     #[command(flatten)]
@@ -122,6 +125,43 @@ pub(crate) struct Prompt {
     pub(crate) connect: Connect,
 }
 
+/// Sign in to a server on HTTP, and keep its tokens for later.
+///
+/// Shows the address of the page where you sign in, opens it in a browser, and waits until you are done there. The tokens go
+/// into a file that only you can read (papertape/tokens.json in $XDG_DATA_HOME or ~/.local/share). Other commands do the
+/// same by themselves when a server asks, if there is a terminal.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(LOGIN_EXAMPLES, false), arg_required_else_help = true)]
+pub(crate) struct Login {
+    /// The server.
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: String,
+    /// Ask for this scope besides what the server wants; may be given again.
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+    /// The client id that the server's operator gave you; without it, one is made.
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// The port of 127.0.0.1 that the browser comes back to [default: any that is free].
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Trust the certificates in FILE (PEM) beside those of the system.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ca: Option<PathBuf>,
+    /// Show the address, but open no browser.
+    #[arg(long)]
+    pub(crate) no_open: bool,
+}
+
+/// Forget the tokens for a server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(LOGOUT_EXAMPLES, false), arg_required_else_help = true)]
+pub(crate) struct Logout {
+    /// The server.
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: String,
+}
+
 /// How to reach a server, and what to show of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Connect {
@@ -140,9 +180,9 @@ pub(crate) struct Connect {
     /// Speak this revision and no other [default: the newest that the server speaks].
     #[arg(long, value_name = "REVISION", value_parser = revision(), help_heading = "Server")]
     pub(crate) revision: Option<Revision>,
-    /// How messages to the server are told apart; its own may be either.
-    #[arg(long, value_enum, value_name = "FRAMING", default_value_t = Framing::Line, help_heading = "Server")]
-    pub(crate) framing: Framing,
+    /// How messages to the server are told apart; its own may be either [default: line].
+    #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server that is started")]
+    pub(crate) framing: Option<Framing>,
     /// How long to wait for the server [default: 30 for the opening, 60 for each answer].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
     pub(crate) timeout: Option<f64>,
@@ -150,11 +190,42 @@ pub(crate) struct Connect {
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, help_heading = "Server")]
     pub(crate) probe: f64,
     /// Set a variable in the server's environment; may be given again.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server that is started")]
     pub(crate) env: Vec<(String, String)>,
     /// Start the server in this folder.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server that is started")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Send a header with every request; may be given again.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL")]
+    pub(crate) header: Vec<(String, String)>,
+    /// Show who asks with the token in FILE.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
+    pub(crate) bearer_file: Option<PathBuf>,
+    /// Trust the certificates in FILE (PEM) beside those of the system.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
+    pub(crate) ca: Option<PathBuf>,
+}
+
+impl Connect {
+    /// An option that was given and is for servers that are started.
+    pub(crate) fn of_commands(&self) -> Option<&'static str> {
+        let given = [
+            ("--framing", self.framing.is_some()),
+            ("--env", !self.env.is_empty()),
+            ("--cwd", self.cwd.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+
+    /// An option that was given and is for servers at a URL.
+    pub(crate) fn of_addresses(&self) -> Option<&'static str> {
+        let given = [
+            ("--header", !self.header.is_empty()),
+            ("--bearer-file", self.bearer_file.is_some()),
+            ("--ca", self.ca.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
 }
 
 /// Run a bundled server on stdio, for any MCP host, or on HTTP.
@@ -270,6 +341,7 @@ const DEMO_EXAMPLES: &str = "  \
 const LIST_EXAMPLES: &str = "  \
   papertape list grammar
   papertape list 'python3 server.py --flag'
+  papertape list https://tools.example/mcp --bearer-file token.txt
   papertape list --trace -- npx -y @modelcontextprotocol/server-everything
   papertape list grammar --output json | jq '.tools[].name'";
 
@@ -287,6 +359,14 @@ const READ_EXAMPLES: &str = "  \
 const PROMPT_EXAMPLES: &str = "  \
   papertape prompt 'python3 server.py' review language=rust
   papertape prompt review language=rust --output json -- ./my-server";
+
+const LOGIN_EXAMPLES: &str = "  \
+  papertape login https://tools.example.com/mcp
+  papertape login https://tools.example.com/mcp --scope files:read --no-open
+  papertape login https://tools.example.com/mcp --client-id abc --port 8123";
+
+const LOGOUT_EXAMPLES: &str = "  \
+  papertape logout https://tools.example.com/mcp";
 
 const SERVE_EXAMPLES: &str = "  \
   papertape serve grammar
@@ -398,6 +478,15 @@ fn moment(text: &str) -> Result<SystemTime, String> {
         return Err("this is over already".to_owned());
     }
     Ok(moment)
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("write NAME: VALUE".to_owned()),
+    }
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

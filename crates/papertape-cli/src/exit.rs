@@ -18,7 +18,7 @@ pub(crate) const CODES: &str = "  \
   0  done
   1  the tool said no, the server answered with an error, or the answer cannot be written
   2  wrong usage; also a tool, a prompt or an argument that the server does not have
-  3  the server could not be started, or did not get as far as its first answer
+  3  the server could not be started or reached, or did not get as far as its first answer
   4  the server died, went silent or broke the protocol after that
   130, 143  ended by Ctrl-C or SIGTERM, and so was the server";
 
@@ -70,7 +70,7 @@ impl Failure {
             Failure::SaidNo | Failure::Output(_) => SAID_NO,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
-                ErrorKind::Rpc(_) => SAID_NO,
+                ErrorKind::Rpc(_) | ErrorKind::Unauthorized(_) => SAID_NO,
                 _ => BROKEN,
             },
             Failure::Told(failure) => failure.code(),
@@ -91,6 +91,9 @@ impl Failure {
                 ErrorKind::Unsupported { .. } => "unsupported",
                 ErrorKind::TimedOut(_) => "timed_out",
                 ErrorKind::Closed => "closed",
+                ErrorKind::Unreachable(_) => "unreachable",
+                ErrorKind::Http { .. } => "http",
+                ErrorKind::Unauthorized(_) => "unauthorized",
                 ErrorKind::Rpc(_) => "rpc",
                 ErrorKind::Protocol(_) => "protocol",
                 ErrorKind::Refused(_) => "refused",

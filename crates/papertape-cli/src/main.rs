@@ -13,6 +13,7 @@ mod progress;
 mod reel;
 mod save;
 mod schema;
+mod sign_in;
 mod target;
 
 use std::process::ExitCode;
@@ -29,7 +30,12 @@ fn main() -> ExitCode {
         Command::Call(call) => call.connect.output,
         Command::Read(read) => read.connect.output,
         Command::Prompt(prompt) => prompt.connect.output,
-        Command::Demo(_) | Command::Serve(_) | Command::Key(_) | Command::Completions(_) => Output::Text,
+        Command::Demo(_)
+        | Command::Login(_)
+        | Command::Logout(_)
+        | Command::Serve(_)
+        | Command::Key(_)
+        | Command::Completions(_) => Output::Text,
     };
     let result = match args.command {
         Command::Demo(demo) => command::demo::run(&demo),
@@ -37,6 +43,8 @@ fn main() -> ExitCode {
         Command::Call(call) => command::call::run(call),
         Command::Read(read) => command::read::run(read),
         Command::Prompt(prompt) => command::prompt::run(prompt),
+        Command::Login(login) => command::login::run(login),
+        Command::Logout(logout) => command::logout::run(&logout),
         Command::Serve(serve) => command::serve::run(serve).map_err(Into::into),
         Command::Key(key) => command::key::run(&key),
         Command::Completions(completions) => command::completions::run(&completions),

@@ -1,36 +1,44 @@
-//! What was typed as the server to the command that starts it.
+//! What was typed as the server to the command that starts it, or the address where it is.
 
 use std::ffi::OsString;
 use std::fmt;
 
 use anyhow::Context;
+use papertape::http::Endpoint;
 use papertape::stdio::ServerCommand;
 use papertape_servers::Bundled;
 
 use crate::exit::Failure;
 use crate::guess;
 
-/// A server that can be started.
+/// A server that can be started or reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     /// One of ours, run by this same binary.
     Bundled(&'static str),
     /// Any program.
     Command { program: OsString, arguments: Vec<OsString> },
+    /// One that runs already.
+    Url(String),
+}
+
+/// How a server is come by.
+pub(crate) enum Way {
+    Start(ServerCommand),
+    Reach(Endpoint),
 }
 
 impl Target {
-    /// A bundled name, or a command line that is split as a shell would and run without one.
+    /// A bundled name, a URL, or a command line that is split as a shell would and run without one.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         if let Some(Bundled { name, .. }) =
             papertape_servers::ALL.into_iter().find(|server| server.name == text)
         {
             return Ok(Target::Bundled(name));
         }
-        if ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme)) {
-            return Err(Failure::usage(format!(
-                "{text}: servers on HTTP cannot be reached yet, only those that are started by a command"
-            )));
+        let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        if matches!(scheme.as_deref(), Some("http" | "https")) {
+            return Ok(Target::Url(text.to_owned()));
         }
         let words = shell_words::split(text)
             .map_err(|error| Failure::usage(format!("{text}: no command line: {error}")))?;
@@ -45,14 +53,12 @@ impl Target {
         Some(Target::Command { program, arguments: words.collect() })
     }
 
-    /// How to start it.
-    pub(crate) fn command(&self) -> anyhow::Result<ServerCommand> {
+    /// How to come by it.
+    pub(crate) fn way(&self) -> anyhow::Result<Way> {
         Ok(match self {
-            Target::Bundled(name) => {
-                let this = std::env::current_exe().context("cannot find this program's own file")?;
-                ServerCommand::new(this).args(["serve", name])
-            }
-            Target::Command { program, arguments } => ServerCommand::new(program).args(arguments),
+            Target::Bundled(name) => Way::Start(bundled(name)?),
+            Target::Command { program, arguments } => Way::Start(ServerCommand::new(program).args(arguments)),
+            Target::Url(url) => Way::Reach(Endpoint::new(url)),
         })
     }
 
@@ -65,6 +71,12 @@ impl Target {
             _ => String::new(),
         }
     }
+}
+
+/// How to start one of our own servers: with this same program.
+pub(crate) fn bundled(name: &str) -> anyhow::Result<ServerCommand> {
+    let this = std::env::current_exe().context("cannot find this program's own file")?;
+    Ok(ServerCommand::new(this).args(["serve", name]))
 }
 
 /// The server and the words after it: the first word is the target, unless a command after `--` stands in its place.
@@ -83,7 +95,7 @@ pub(crate) fn split(
 }
 
 /// What a target can be, for those who gave none.
-pub(crate) const KINDS: &str = "give a bundled name (grammar, text), a quoted command line such as \
+pub(crate) const KINDS: &str = "give a bundled name (grammar, text), a URL, a quoted command line such as \
     'python3 server.py', or a command after --";
 
 impl fmt::Display for Target {
@@ -91,6 +103,7 @@ impl fmt::Display for Target {
         match self {
             Target::Bundled(name) => f.write_str(name),
             Target::Command { program, .. } => program.to_string_lossy().fmt(f),
+            Target::Url(url) => f.write_str(url),
         }
     }
 }
@@ -104,8 +117,12 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_a_name_or_a_command_line() {
+    fn a_target_is_a_name_a_url_or_a_command_line() {
         let parse = |text| Target::parse(text).unwrap();
+        for url in ["http://localhost:1/mcp", "HTTPS://example.com"] {
+            assert_eq!(parse(url), Target::Url(url.to_owned()));
+        }
+        assert_eq!(parse("ws://x"), command(&["ws://x"]));
         assert_eq!(parse("grammar"), Target::Bundled("grammar"));
         assert_eq!(parse("grammar --x"), command(&["grammar", "--x"]));
         assert_eq!(parse("python3 'my server.py' --flag"), command(&["python3", "my server.py", "--flag"]));
@@ -115,7 +132,6 @@ mod tests {
     #[test]
     fn what_is_no_target_is_said() {
         let refuse = |text| Target::parse(text).unwrap_err().to_string();
-        assert!(refuse("https://example.com/mcp").contains("HTTP cannot be reached yet"));
         assert!(refuse("a 'b").contains("no command line"));
         for empty in ["", "  ", "''"] {
             assert!(refuse(empty).contains("which server?"), "{empty:?}");

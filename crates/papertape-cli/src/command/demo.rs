@@ -10,7 +10,7 @@ use crate::connect;
 use crate::exit::Failure;
 use crate::print::{Look, style};
 use crate::reel::Reel;
-use crate::target::Target;
+use crate::target;
 
 pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     let look = Look::of_stdout();
@@ -60,7 +60,7 @@ fn converse(
         .framing(args.framing.into())
         .on_frame(move |frame| screen.frame(frame));
     reel.expect(opening.0, opening.1);
-    let command = Target::Bundled("grammar").command()?;
+    let command = target::bundled("grammar")?;
     connect::run(command, options, String::new, async |client| script(&client, reel).await)
 }
 

@@ -5,6 +5,8 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod key;
 pub(crate) mod list;
+pub(crate) mod login;
+pub(crate) mod logout;
 pub(crate) mod prompt;
 pub(crate) mod read;
 pub(crate) mod serve;

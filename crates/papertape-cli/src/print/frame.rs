@@ -13,6 +13,20 @@ pub(crate) fn line(look: Look, number: u64, direction: Direction, time: Duration
     format!("{} {seconds}  {content}\n", arrow(look, number, direction))
 }
 
+/// The same for a frame that was the body of a request or a response, or an event.
+pub(crate) fn line_on_http(
+    look: Look,
+    number: u64,
+    direction: Direction,
+    time: Duration,
+    bytes: &[u8],
+) -> String {
+    let data = bytes.strip_prefix(b"data: ").and_then(|data| data.strip_suffix(b"\n\n"));
+    let content = json::line(&text::escaped(data.unwrap_or(bytes)), look);
+    let seconds = look.paint(style::DIM, &seconds(time));
+    format!("{} {seconds}  {content}\n", arrow(look, number, direction))
+}
+
 /// `→   3`.
 pub(crate) fn arrow(look: Look, number: u64, direction: Direction) -> String {
     let (arrow, style) = match direction {
@@ -42,7 +56,7 @@ mod tests {
 
     use papertape::wire::tape::Direction;
 
-    use super::line;
+    use super::{line, line_on_http};
     use crate::print::Look;
 
     #[test]
@@ -52,5 +66,9 @@ mod tests {
         assert_eq!(line(b"{\"a\":1}\r\n"), "←   7  0.012s  {\"a\":1}⟦0d⟧\n");
         assert_eq!(line(b"Content-Length: 2\r\n\r\n{}"), "←   7  0.012s  Content-Length: 2⟦0d 0a 0d 0a⟧{}\n");
         assert_eq!(line(b"\xffhalf"), "←   7  0.012s  ⟦ff⟧half (no line end)\n");
+        let line = |bytes| line_on_http(look, 7, Direction::ToClient, Duration::from_micros(12_345), bytes);
+        assert_eq!(line(b"{}"), "←   7  0.012s  {}\n");
+        assert_eq!(line(b"data: {}\n\n"), "←   7  0.012s  {}\n");
+        assert_eq!(line(b"id: 1\ndata: {}\n\n"), "←   7  0.012s  id: 1⟦0a⟧data: {}⟦0a 0a⟧\n");
     }
 }

@@ -26,8 +26,10 @@ mod questions;
 mod reading;
 mod session;
 mod signals;
+mod signing_in;
 mod streams;
 mod tape;
+mod urls;
 mod usage;
 
 use std::path::{Path, PathBuf};

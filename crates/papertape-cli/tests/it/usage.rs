@@ -139,13 +139,22 @@ fn nothing_at_all_is_answered_with_the_usage() {
 
 #[test]
 fn a_target_that_is_none_is_answered_with_what_one_is() {
-    let kinds = "give a bundled name (grammar, text), a quoted command line";
+    let kinds = "give a bundled name (grammar, text), a URL, a quoted command line";
     wrong(&["list", ""], &["which server?", kinds]);
     wrong(&["list", "--trace"], &["which server?", kinds]);
     wrong(&["list", "sh 'x"], &["no command line: missing closing quote"]);
-    for url in ["http://localhost:1/mcp", "https://example.com"] {
-        wrong(&["list", url], &[url, "servers on HTTP cannot be reached yet"]);
+    let url = "http://localhost:1/mcp";
+    for (option, value) in [("--env", "A=b"), ("--cwd", "/"), ("--framing", "line")] {
+        wrong(&["list", url, option, value], &[option, "for servers that are started here", url]);
     }
+    for (option, value) in [("--header", "A: b"), ("--bearer-file", "x"), ("--ca", "x")] {
+        wrong(
+            &["list", "grammar", option, value],
+            &[option, "for servers at a URL", "grammar is started here"],
+        );
+    }
+    wrong(&["list", url, "--header", "A"], &["write NAME: VALUE"]);
+    wrong(&["list", url, "--bearer-file", "/nowhere"], &["--bearer-file /nowhere: cannot be read"]);
     wrong(&["call", "grammar"], &["which tool? papertape list grammar shows what there is"]);
     wrong(&["call", "conjugate", "verb=eat"], &["\"verb=eat\" stands where the name of the tool should"]);
     wrong(&["read", "grammar"], &["which resource?"]);

@@ -35,6 +35,18 @@ pub(crate) fn credentials(scenario: &str, context: &Value) -> Result<Credentials
     Ok(oauth.client_name("papertape conformance").browser(Browser::new(visit)).into())
 }
 
+/// What a client must say that stops where a scenario wants it to stop.
+pub(crate) fn reason_to_stop(scenario: &str) -> Option<&'static str> {
+    Some(match scenario {
+        "auth/iss-normalized" | "auth/iss-unexpected" | "auth/iss-wrong-issuer" => "the answer is of",
+        "auth/iss-supported-missing" => "the answer does not name its issuer",
+        "auth/metadata-issuer-mismatch" => "is of https://attacker.example.com, not of",
+        "auth/resource-mismatch" => "is for https://evil.example.com/mcp, not for",
+        "auth/scope-retry-limit" => "asked for already and not granted",
+        _ => return None,
+    })
+}
+
 /// A person who always says yes: the suite's pages redirect at once.
 async fn visit(url: String) -> Result<Redirect, Box<dyn std::error::Error + Send + Sync>> {
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build()?;

@@ -9,9 +9,9 @@ use papertape::{Client, ClientError, ErrorKind};
 pub(crate) async fn run(scenario: &str, client: &Client) -> Option<Result<(), ClientError>> {
     match scenario {
         "sep-2640-client-no-prefetch" => Some(client.skills().await.map(drop)),
-        "sep-2640-client-verify-digest" | "sep-2640-client-verify-size" | "sep-2640-client-verify-frontmatter" => {
-            Some(load_all(client).await)
-        }
+        "sep-2640-client-verify-digest"
+        | "sep-2640-client-verify-size"
+        | "sep-2640-client-verify-frontmatter" => Some(load_all(client).await),
         _ => None,
     }
 }

@@ -37,7 +37,9 @@ pub(crate) fn find(schema: &Value, problems: &mut Vec<String>) -> Vec<(String, V
                     match (keyword.as_str(), value) {
                         ("properties", Value::Object(properties)) => {
                             todo.extend(properties.iter().map(|(name, property)| {
-                                let path = path.as_ref().map(|path| [&path[..], &[name.clone()]].concat());
+                                let path = path
+                                    .as_ref()
+                                    .map(|path| [&path[..], std::slice::from_ref(name)].concat());
                                 (property, path, false)
                             }));
                         }

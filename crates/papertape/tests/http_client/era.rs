@@ -5,15 +5,19 @@ use papertape::{ClientOptions, ErrorKind};
 use serde_json::json;
 
 use crate::scripted::{
-    Server, discovered, error, handshake, json, legacy, response, result, run, stream, text, text_of,
+    Seen, Server, Step, discovered, error, handshake, json, legacy, response, result, run, stream, text,
+    text_of,
 };
+
+/// What a server says to the question.
+type Answer = Box<dyn Fn(&Seen) -> Vec<Step> + Send + Sync>;
 
 #[test]
 fn whatever_an_older_server_says_to_the_question_it_is_asked_in_the_old_way() {
     run(async {
         let no_id =
             json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "unsupported"}});
-        let answers: [Box<dyn Fn(&crate::scripted::Seen) -> Vec<crate::scripted::Step> + Send + Sync>; 9] = [
+        let answers: [Answer; 9] = [
             Box::new(|_| response("400 Bad Request", "", "")),
             Box::new(|_| response("404 Not Found", "content-type: text/html\r\n", "<html>")),
             Box::new(|_| response("405 Method Not Allowed", "", "")),

@@ -5,6 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::string_slice,
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
@@ -19,3 +20,4 @@ mod redirects;
 mod scripted;
 mod streams;
 mod tape;
+mod ways;

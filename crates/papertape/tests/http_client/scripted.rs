@@ -7,9 +7,10 @@ use std::time::Duration;
 use papertape::protocol::Revision;
 use papertape::{Client, ClientError, ClientOptions, ErrorKind, http};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
+use tokio_rustls::TlsAcceptor;
 
 /// A request as it came.
 #[derive(Debug, Clone)]
@@ -62,8 +63,17 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn new(act: impl Fn(&Seen) -> Vec<Step> + Send + Sync + 'static) -> Self {
+        Self::behind(None, act).await
+    }
+
+    /// The same with TLS.
+    pub(crate) async fn behind(
+        tls: Option<TlsAcceptor>,
+        act: impl Fn(&Seen) -> Vec<Step> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}/mcp", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (tell, left) = watch::channel(0);
         let (stop, mut stopped) = watch::channel(());
@@ -75,10 +85,20 @@ impl Server {
                     _ = stopped.changed() => return,
                 };
                 let (all, act, tell) = (Arc::clone(&all), Arc::clone(&act), tell.clone());
-                let mut stopped = stopped.clone();
+                let (mut stopped, tls) = (stopped.clone(), tls.clone());
                 tokio::spawn(async move {
+                    let served = async {
+                        match tls {
+                            None => serve(stream, all, act, tell).await,
+                            Some(tls) => {
+                                if let Ok(stream) = tls.accept(stream).await {
+                                    serve(stream, all, act, tell).await;
+                                }
+                            }
+                        }
+                    };
                     tokio::select! {
-                        () = serve(stream, all, act, tell) => {}
+                        () = served => {}
                         _ = stopped.changed() => {}
                     }
                 });
@@ -137,8 +157,8 @@ pub(crate) fn legacy() -> ClientOptions {
     ClientOptions::new().revision(Revision::NEWEST_LEGACY)
 }
 
-async fn serve<A: Fn(&Seen) -> Vec<Step>>(
-    mut stream: TcpStream,
+async fn serve<S: AsyncRead + AsyncWrite + Unpin, A: Fn(&Seen) -> Vec<Step>>(
+    mut stream: S,
     all: Arc<Mutex<Vec<Seen>>>,
     act: Arc<A>,
     left: watch::Sender<usize>,
@@ -170,7 +190,7 @@ async fn serve<A: Fn(&Seen) -> Vec<Step>>(
     }
 }
 
-async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen> {
+async fn read<S: AsyncRead + Unpin>(stream: &mut S, buffer: &mut Vec<u8>) -> Option<Seen> {
     let end = loop {
         if let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
             break end;

@@ -162,7 +162,7 @@ impl Process {
         }
     }
 
-    fn log_so_far(&mut self) -> &str {
+    pub(crate) fn log_so_far(&mut self) -> &str {
         self.log.extend(self.errors.iter().flat_map(Receiver::try_iter));
         &self.log
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use papertape::http::{AuthStep, Credentials, FileTokens, TokenKey, TokenStore};
+use papertape::http::{AuthStep, Credentials, FileTokens, OAuthClient, TokenKey, TokenStore};
 
 use crate::world::{World, oauth};
 
@@ -52,16 +52,26 @@ async fn tokens_outlive_the_program_and_nobody_else_can_read_them() {
     assert_eq!(mode(folder.tokens().parent().unwrap()), 0o700);
     let text = fs::read_to_string(folder.tokens()).unwrap();
     assert!(text.contains("access-"), "{text}");
+    let given = OAuthClient::new("mine").secret("hush-hush");
+    world
+        .call(&oauth().client(given).store(FileTokens::new(folder.0.join("other.json"))).into(), "")
+        .await
+        .unwrap();
+    let other = fs::read_to_string(folder.0.join("other.json")).unwrap();
+    assert!(
+        other.contains("mine") && !other.contains("hush"),
+        "the caller's secret is the caller's to keep: {other}"
+    );
     // Another run of the program.
     world.call(&oauth().store(store.clone()).into(), "").await.unwrap();
-    assert_eq!(world.visits(), 1);
+    assert_eq!(world.visits(), 2);
     let key = TokenKey { server: world.url().to_string(), issuer: world.issuer.url.clone() };
-    assert_eq!(store.keys().unwrap(), [key.clone()]);
+    assert_eq!(store.keys().unwrap(), std::slice::from_ref(&key));
     assert!(!format!("{:?}", store.load(&key).unwrap()).contains("access-"));
     assert_eq!(store.forget(world.url().as_str()).unwrap(), 1);
     assert_eq!(store.load(&key).unwrap(), None);
     world.call(&oauth().store(store).into(), "").await.unwrap();
-    assert_eq!(world.visits(), 2);
+    assert_eq!(world.visits(), 3);
 }
 
 #[tokio::test]

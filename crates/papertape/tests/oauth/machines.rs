@@ -22,6 +22,7 @@ async fn a_client_that_is_known_itself_shows_its_secret() {
     let form = asked.form();
     assert_eq!((form["grant_type"].as_str(), form["scope"].as_str()), ("client_credentials", "read"));
     assert_eq!(form["resource"], world.url().as_str());
+    assert!(!format!("{credentials:?}").contains("hush"));
     // It asks again when its token is not good any more.
     world.revoke();
     world.call(&credentials, "read").await.unwrap();

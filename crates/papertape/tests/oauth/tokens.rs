@@ -47,6 +47,31 @@ async fn many_requests_without_a_token_ask_once() {
 }
 
 #[tokio::test]
+async fn many_requests_share_what_came_to_nothing() {
+    let world = World::twisted(|asked, _| {
+        (asked.path == "/.well-known/oauth-authorization-server").then(|| reply(500, ""))
+    })
+    .await;
+    let credentials: Credentials = oauth().into();
+    let refusal = reqwest::Client::new().post(world.url()).send().await.unwrap();
+    let (status, headers) = (refusal.status(), refusal.headers().clone());
+    // On one thread all of them begin to wait before the first is answered.
+    let calls: Vec<_> = (0..20)
+        .map(|_| {
+            let (credentials, url, headers) = (credentials.clone(), world.url(), headers.clone());
+            tokio::spawn(async move { credentials.refused(&url, status, &headers, 1).await.unwrap_err() })
+        })
+        .collect();
+    for call in calls {
+        assert!(call.await.unwrap().to_string().contains("HTTP 500"));
+    }
+    assert_eq!(world.issuer.paths().len(), 1);
+    // A server that was out of order may be in order now.
+    credentials.refused(&world.url(), status, &headers, 1).await.unwrap_err();
+    assert_eq!(world.issuer.paths().len(), 2);
+}
+
+#[tokio::test]
 async fn a_token_is_renewed_before_it_ends() {
     let world = World::new().await;
     let credentials: Credentials = oauth().into();

@@ -1,10 +1,8 @@
-//! Text to the values of MCP's own HTTP headers and back, for both sides; and which arguments are mirrored in headers.
+//! Text to the values of MCP's own HTTP headers and back, for both sides.
 
 use data_encoding::BASE64;
 use http::HeaderValue;
 use serde_json::Value;
-
-pub(crate) use crate::protocol::mirror::annotations;
 
 /// The revision that a message is written in.
 pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";

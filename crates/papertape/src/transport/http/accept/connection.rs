@@ -45,8 +45,8 @@ pub(super) mod draining {
 
 /// Why a connection ends.
 enum End {
-    /// hyper is done with it.
-    Served(hyper::Result<()>),
+    /// hyper is done with it, be it that something was wrong: nobody is left who could be told.
+    Served,
     /// The scanner has found a fault, and may say so or not.
     Faulty { say: bool },
     /// The peer was too slow.
@@ -151,8 +151,8 @@ where
     if poked {
         pulse.asked.store(false, Relaxed);
     }
-    if let Poll::Ready(result) = Pin::new(&mut *connection).poll(cx) {
-        return Poll::Ready(End::Served(result));
+    if Pin::new(&mut *connection).poll(cx).is_ready() {
+        return Poll::Ready(End::Served);
     }
     if pulse.is_faulty() {
         return Poll::Ready(End::Faulty { say: pulse.can_tell_fault() });
@@ -176,7 +176,7 @@ where
     }
     *graceful = true;
     Pin::new(&mut *connection).graceful_shutdown();
-    Pin::new(connection).poll(cx).map(End::Served)
+    Pin::new(connection).poll(cx).map(|_| End::Served)
 }
 
 /// Lets whoever watches wake this task.
@@ -225,8 +225,8 @@ fn last_words(wire: Wire, end: End) -> Option<LastWords> {
         (End::Late(fault), _) | (End::Faulty { say: true }, Some(fault)) => {
             Some(Box::pin(farewell::say(stream, fault)))
         }
-        (End::Served(_) | End::Faulty { .. }, _) if owed => Some(Box::pin(farewell::linger(stream))),
-        (End::Served(_) | End::Faulty { .. } | End::Unneeded, _) => None,
+        (End::Served | End::Faulty { .. }, _) if owed => Some(Box::pin(farewell::linger(stream))),
+        (End::Served | End::Faulty { .. } | End::Unneeded, _) => None,
         (End::Lost, _) => {
             // Without this the kernel would keep what the peer does not take.
             stream.set_zero_linger().ok();

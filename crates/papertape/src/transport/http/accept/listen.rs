@@ -1,12 +1,10 @@
 //! A listening socket to connections, until it is told to stop.
 
 use std::error::Error;
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -58,8 +56,7 @@ where
 {
     let mut server = Listen::new(handle, limits);
     let result = server.accept_until(&listener, stop).await;
-    server.accept_the_last(&listener).await;
-    drop(listener);
+    server.accept_the_last(listener);
     server.drain(grace).await;
     result
 }
@@ -150,12 +147,20 @@ where
         self.pause = (self.pause * 2).min(PAUSE.1);
     }
 
-    /// Takes those who are at the door already: the kernel has told them that they are in.
-    async fn accept_the_last(&mut self, listener: &TcpListener) {
-        for _ in 0..QUEUE {
-            let accepted = poll_fn(|cx| Poll::Ready(listener.poll_accept(cx))).await;
-            let Poll::Ready(Ok((stream, peer))) = accepted else { return };
-            self.welcome(stream, peer);
+    /// Takes those who are at the door already, for the kernel has told them that they are in, and closes it.
+    ///
+    /// The kernel is asked itself, because the runtime may not have heard of them yet; and nothing else is done in between, so
+    /// that hardly anybody can come after the last look.
+    fn accept_the_last(&mut self, listener: TcpListener) {
+        let Ok(listener) = listener.into_std() else { return };
+        let last: Vec<_> = std::iter::from_fn(|| listener.accept().ok()).take(QUEUE).collect();
+        drop(listener);
+        for (stream, peer) in last {
+            if stream.set_nonblocking(true).is_ok()
+                && let Ok(stream) = TcpStream::from_std(stream)
+            {
+                self.welcome(stream, peer);
+            }
         }
     }
 

@@ -197,7 +197,7 @@ pub(super) fn shown(url: &Url) -> String {
 /// Without values that are secret.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.headers.iter().map(|(name, _)| &name[..]).collect();
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         let url = Url::parse(&self.url).map(|url| shown(&url)).unwrap_or_default();
         f.debug_struct("Endpoint").field("url", &url).field("headers", &names).finish_non_exhaustive()
     }

@@ -47,13 +47,12 @@ impl Carrier {
         }
         match response.status() {
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED if opens => {
-                let (status, body) = (response.status(), body::beginning(response, MOST_REFUSAL).await);
-                self.line.see(Direction::ToClient, &body);
+                let (status, body) = self.refusal(response).await;
                 match self.open_old().await {
                     Ok(address) => self.ask_old(sent, id, address).await,
                     Err(NotOld::NoStream(why)) => {
                         tracing::debug!("nor is it a server of the first revision: {why}");
-                        self.refused(id, status, &body)
+                        self.read_refusal(id, status, &body).map_or(Ok(()), Err)
                     }
                     Err(NotOld::Wrong(problem)) => Err(fault::broken(problem, b"")),
                 }
@@ -64,11 +63,7 @@ impl Carrier {
                 }
                 self.answered(sent, id, response, left).await
             }
-            status => {
-                let body = body::beginning(response, MOST_REFUSAL).await;
-                self.line.see(Direction::ToClient, &body);
-                self.refused(id, status, &body)
-            }
+            _ => self.refused(id, response).await,
         }
     }
 
@@ -170,8 +165,20 @@ impl Carrier {
     }
 
     /// A response that says no: with an error of MCP's, or without.
-    pub(super) fn refused(&self, id: i64, status: StatusCode, body: &[u8]) -> Result<(), Trouble> {
-        if self.take(id, body) { Ok(()) } else { Err(fault::refused(&self.line.sender.url, status, body)) }
+    pub(super) async fn refused(&self, id: i64, response: Response) -> Result<(), Trouble> {
+        let (status, body) = self.refusal(response).await;
+        self.read_refusal(id, status, &body).map_or(Ok(()), Err)
+    }
+
+    async fn refusal(&self, response: Response) -> (StatusCode, Vec<u8>) {
+        let (status, body) = (response.status(), body::beginning(response, MOST_REFUSAL).await);
+        self.line.see(Direction::ToClient, &body);
+        (status, body)
+    }
+
+    /// What is to be told, if it was no answer.
+    fn read_refusal(&self, id: i64, status: StatusCode, body: &[u8]) -> Option<Trouble> {
+        (!self.take(id, body)).then(|| fault::refused(&self.line.sender.url, status, body))
     }
 
     /// Hands a body to the session. Whether the request has its answer now.

@@ -179,11 +179,11 @@ impl Carrier {
         }
         let Some(body) = self.legacy.conversation().initialize.clone() else { return Ok(()) };
         tracing::warn!("the server has forgotten the session; another one is opened");
-        let initialize = Sent::read(body, &self.line.session);
+        let initialize = Sent::read(&body, &self.line.session);
         self.legacy.begins(&initialize);
         self.ask_again(&initialize).await?;
         let word = Bytes::from_static(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
-        let word = Sent::read(word, &self.line.session);
+        let word = Sent::read(&word, &self.line.session);
         if timeout(WORD, self.tell(&word)).await.is_err() {
             tracing::warn!("the server does not take `notifications/initialized`");
         }

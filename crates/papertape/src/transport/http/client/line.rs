@@ -61,7 +61,10 @@ impl Line {
             match response.status() {
                 status if status.is_redirection() && status != StatusCode::NOT_MODIFIED => {
                     redirects += 1;
-                    url = redirected(&url, &response, redirects)?;
+                    url = redirected(&url, &response, redirects).map_err(|message| {
+                        let kind = ErrorKind::Http { status: response.status().as_u16(), message };
+                        Trouble::new(kind, "nothing was sent to the new address")
+                    })?;
                 }
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                     refusals += 1;
@@ -199,26 +202,22 @@ fn replace(headers: &mut HeaderMap, later: HeaderMap) {
 }
 
 /// Where a redirect leads: on the same host only, and only those that send the same request there.
-fn redirected(from: &Url, response: &Response, redirects: usize) -> Result<Url, Trouble> {
+fn redirected(from: &Url, response: &Response, redirects: usize) -> Result<Url, String> {
     let status = response.status();
-    let refuse = |message: String| {
-        let kind = ErrorKind::Http { status: status.as_u16(), message };
-        Err(Trouble::new(kind, "nothing was sent to the new address"))
-    };
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-    let Some(location) = location else { return refuse("a redirect that does not say where".to_owned()) };
+    let Some(location) = location else { return Err("a redirect that does not say where".to_owned()) };
     let Ok(to) = from.join(location) else {
-        return refuse(format!("a redirect to {}, which is no address", excerpt(location)));
+        return Err(format!("a redirect to {}, which is no address", excerpt(location)));
     };
     if to.origin() != from.origin() {
         let to = shown(&to);
-        return refuse(format!("it has moved to {to}; if you trust that host, use this address"));
+        return Err(format!("it has moved to {to}; if you trust that host, use this address"));
     }
     if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
-        return refuse(format!("it has moved to {}; use this address", shown(&to)));
+        return Err(format!("it has moved to {}; use this address", shown(&to)));
     }
     if redirects > MOST_REDIRECTS {
-        return refuse(format!("more than {MOST_REDIRECTS} redirects, the last to {}", shown(&to)));
+        return Err(format!("more than {MOST_REDIRECTS} redirects, the last to {}", shown(&to)));
     }
     Ok(to)
 }

@@ -184,7 +184,7 @@ impl Carrier {
         let mut outgoing = Outgoing::default();
         self.line.session.take(&mut outgoing);
         let frames = outgoing::split(&mut outgoing);
-        frames.into_iter().map(|body| Sent::read(body, &self.line.session)).collect()
+        frames.iter().map(|body| Sent::read(body, &self.line.session)).collect()
     }
 
     /// A request goes its way, if anybody still waits for it.

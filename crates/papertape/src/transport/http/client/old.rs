@@ -87,9 +87,11 @@ impl Carrier {
     pub(super) async fn ask_old(&self, sent: &Sent, id: i64, address: Url) -> Result<(), Trouble> {
         let response = self.post_to(address, sent, Some(id)).await?;
         self.line.session.has_reached(id, "the request was sent; no answer came");
-        let status = response.status();
+        if !response.status().is_success() {
+            return self.refused(id, response).await;
+        }
         let body = body::beginning(response, SAYING_NO).await;
         self.line.see(Direction::ToClient, &body);
-        if status.is_success() { Ok(()) } else { self.refused(id, status, &body) }
+        Ok(())
     }
 }

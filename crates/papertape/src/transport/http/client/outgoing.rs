@@ -61,7 +61,7 @@ pub(super) fn split(outgoing: &mut Outgoing) -> Vec<Bytes> {
 }
 
 impl Sent {
-    pub(super) fn read(body: Bytes, session: &Session) -> Self {
+    pub(super) fn read(body: &Bytes, session: &Session) -> Self {
         let mut sent = Self {
             body: body.clone(),
             id: None,
@@ -69,7 +69,7 @@ impl Sent {
             headers: HeaderMap::new(),
             stands_alone: false,
         };
-        let (asked, params) = match message::parse(&body, BOUNDS) {
+        let (asked, params) = match message::parse(body, BOUNDS) {
             Ok(Payload::Single(Message::Request(request))) => {
                 if let Id::Integer(id) = request.id {
                     sent.id = Some(id);
@@ -103,7 +103,7 @@ impl Sent {
         self.put(headers::PROTOCOL_VERSION, version);
         let asked = self.method.clone();
         self.put(headers::METHOD, &asked);
-        let about = match &asked[..] {
+        let about = match asked.as_str() {
             method::TOOLS_CALL | method::PROMPTS_GET => params.name,
             method::RESOURCES_READ => params.uri,
             method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => params.task_id,

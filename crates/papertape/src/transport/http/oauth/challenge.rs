@@ -171,6 +171,23 @@ mod tests {
         assert!(!wanted.dpop);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_header_is_read_to_its_end(text in "[ -~\t]{0,200}") {
+            let found = read(&[&text]);
+            proptest::prop_assert!(found.len() <= MOST);
+        }
+
+        #[test]
+        fn what_is_quoted_comes_out_as_it_went_in(value in "[ -~]{0,50}") {
+            let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
+            let text = format!("Basic realm=x, Bearer a=\"{quoted}\", b=c");
+            let found = read(&[&text]);
+            proptest::prop_assert_eq!(found[1].get("a"), Some(value.as_str()));
+            proptest::prop_assert_eq!(found[1].get("b"), Some("c"));
+        }
+    }
+
     #[test]
     fn nonsense_ends_and_finds_nothing() {
         for text in ["", ",,,", "=", "==,", "\"", "Bearer =", "\"a\" b=\"", "@@@@", "Bearer a=\"\\"] {

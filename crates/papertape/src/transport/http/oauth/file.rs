@@ -8,7 +8,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
+use super::flow::without_fragment;
 use super::random;
 use super::store::{SavedTokens, TokenKey, TokenStore};
 
@@ -44,6 +46,8 @@ impl FileTokens {
     /// # Errors
     /// If the file cannot be read or written.
     pub fn forget(&self, server: &str) -> io::Result<usize> {
+        // As the client writes it.
+        let server = Url::parse(server).map_or_else(|_| server.to_owned(), |url| without_fragment(&url));
         self.change(|book| {
             let before = book.tokens.len();
             book.tokens.retain(|entry| entry.server != server);

@@ -47,7 +47,7 @@ impl Flow {
 
     /// The headers that one request needs.
     pub(crate) async fn headers(&self, method: &Method, url: &Url) -> Result<HeaderMap, AuthError> {
-        if self.state().held().is_some_and(|held| held.stale() && self.can_renew(held)) {
+        if self.should_renew() {
             self.renew_in_time().await?;
         }
         let mut headers = HeaderMap::new();
@@ -93,11 +93,14 @@ impl Flow {
             if nonce && state.held().is_some() && attempt <= ATTEMPTS + NONCES {
                 return Ok(());
             }
-            state.generation
+            (state.generation, state.failures)
         };
         let _flight = self.flight.lock().await;
-        if self.state().generation != seen {
+        if self.state().generation != seen.0 {
             return Ok(());
+        }
+        if let Some(failure) = self.state().failure_since(seen.1) {
+            return Err(failure);
         }
         self.check_server(url)?;
         if self.may_be_older(status, &wanted, attempt) {
@@ -115,7 +118,7 @@ impl Flow {
                 Ok(())
             }
             Err(error) => {
-                state.remember_refusal(&wanted, &error);
+                state.remember_failure(&wanted, &error);
                 Err(error)
             }
         }
@@ -242,7 +245,7 @@ impl Flow {
         let held = {
             let state = self.state();
             match state.held() {
-                Some(held) if state.generation == seen => held.clone(),
+                Some(held) if state.generation == seen && !state.renewal_failed() => held.clone(),
                 _ => return Ok(()),
             }
         };
@@ -253,13 +256,19 @@ impl Flow {
                 self.state().drop_held();
             }
             // The old one may be good for a few more seconds.
-            Err(e) => tracing::warn!("{e}"),
+            Err(e) => {
+                tracing::warn!("{e}");
+                self.state().remember_renewal_failed();
+            }
         }
         Ok(())
     }
 
-    fn can_renew(&self, held: &Held) -> bool {
-        held.saved.refresh_token.is_some() || !matches!(self.options.grant, Grant::Code)
+    fn should_renew(&self) -> bool {
+        let state = self.state();
+        let can =
+            |held: &Held| held.saved.refresh_token.is_some() || !matches!(self.options.grant, Grant::Code);
+        state.held().is_some_and(|held| held.stale() && can(held)) && !state.renewal_failed()
     }
 
     /// The issuer to ask. A client that was given goes to its own issuer, or to the first that was named, and to no other.
@@ -403,7 +412,8 @@ fn check_challenge(url: &Url, status: StatusCode, wanted: &Wanted, attempt: usiz
     ))
 }
 
-fn without_fragment(url: &Url) -> String {
+/// A server's URL as its tokens are kept under.
+pub(super) fn without_fragment(url: &Url) -> String {
     let mut url = url.clone();
     url.set_fragment(None);
     url.into()

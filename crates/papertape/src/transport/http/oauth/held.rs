@@ -89,6 +89,11 @@ pub(crate) struct State {
     /// The issuer that a given client went to first.
     pub(crate) first_issuer: Option<String>,
     refusal: Option<(Wanted, Instant, AuthError)>,
+    /// Counts what came to nothing, and keeps the last of it, so that whoever waited for it need not try it again.
+    pub(crate) failures: u64,
+    failure: Option<AuthError>,
+    /// When a token could not be renewed.
+    unrenewed: Option<Instant>,
 }
 
 impl State {
@@ -110,6 +115,7 @@ impl State {
         self.held = Some(held);
         self.generation += 1;
         self.refusal = None;
+        self.unrenewed = None;
     }
 
     /// The token in use is tried by a request that may have been refused with an older one.
@@ -145,7 +151,23 @@ impl State {
         (before == wanted && at.elapsed() < MEMORY).then(|| error.clone())
     }
 
-    pub(crate) fn remember_refusal(&mut self, wanted: &Wanted, error: &AuthError) {
+    /// What came to nothing since there were so many failures.
+    pub(crate) fn failure_since(&self, seen: u64) -> Option<AuthError> {
+        self.failure.clone().filter(|_| self.failures != seen)
+    }
+
+    /// Whether a token could not be renewed a moment ago: then the next request does not wait for another try.
+    pub(crate) fn renewal_failed(&self) -> bool {
+        self.unrenewed.is_some_and(|at| at.elapsed() < YOUNG)
+    }
+
+    pub(crate) fn remember_renewal_failed(&mut self) {
+        self.unrenewed = Some(Instant::now());
+    }
+
+    pub(crate) fn remember_failure(&mut self, wanted: &Wanted, error: &AuthError) {
+        self.failures += 1;
+        self.failure = Some(error.clone());
         if error.final_word {
             self.refusal = Some((wanted.clone(), Instant::now(), error.clone()));
         }

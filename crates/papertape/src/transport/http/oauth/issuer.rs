@@ -46,6 +46,13 @@ struct Document {
     dpop_signing_alg_values_supported: Option<Vec<String>>,
 }
 
+impl Issuer {
+    /// Whether there was no metadata, so that its endpoints are only where they used to be by custom.
+    pub(crate) fn guessed(&self) -> bool {
+        self.pkce.is_none()
+    }
+}
+
 /// Finds an issuer's endpoints. `from` is how near the MCP server is that named it.
 pub(crate) async fn discover(
     fetcher: &Fetcher,

@@ -119,9 +119,12 @@ impl Flow {
         key: Option<&ProofKey>,
         form: Vec<(&'static str, String)>,
     ) -> Result<Given, AuthError> {
-        let proof: Option<&Proof> =
-            self.options.client.as_ref().filter(|given| given.id == client.id).map(|given| &given.proof);
-        let shown = client.show(proof, issuer)?;
+        let given = self.options.client.as_ref().filter(|given| given.id == client.id);
+        let proof: Option<&Proof> = given.map(|given| &given.proof);
+        let shown = match given {
+            Some(given) => Registered::given(given, None).show(proof, issuer)?,
+            None => client.show(None, issuer)?,
+        };
         let mut nonce = self
             .state()
             .issuer_nonce
@@ -191,6 +194,9 @@ impl Flow {
         {
             tracing::debug!(scope = %quote(missing, &[]), "a scope was asked for and not granted");
         }
+        // A secret that the caller gave is the caller's to keep.
+        let secret = client.secret.clone().filter(|_| client.dynamic);
+        let client = Registered { secret, ..client };
         Ok(SavedTokens {
             access_token: given.access_token,
             dpop: given.dpop,

@@ -74,6 +74,16 @@ async fn register(
         "application_type": kind(redirect_uri),
     });
     let answer = fetcher.post_json(STEP, endpoint, &body).await?;
+    if issuer.guessed() && answer.status.is_client_error() {
+        return Err(AuthError::refusal(
+            STEP,
+            format!(
+                "{} does not say how to get a token, and registers nobody at {} either: ask its operator for a token",
+                quote(&issuer.name, &[]),
+                place(endpoint)
+            ),
+        ));
+    }
     if !answer.status.is_success() {
         return Err(AuthError::refusal(
             STEP,

@@ -1,0 +1,94 @@
+//! Servers at a URL: every command takes one.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::{Value, json};
+
+use crate::process::run;
+use crate::{contains, document, papertape, scratch, text};
+
+/// A server that gives these results, each as the whole response, and then nothing; and the heads of what it was asked.
+fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        for (status, mut message) in results {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut head, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line == "\r\n" {
+                    break;
+                }
+                head += &line;
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let asked: Value = serde_json::from_slice(&body).unwrap();
+            drop(tell.send(head));
+            if message.is_object() {
+                message["jsonrpc"] = "2.0".into();
+                message["id"] = asked["id"].clone();
+            }
+            let body = message.to_string();
+            let head =
+                format!("HTTP/1.1 {status} x\r\nconnection: close\r\ncontent-type: application/json\r\n");
+            write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        }
+    });
+    (url, told)
+}
+
+fn discovered() -> (u16, Value) {
+    (200, json!({"result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}}))
+}
+
+fn tools() -> (u16, Value) {
+    let echo = json!({"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}});
+    (200, json!({"result": {"tools": [echo]}}))
+}
+
+#[test]
+fn a_tool_is_called_with_headers_of_ones_own() {
+    let token = scratch("url_token").join("token");
+    std::fs::write(&token, "secret\n").unwrap();
+    let said = json!({"result": {"content": [{"type": "text", "text": "hello"}]}});
+    let (url, heads) = canned(vec![discovered(), tools(), (200, said)]);
+    let arguments =
+        ["call", &url, "echo", "text=hello", "--trace", "--header", "X-Team: blue", "--bearer-file"];
+    let end = run(papertape(arguments).arg(&token), "");
+    end.status.code().filter(|code| *code == 0).unwrap_or_else(|| panic!("{end:?}"));
+    assert_eq!(text(&end), "hello\n");
+    contains(&end.log, &["→   1", "\"method\":\"server/discover\"", "←   2", "\"text\":\"hello\""]);
+    assert!(!end.log.contains("no line end") && !end.log.contains("secret"), "{end:?}");
+    for _ in 0..3 {
+        let head = heads.recv().unwrap();
+        contains(&head, &["POST /mcp", "x-team: blue\r\n", "authorization: Bearer secret\r\n"]);
+    }
+}
+
+#[test]
+fn what_cannot_be_reached_is_code_3_and_what_breaks_is_code_4() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let end = run(&mut papertape(["list", &url]), "");
+    assert_eq!(end.status.code(), Some(3), "{end:?}");
+    contains(&end.log, &["the server cannot be reached", &url, "refused"]);
+    let end = run(&mut papertape(["list", "http://", "--output", "json"]), "");
+    assert_eq!((end.status.code(), &document(&end)["error"]["kind"]), (Some(3), &json!("unreachable")));
+    let (url, _heads) = canned(vec![(401, json!({"error": "who?"}))]);
+    let end = run(&mut papertape(["list", &url, "--output", "json"]), "");
+    assert_eq!((end.status.code(), &document(&end)["error"]["kind"]), (Some(3), &json!("unauthorized")));
+    let (url, _heads) = canned(vec![discovered(), tools(), (500, Value::Null)]);
+    let end = run(&mut papertape(["call", &url, "echo", "--output", "json"]), "");
+    assert_eq!((end.status.code(), &document(&end)["error"]["kind"]), (Some(4), &json!("http")), "{end:?}");
+}
