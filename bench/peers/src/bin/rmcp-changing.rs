@@ -31,7 +31,7 @@ impl ServerHandler for Changing {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 news = changed.changed() => {
-                    if news.is_err() || context.sender().notify_tool_list_changed().await.is_err() {
+                    if news.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());
                     }
                 }
