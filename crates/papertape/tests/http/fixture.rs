@@ -150,8 +150,8 @@ fn server(stage: &Stage) -> Server {
             Ok(cx.trace().map_or("none".to_owned(), |trace| format!("{trace:?}")))
         })
         .raw_tool(tool("panic"), |_: Value, _| async move {
-            let nothing: Option<&str> = None;
-            Ok::<_, ToolError>(nothing.expect("the author was wrong"))
+            let nothing: Vec<&str> = Vec::new();
+            Ok::<_, ToolError>(nothing[0])
         })
         .raw_tool(Tool::new("mirror").input_schema(mirrored), |_: Value, _| async { Ok("mirrored") })
         .resource(Resource::new("note:one").name("one"), |_| async { Ok("the first note") })
@@ -245,7 +245,7 @@ impl Site {
 
     /// Tells the server to stop.
     pub(crate) fn stop(&mut self) {
-        drop(self.stop.take().unwrap().send(()));
+        self.stop.take().unwrap().send(()).unwrap();
     }
 
     /// The server has ended.
@@ -254,7 +254,6 @@ impl Site {
     }
 
     /// The server is there and well.
-    #[track_caller]
     pub(crate) async fn assert_well(&self) {
         let answer = self.ask(&Request::call(77, "echo", &json!({"text": "well"}))).await;
         assert_eq!((answer.status, &answer.json()["id"]), (200, &json!(77)), "{answer:?}");

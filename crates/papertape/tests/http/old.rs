@@ -103,7 +103,7 @@ async fn only_the_name_that_was_given_is_a_name() {
     let (_other, another) = open(&site).await;
     assert_ne!(address, another);
     let name = address.split_once('=').unwrap().1;
-    let short = format!("/messages?session={}", &name[1..]);
+    let short = format!("/messages?session={}", name.get(1..).unwrap());
     let long = format!("{address}A");
     for wrong in
         ["/messages", "/messages?session=", "/messages?session=x", "/messages?Session=x", &short, &long]

@@ -251,16 +251,9 @@ impl Wire {
     }
 
     /// The peer has ended the connection, without another word.
-    #[track_caller]
     pub(crate) async fn assert_ended(mut self) {
         while self.fill().await {}
         assert_eq!(String::from_utf8_lossy(&self.buffer), "", "more came");
-    }
-
-    /// What comes until the peer ends the connection.
-    pub(crate) async fn rest(mut self) -> Vec<u8> {
-        while self.fill().await {}
-        self.buffer
     }
 }
 
