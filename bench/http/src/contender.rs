@@ -73,8 +73,7 @@ impl Programs {
             let here = "`cargo build --release -p peers` in bench/";
             ensure!(beside.join(name).is_file(), "no {name} in {}; {here} builds it", beside.display());
         }
-        let foreign =
-            if contenders.iter().any(|it| it.is_foreign()) { sdks()? } else { HashMap::new() };
+        let foreign = if contenders.iter().any(|it| it.is_foreign()) { sdks()? } else { HashMap::new() };
         Ok(Self { papertape, beside, foreign })
     }
 

@@ -99,8 +99,7 @@ fn main() -> Result<()> {
         Where::Free => Cores::free()?,
     };
 
-    let mut contenders =
-        if only.is_empty() { Contender::value_variants().to_vec() } else { only };
+    let mut contenders = if only.is_empty() { Contender::value_variants().to_vec() } else { only };
     contenders.retain(|contender| !(no_sdks && contender.is_foreign()));
     let programs = Programs::find(papertape, &contenders)?;
     let hello = measure_answer(&programs, &cores, &settings).context("papertape")?;

@@ -54,7 +54,11 @@ fn main() -> Result<()> {
     let mut all = Vec::new();
     for (name, program) in [("papertape", "changing"), ("rmcp", "rmcp-changing")] {
         let path = beside.with_file_name(program);
-        ensure!(path.is_file(), "no {}; `cargo build --release -p changing -p peers` builds it", path.display());
+        ensure!(
+            path.is_file(),
+            "no {}; `cargo build --release -p changing -p peers` builds it",
+            path.display()
+        );
         all.push(measure(name, &mut Command::new(path), streams)?);
     }
     report(streams, &all);

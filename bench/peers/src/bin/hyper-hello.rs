@@ -5,7 +5,9 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::{Request, Response, body::Incoming, header::CONTENT_TYPE, server::conn::http1, service::service_fn};
+use hyper::{
+    Request, Response, body::Incoming, header::CONTENT_TYPE, server::conn::http1, service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 
 #[tokio::main]
