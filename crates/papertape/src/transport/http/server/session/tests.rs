@@ -14,7 +14,7 @@ fn service() -> Arc<Service> {
 /// The id of a new session.
 fn mint(sessions: &Sessions) -> String {
     let link = Link::new(None);
-    link.set_legacy(Revision::V2025_11_25);
+    link.set_legacy(Revision::NEWEST_LEGACY);
     sessions.mint(&link).unwrap()
 }
 
