@@ -266,7 +266,7 @@ pub(crate) struct Http {
     /// A name that the server is reached by, besides localhost; may be given again.
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) allow_host: Vec<String>,
-    /// Pages that may use the server from a browser, such as https://app.example.com; may be given again.
+    /// Pages that may use the server from a browser, given as SCHEME://NAME; may be given again.
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(crate) allow_origin: Vec<String>,
     /// Serve the transport of 2024-11-05 too, at /sse and /messages.

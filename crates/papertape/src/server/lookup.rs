@@ -15,6 +15,10 @@ use crate::wire::RpcError;
 use crate::wire::message;
 
 impl Service {
+    pub(crate) fn name(&self) -> &str {
+        &self.identity.name
+    }
+
     pub(crate) fn sealer(&self) -> Option<&Sealer> {
         self.sealer.as_ref()
     }

@@ -48,6 +48,32 @@ async fn only_what_is_known_can_be_done() {
     assert!(!answer.headers.iter().any(|(name, _)| name.starts_with("access-control")), "{answer:?}");
 }
 
+/// A browser lets a page of another origin do only what the server says it may.
+#[tokio::test]
+async fn a_page_that_was_let_in_can_read_its_answers() {
+    let site = Site::with(Options::new().origin("https://app.example"), |server| server).await;
+    let preflight = Request::new("OPTIONS", "/mcp")
+        .header("Origin", "https://app.example")
+        .header("Access-Control-Request-Method", "POST")
+        .header("Access-Control-Request-Headers", "mcp-param-region, authorization");
+    let answer = site.ask(&preflight).await;
+    assert_eq!(answer.status, 204);
+    assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example"));
+    assert_eq!(answer.header("access-control-allow-methods"), Some("POST, GET, DELETE"));
+    assert_eq!(answer.header("access-control-allow-headers"), Some("mcp-param-region, authorization"));
+    let call = Request::modern(1, "tools/list", &json!({}));
+    let answer = site.ask(&call.clone().header("Origin", "https://app.example")).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example"));
+    assert_eq!(answer.header("vary"), Some("Origin"));
+    // Nobody else is told anything, not even the server's own pages, which need not be.
+    for other in [call.clone(), call.header("Origin", "http://localhost")] {
+        let answer = site.ask(&other).await;
+        assert_eq!(answer.status, 200);
+        assert!(!answer.headers.iter().any(|(name, _)| name.starts_with("access-control")), "{answer:?}");
+    }
+}
+
 // H-30, H-31, H-32, H-34, H-35, H-47
 #[tokio::test]
 async fn pages_of_others_are_not_let_in_anywhere() {

@@ -35,6 +35,13 @@ impl Guard {
         self.check_origin(&request.headers, &authority)
     }
 
+    /// Whether a request comes from a page of an origin that was configured.
+    pub(crate) fn knows_origin(&self, headers: &HeaderMap) -> bool {
+        !self.origins.is_empty()
+            && only(headers, ORIGIN.as_str())
+                .is_some_and(|origin| self.origins.contains(&origin.to_ascii_lowercase()))
+    }
+
     /// Where the request was sent to, in lower case: the target's own authority decides over the header.
     fn authority(&self, request: &Parts) -> Result<String, Refusal> {
         let host = only(&request.headers, HOST.as_str());

@@ -4,6 +4,7 @@
 //! `modern` for one that stands alone, or `legacy` within a `session`, or `old` for the transport of 2024-11-05;
 //! and on the way back `events` (from a `stream` that a client can come back to) and `reply`.
 
+mod cors;
 mod events;
 mod guard;
 mod legacy;

@@ -40,6 +40,8 @@ type Name = [u8; 16];
 #[derive(Debug)]
 pub(crate) struct Sessions {
     sealer: Option<Sealer>,
+    /// The server's name.
+    server: String,
     table: Mutex<Table>,
     kept: Arc<Kept>,
 }
@@ -76,7 +78,13 @@ struct Inner {
 impl Sessions {
     pub(crate) fn new(service: &Service) -> Self {
         let sealer = service.sealer().map(|sealer| sealer.lasting(LIFETIME));
-        Self { sealer, table: Mutex::default(), kept: Arc::default() }
+        Self { sealer, server: service.name().to_owned(), table: Mutex::default(), kept: Arc::default() }
+    }
+
+    /// What an id of a session is sealed for: it is worth nothing at another server or in anybody else's hands.
+    fn purpose(&self, principal: Option<&Arc<Principal>>) -> Vec<u8> {
+        let who = principal.map(|principal| &*principal.name);
+        serde_json::to_vec(&("session", &self.server, who)).unwrap_or_default()
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -94,12 +102,12 @@ impl Sessions {
         getrandom::fill(&mut name).ok()?;
         let agreed =
             [&name[..], &[u8::try_from(link.legacy()?.index()).ok()?, link.abilities().to_bits()]].concat();
-        self.sealer.as_ref()?.seal(&agreed, &purpose(link.principal().map(|principal| &**principal)))
+        self.sealer.as_ref()?.seal(&agreed, &self.purpose(link.principal()))
     }
 
     /// What was agreed in the session with that id, which must be one of this principal's.
     fn agreed(&self, id: &str, principal: Option<&Arc<Principal>>) -> Result<(Name, Revision, u8), Refusal> {
-        let purpose = purpose(principal.map(|principal| &**principal));
+        let purpose = self.purpose(principal);
         let agreed =
             self.sealer.as_ref().and_then(|sealer| sealer.open(id, &purpose).ok()).ok_or_else(unknown)?;
         let (name, agreed) = agreed.split_first_chunk::<16>().ok_or_else(unknown)?;
@@ -281,12 +289,6 @@ impl Session {
 fn unknown() -> Refusal {
     let message = "there is no such session (it may have ended): open a new one with `initialize`";
     Refusal::new(StatusCode::NOT_FOUND, message)
-}
-
-/// What an id of a session is sealed for: it is worth nothing in anybody else's hands.
-fn purpose(principal: Option<&Principal>) -> Vec<u8> {
-    let who = principal.map(|principal| &*principal.name);
-    serde_json::to_vec(&("session", who)).unwrap_or_default()
 }
 
 impl std::fmt::Debug for Session {

@@ -17,7 +17,7 @@ use super::options::Options;
 use super::reply::{self, Answer, Refusal};
 use super::request::Budget;
 use super::session::Sessions;
-use super::{legacy, old, post};
+use super::{cors, legacy, old, post};
 use crate::link::Link;
 use crate::server::{Principal, Service};
 use crate::transport::http::auth::{Auth, Challenge};
@@ -74,7 +74,10 @@ impl Site {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let (parts, body) = request.into_parts();
-        let answer = self.route(&parts, body).await.unwrap_or_else(Refusal::into_answer);
+        let mut answer = self.route(&parts, body).await.unwrap_or_else(Refusal::into_answer);
+        if self.guard.knows_origin(&parts.headers) {
+            cors::let_read(&parts.headers, &mut answer);
+        }
         self.metrics.answered(answer.status());
         answer
     }
@@ -85,6 +88,9 @@ impl Site {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         self.guard.check(parts)?;
+        if cors::is_preflight(parts) && self.guard.knows_origin(&parts.headers) {
+            return Ok(cors::preflight(parts));
+        }
         let path = parts.uri.path();
         if path == self.options.path {
             let principal = self.principal(parts).await?;
