@@ -153,7 +153,7 @@ impl Connection {
         self.response.clear();
         self.sent = Instant::now();
         // A request is far smaller than the buffer of a socket in which there is nothing else.
-        Ok(self.stream.write_all(self.request.next())?)
+        Ok(self.stream.write_all(self.request.again())?)
     }
 
     fn check(&self, text: &[u8]) -> Result<()> {
@@ -173,13 +173,13 @@ fn open_session(address: SocketAddr, stream: &mut TcpStream, response: &mut Resp
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1.0.0"},
     });
     let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello});
-    stream.write_all(Request::new(address, &[], opening)?.next())?;
+    stream.write_all(Request::new(address, &[], opening)?.again())?;
     response.wait(stream)?;
     ensure!(response.status() == "200", "no session: {}", response.text());
     let id = response.header("mcp-session-id").context("no session id")?.to_owned();
     let headers = [("mcp-session-id", id.as_str()), ("mcp-protocol-version", "2025-11-25")];
     let opened = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    stream.write_all(Request::new(address, &headers, opened)?.next())?;
+    stream.write_all(Request::new(address, &headers, opened)?.again())?;
     response.wait(stream)?;
     ensure!(response.status() == "202", "the session does not open: {}", response.text());
     Ok(id)

@@ -18,7 +18,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A POST of a message. Its `id`, if it has one, is filled in by [`Request::next`].
+    /// A POST of a message. Its `id`, if it has one, is filled in by [`Request::again`].
     ///
     /// # Errors
     /// If the message cannot be written.
@@ -46,8 +46,8 @@ impl Request {
         Ok(Self { bytes, id_at, id: first })
     }
 
-    /// The bytes of the same request under the next id.
-    pub fn next(&mut self) -> &[u8] {
+    /// The bytes of the same request, under the next id.
+    pub fn again(&mut self) -> &[u8] {
         self.id += 1;
         let mut rest = self.id;
         for place in self.bytes.iter_mut().skip(self.id_at).take(DIGITS).rev() {

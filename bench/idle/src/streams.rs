@@ -25,7 +25,7 @@ impl Streams {
         for place in 0..number {
             let mut stream = TcpStream::connect(address).with_context(|| format!("stream {place}"))?;
             stream.set_read_timeout(Some(PATIENCE))?;
-            stream.write_all(request.next())?;
+            stream.write_all(request.again())?;
             all.push((stream, Vec::new()));
         }
         let mut streams = Self(all);
