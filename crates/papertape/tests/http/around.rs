@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::fixture::Site;
 use crate::request::Request;
-use crate::wire::Wire;
+use crate::wire::{Response, Wire};
 
 #[tokio::test]
 async fn health_and_figures_are_told_to_who_may_know() {
@@ -22,6 +22,8 @@ async fn health_and_figures_are_told_to_who_may_know() {
     let site = Site::with(Options::new().health().metrics(), |server| server).await;
     let health = site.ask(&Request::new("GET", "/healthz")).await;
     assert_eq!((health.status, &*health.body), (200, &b"ok\n"[..]));
+    let lines = |response: &Response| String::from_utf8_lossy(&response.body).lines().count();
+    let before = lines(&site.ask(&Request::new("GET", "/metrics")).await);
     // Whatever somebody makes up is counted as one.
     for number in 0..50 {
         let method = format!("made/up{number}\"}}\n# EOF\nevil 1");
@@ -32,7 +34,10 @@ async fn health_and_figures_are_told_to_who_may_know() {
     let text = String::from_utf8(figures.body.clone()).unwrap();
     assert!(figures.header("content-type").unwrap().starts_with("application/openmetrics-text"));
     assert!(text.contains("papertape_http_responses_total{status=\"400\"} 50"), "{text}");
-    assert!(text.lines().count() < 60 && !text.contains("made") && !text.contains("evil"), "{text}");
+    assert!(text.contains("papertape_request_seconds_count{method=\"other\"} 50"), "{text}");
+    // A status that was not there before is all that is new.
+    assert_eq!(lines(&figures), before + 1, "{text}");
+    assert!(!text.contains("made") && !text.contains("evil"), "{text}");
     for path in ["/healthz", "/metrics"] {
         let evil = Request::new("GET", path).header("Origin", "http://evil.example");
         assert_eq!(site.ask(&evil).await.status, 403);

@@ -3,6 +3,8 @@
 //! A web page anywhere can make a browser send requests to a server on the user's own machine, under any name that leads
 //! there. So only names that are known pass, and only pages of the same origin, or of one that was configured.
 
+use std::sync::{PoisonError, RwLock};
+
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, Version};
@@ -10,11 +12,13 @@ use http::{HeaderMap, StatusCode, Version};
 use super::reply::Refusal;
 
 /// The names and pages that may come in.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Guard {
     hosts: Vec<String>,
     origins: Vec<String>,
     any_host: bool,
+    /// The `Host` that passed last, as it was written: nearly all requests have the same one.
+    last: RwLock<Box<[u8]>>,
 }
 
 /// Names that lead to the machine itself.
@@ -26,13 +30,23 @@ impl Guard {
         let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         let origins =
             origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
-        Self { hosts, origins, any_host }
+        Self { hosts, origins, any_host, last: RwLock::default() }
     }
 
     /// Whether a request may come in.
     pub(crate) fn check(&self, request: &Parts) -> Result<(), Refusal> {
+        let plain = plain_host(request);
+        if let Some(host) = plain
+            && **self.last.read().unwrap_or_else(PoisonError::into_inner) == *host
+        {
+            return Ok(());
+        }
         let authority = self.authority(request)?;
-        self.check_origin(&request.headers, &authority)
+        self.check_origin(&request.headers, &authority)?;
+        if let Some(host) = plain {
+            *self.last.write().unwrap_or_else(PoisonError::into_inner) = host.into();
+        }
+        Ok(())
     }
 
     /// Whether a request comes from a page of an origin that was configured.
@@ -96,6 +110,21 @@ impl Guard {
             _ => Err(refused()),
         }
     }
+}
+
+/// The `Host` of a request of which nothing else has to be known: it comes from no page, and its target names no host.
+fn plain_host(request: &Parts) -> Option<&[u8]> {
+    let headers = &request.headers;
+    if request.uri.authority().is_some()
+        || headers.contains_key(ORIGIN)
+        || headers.contains_key("sec-fetch-site")
+    {
+        return None;
+    }
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next()?.as_bytes();
+    // What has passed was not empty.
+    hosts.next().is_none().then_some(host).filter(|host| !host.is_empty())
 }
 
 /// The value of a header that is there once.

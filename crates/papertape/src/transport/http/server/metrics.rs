@@ -12,12 +12,18 @@ use prometheus_client::registry::Registry;
 
 use crate::protocol::method;
 
+/// What all methods are called that nobody knows.
+const OTHER: &str = "other";
+
 /// What is counted.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: Family<[(&'static str, &'static str); 1], Histogram>,
+    /// Of each method, and at last of all that nobody knows: anybody could make the list as long as they like.
+    requests: Vec<(&'static str, Histogram)>,
     answers: Family<[(&'static str, u16); 1], Counter>,
+    /// The usual one of these.
+    ok: Counter,
     /// Streams that are open.
     pub(crate) streams: Gauge,
     sessions: Gauge,
@@ -27,47 +33,52 @@ pub(crate) struct Metrics {
 /// A request being served; when this is dropped, it has been.
 pub(crate) struct Timed {
     began: Instant,
-    time: Histogram,
+    time: Option<Histogram>,
     running: Gauge,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("papertape");
-        let requests = Family::new_with_constructor(
+        let by_method: Family<[(&str, &str); 1], Histogram> = Family::new_with_constructor(
             (|| Histogram::new(exponential_buckets(0.000_1, 4.0, 10))) as fn() -> _,
         );
-        let (answers, streams, sessions, running) =
-            (Family::default(), Gauge::default(), Gauge::default(), Gauge::default());
+        let answers = Family::<[(&str, u16); 1], Counter>::default();
+        let (streams, sessions, running) = (Gauge::default(), Gauge::default(), Gauge::default());
         registry.register(
             "request_seconds",
             "Time until a request was answered or its stream began",
-            requests.clone(),
+            by_method.clone(),
         );
         registry.register("http_responses", "Responses by status", answers.clone());
         registry.register("streams", "Streams that are open", streams.clone());
         registry.register("sessions", "Sessions that this process knows of", sessions.clone());
         registry.register("requests_running", "Requests that are being served", running.clone());
-        Self { registry, requests, answers, streams, sessions, running }
+        let requests = method::ALL.into_iter().chain([OTHER]);
+        let requests =
+            requests.map(|name| (name, by_method.get_or_create(&[("method", name)]).clone())).collect();
+        let ok = answers.get_or_create(&[("status", StatusCode::OK.as_u16())]).clone();
+        Self { registry, requests, answers, ok, streams, sessions, running }
     }
 }
 
 impl Metrics {
     pub(crate) const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-    /// A request begins. What nobody knows is counted together, or anybody could make the list as long as they like.
+    /// A request begins.
     pub(crate) fn began(&self, method: &str) -> Timed {
-        let name = method::ALL.iter().find(|known| **known == method).copied().unwrap_or("other");
+        let found = self.requests.iter().find(|(name, _)| *name == method).or(self.requests.last());
         self.running.inc();
-        Timed {
-            began: Instant::now(),
-            time: self.requests.get_or_create(&[("method", name)]).clone(),
-            running: self.running.clone(),
-        }
+        let time = found.map(|(_, time)| time.clone());
+        Timed { began: Instant::now(), time, running: self.running.clone() }
     }
 
     pub(crate) fn answered(&self, status: StatusCode) {
-        self.answers.get_or_create(&[("status", status.as_u16())]).inc();
+        if status == StatusCode::OK {
+            self.ok.inc();
+        } else {
+            self.answers.get_or_create(&[("status", status.as_u16())]).inc();
+        }
     }
 
     /// The figures.
@@ -83,7 +94,9 @@ impl Metrics {
 
 impl Drop for Timed {
     fn drop(&mut self) {
-        self.time.observe(self.began.elapsed().as_secs_f64());
+        if let Some(time) = &self.time {
+            time.observe(self.began.elapsed().as_secs_f64());
+        }
         self.running.dec();
     }
 }

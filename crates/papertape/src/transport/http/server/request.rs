@@ -144,8 +144,15 @@ pub(crate) fn check_content(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
+/// Takes all that there may be.
+const USUAL: &str = "application/json, text/event-stream";
+
 /// Refuses who does not take the answers there may be.
 pub(crate) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
+    // What nearly everybody sends need not be taken apart.
+    if headers.get(ACCEPT).is_some_and(|value| value == USUAL) {
+        return Ok(());
+    }
     let takes = |kind: &str| accepts(headers, &ACCEPT, kind);
     if kinds.iter().all(|kind| takes(kind)) {
         return Ok(());

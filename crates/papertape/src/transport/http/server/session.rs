@@ -8,7 +8,7 @@
 mod tests;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use data_encoding::BASE64URL_NOPAD;
@@ -29,6 +29,8 @@ const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 const IDLE: Duration = Duration::from_secs(5 * 60);
 /// Sessions that this process knows of; when there are more, the one goes that will be missed the least.
 const MOST: usize = 10_000;
+/// How long an id that was found to be good is taken for good.
+const RECHECK: Duration = Duration::from_secs(60);
 /// Sessions whose end is remembered.
 const MOST_ENDED: usize = 100_000;
 /// Streams of one session; when there are more, those that are over go first.
@@ -51,6 +53,8 @@ struct Table {
     /// When those that are idle were looked for.
     swept: Option<Instant>,
     live: HashMap<Name, Arc<Session>>,
+    /// The same by their ids, which need not be unsealed each time.
+    ids: HashMap<Box<str>, Weak<Session>>,
     /// Those that were ended, and the order in which they were.
     ended: (HashSet<Name>, VecDeque<Name>),
 }
@@ -58,6 +62,8 @@ struct Table {
 /// What this process knows of a session.
 pub(crate) struct Session {
     name: Name,
+    /// As its client knows it.
+    id: Box<str>,
     /// Tells what this process knows of the session from what another one does, or did.
     epoch: String,
     pub(crate) revision: Revision,
@@ -71,6 +77,8 @@ pub(crate) struct Session {
 
 struct Inner {
     used: Instant,
+    /// When its id was last found to be good.
+    checked: Instant,
     last: u64,
     streams: VecDeque<Arc<Stream>>,
 }
@@ -129,6 +137,9 @@ impl Sessions {
         principal: Option<&Arc<Principal>>,
         service: &Service,
     ) -> Result<Arc<Session>, Refusal> {
+        if let Some(session) = self.table().known(id, principal) {
+            return Ok(session);
+        }
         let (name, revision, abilities) = self.agreed(id, principal)?;
         let mut table = self.table();
         if table.ended.0.contains(&name) {
@@ -136,6 +147,7 @@ impl Sessions {
         }
         if let Some(session) = table.live.get(&name) {
             session.touch();
+            session.inner().checked = Instant::now();
             return Ok(Arc::clone(session));
         }
         table.make_room();
@@ -144,8 +156,9 @@ impl Sessions {
         link.set_initialized();
         link.set_abilities(Abilities::from_bits(abilities));
         service.keep_told(&link);
-        let session = Arc::new(Session::new(name, revision, link, &self.kept));
+        let session = Arc::new(Session::new((name, id), revision, link, &self.kept));
         table.live.insert(name, Arc::clone(&session));
+        table.ids.insert(id.into(), Arc::downgrade(&session));
         Ok(session)
     }
 
@@ -153,6 +166,7 @@ impl Sessions {
     pub(crate) fn end(&self, session: &Session) {
         let mut table = self.table();
         let ended = table.live.remove(&session.name);
+        table.ids.remove(&session.id);
         let (names, order) = &mut table.ended;
         names.insert(session.name);
         order.push_back(session.name);
@@ -188,9 +202,27 @@ impl Sessions {
 }
 
 impl Table {
+    /// The session with that id, if it is known here, is this principal's, and was found to be good not long ago.
+    fn known(&self, id: &str, principal: Option<&Arc<Principal>>) -> Option<Arc<Session>> {
+        let session = self.ids.get(id)?.upgrade()?;
+        let (owner, asking) = (session.link.principal(), principal);
+        if owner.map(|who| &who.name) != asking.map(|who| &who.name) || !self.live.contains_key(&session.name)
+        {
+            return None;
+        }
+        let mut inner = session.inner();
+        if inner.checked.elapsed() > RECHECK {
+            return None;
+        }
+        inner.used = Instant::now();
+        drop(inner);
+        Some(session)
+    }
+
     fn sweep(&mut self) {
         self.swept = Some(Instant::now());
         self.live.retain(|_, session| !session.is_idle());
+        self.ids.retain(|_, session| session.strong_count() > 0);
     }
 
     fn make_room(&mut self) {
@@ -201,6 +233,7 @@ impl Table {
         while self.live.len() >= MOST {
             let least = self.live.values().min_by_key(|session| session.worth()).map(|session| session.name);
             if let Some(session) = least.and_then(|name| self.live.remove(&name)) {
+                self.ids.remove(&session.id);
                 session.close();
             }
         }
@@ -208,7 +241,7 @@ impl Table {
 }
 
 impl Session {
-    fn new(name: Name, revision: Revision, link: Arc<Link>, kept: &Arc<Kept>) -> Self {
+    fn new((name, id): (Name, &str), revision: Revision, link: Arc<Link>, kept: &Arc<Kept>) -> Self {
         let mut epoch = [0; 6];
         if getrandom::fill(&mut epoch).is_err() {
             tracing::error!("the system gives no randomness: streams of several replicas may be confused");
@@ -216,8 +249,18 @@ impl Session {
         let epoch = BASE64URL_NOPAD.encode(&epoch);
         let primed = revision.can_come_back();
         let main = Stream::new(format!("{epoch}-0"), false, Arc::clone(&link), primed, kept);
-        let inner = Inner { used: Instant::now(), last: 0, streams: VecDeque::new() };
-        Self { name, epoch, revision, link, main, inner: Mutex::new(inner), kept: Arc::clone(kept) }
+        let inner =
+            Inner { used: Instant::now(), checked: Instant::now(), last: 0, streams: VecDeque::new() };
+        Self {
+            name,
+            id: id.into(),
+            epoch,
+            revision,
+            link,
+            main,
+            inner: Mutex::new(inner),
+            kept: Arc::clone(kept),
+        }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

@@ -105,7 +105,7 @@ impl Site {
         match path {
             old::STREAM | old::MESSAGES if self.options.legacy_sse => {
                 let principal = self.principal(parts).await?;
-                old::serve(self, parts, body, principal).await
+                Box::pin(old::serve(self, parts, body, principal)).await
             }
             "/healthz" if self.options.health && read_only => {
                 Ok(reply::text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"))
@@ -136,7 +136,8 @@ impl Site {
     /// Who asks, if that matters here.
     async fn principal(&self, parts: &Parts) -> Result<Option<Arc<Principal>>, Refusal> {
         let Some(auth) = &self.options.auth else { return Ok(None) };
-        Ok(Some(auth.check(&parts.headers).await?))
+        // Boxed: it may have to fetch keys, and every connection would hold the room for that.
+        Ok(Some(Box::pin(auth.check(&parts.headers)).await?))
     }
 
     /// Puts what crosses on the tape.
