@@ -215,8 +215,9 @@ fn definitions(message: &Value, method: &str, revision: Revision) -> Vec<&'stati
         "prompts/list" => "ListPromptsResult",
         "prompts/get" => "GetPromptResult",
         "completion/complete" => "CompleteResult",
-        // An extension, of which there is no schema.
+        // Extensions, of which there is no schema.
         "tasks/get" | "tasks/update" | "tasks/cancel" => "Result",
+        "skills/list" | "skills/get" | "resources/directory/read" => "Result",
         "subscriptions/listen" => "SubscriptionsListenResult",
         other => panic!("no definition for the result of {other}"),
     };

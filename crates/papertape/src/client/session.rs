@@ -81,7 +81,6 @@ pub(super) struct State {
 pub(crate) type Mirrored = Arc<[(String, Vec<String>)]>;
 
 /// A request that goes its own way.
-#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only on HTTP"))]
 pub(super) struct Way {
     /// What carries it, once that is known.
     pub(super) task: Option<AbortHandle>,
