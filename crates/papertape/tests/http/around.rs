@@ -51,7 +51,7 @@ async fn health_and_figures_are_told_to_who_may_know() {
 
 #[tokio::test]
 async fn a_tape_has_every_message_both_ways() {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("http.tape");
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("http-{}.tape", std::process::id()));
     let mut site = Site::with(Options::new().tape(&path), |server| server).await;
     site.assert_well().await;
     let session = site.session("2025-11-25").await;
