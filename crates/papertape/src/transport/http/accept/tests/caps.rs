@@ -19,8 +19,6 @@ async fn the_oldest_idle_connection_makes_room() {
     let _busy = waiting(&server).await;
     let mut oldest = server.connect().await;
     oldest.serves().await;
-    // Ages are told apart by the millisecond.
-    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     let mut younger = server.connect().await;
     younger.serves().await;
     let mut new = server.connect().await;
