@@ -2,18 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use bytes::Bytes;
 use data_encoding::BASE64URL_NOPAD;
 use http::request::Parts;
 use http::{Method, StatusCode};
-use http_body::Body;
 
 use super::events::{Events, Exchange, Source};
 use super::post::{self, Named};
 use super::reply::{self, Answer, Refusal};
+use super::request::Readable;
 use super::site::Site;
 use super::{request, scopes};
 use crate::link::Link;
@@ -52,8 +50,7 @@ pub(crate) async fn serve<B>(
     principal: Option<Arc<Principal>>,
 ) -> Result<Answer, Refusal>
 where
-    B: Body<Data = Bytes>,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: Readable,
 {
     match (parts.method.clone(), parts.uri.path()) {
         (Method::GET, STREAM) => listen(site, parts, principal),
@@ -93,8 +90,7 @@ async fn take<B>(
     principal: Option<Arc<Principal>>,
 ) -> Result<Answer, Refusal>
 where
-    B: Body<Data = Bytes>,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: Readable,
 {
     request::check_content(&parts.headers)?;
     let name =

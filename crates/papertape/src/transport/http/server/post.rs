@@ -1,16 +1,14 @@
 //! A POST to a message, and the message to the era it belongs to.
 
-use std::error::Error;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use http_body::Body;
 use serde_json::json;
 
 use super::events::{Events, Exchange, SILENCE, Source};
 use super::reply::{self, Answer, Refusal};
+use super::request::Readable;
 use super::site::Site;
 use super::{legacy, modern, request};
 use crate::link::Link;
@@ -52,8 +50,7 @@ pub(crate) async fn serve<B>(
     principal: Option<Arc<Principal>>,
 ) -> Result<Answer, Refusal>
 where
-    B: Body<Data = Bytes>,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: Readable,
 {
     request::check_content(&parts.headers)?;
     request::check_accept(&parts.headers, &KINDS)?;

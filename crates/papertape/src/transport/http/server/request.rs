@@ -12,6 +12,11 @@ use http_body_util::BodyExt;
 
 use super::reply::Refusal;
 
+/// A body that can be read.
+pub(crate) trait Readable: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> {}
+
+impl<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>> Readable for B {}
+
 /// Bodies up to this size are not counted among the bytes in flight.
 const SMALL: usize = 64 * 1024;
 
@@ -74,8 +79,7 @@ pub(crate) async fn read<B>(
     budget: &Arc<Budget>,
 ) -> Result<Taken, Refusal>
 where
-    B: Body<Data = Bytes>,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: Readable,
 {
     let too_large = || {
         Refusal::new(

@@ -1,21 +1,18 @@
 //! What all connections of a server share, and the first turns of every request: who may come in, and where to.
 
-use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::ALLOW;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode};
-use http_body::Body;
 
 use super::guard::Guard;
 use super::metrics::Metrics;
 use super::old::OldStreams;
 use super::options::Options;
 use super::reply::{self, Answer, Refusal};
-use super::request::Budget;
+use super::request::{Budget, Readable};
 use super::session::Sessions;
 use super::{cors, legacy, old, post};
 use crate::link::Link;
@@ -70,8 +67,7 @@ impl Site {
     /// Serves one request.
     pub(crate) async fn serve<B>(self: &Arc<Self>, request: Request<B>) -> Answer
     where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
+        B: Readable,
     {
         let (parts, body) = request.into_parts();
         let mut answer = self.route(&parts, body).await.unwrap_or_else(Refusal::into_answer);
@@ -84,8 +80,7 @@ impl Site {
 
     async fn route<B>(self: &Arc<Self>, parts: &Parts, body: B) -> Result<Answer, Refusal>
     where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
+        B: Readable,
     {
         self.guard.check(parts)?;
         if cors::is_preflight(parts) && self.guard.knows_origin(&parts.headers) {
