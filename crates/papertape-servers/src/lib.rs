@@ -7,6 +7,7 @@
 //! Each module has one function, `server()`, whose [`Server`] can be served over any transport.
 
 pub mod all;
+pub mod blog;
 pub mod grammar;
 pub mod text;
 

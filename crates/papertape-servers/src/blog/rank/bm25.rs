@@ -1,0 +1,53 @@
+//! How well the words of a chunk fit those of a question: BM25, the same for every store.
+
+use crate::blog::words::{Bag, Term};
+
+/// How fast a word's repetition stops to count.
+pub const K1: f32 = 1.2;
+
+/// How much the length of a chunk counts.
+pub const B: f32 = 0.75;
+
+/// What the words of a question weigh among all chunks.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Scale {
+    /// Each word's weight: how rare it is, times how often it was said.
+    pub weights: Vec<(Term, f32)>,
+    /// Words in a chunk, on average.
+    pub average_length: f32,
+}
+
+impl Scale {
+    /// What a chunk with these words would score.
+    #[must_use]
+    pub fn score(&self, bag: &Bag) -> f32 {
+        let length = to_f32(bag.rounded_length());
+        let norm = K1 * (1.0 - B + B * length / self.average_length.max(1.0));
+        self.weights
+            .iter()
+            .map(|(term, weight)| {
+                let times = to_f32(bag.count(term));
+                weight * times * (1.0 + K1) / (times + norm)
+            })
+            .sum()
+    }
+}
+
+/// How rare a word is: it stands in `with` of `all` chunks.
+#[must_use]
+pub fn idf(with: u64, all: u64) -> f32 {
+    let (with, all) = (to_f64(with), to_f64(all));
+    #[expect(clippy::cast_possible_truncation, reason = "a weight between 0 and 50")]
+    let idf = (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln() as f32;
+    idf
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of words in a chunk are far below 2^24")]
+fn to_f32(count: u32) -> f32 {
+    count as f32
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of chunks are far below 2^53")]
+fn to_f64(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,3 @@
+//! Two lists of candidates to one.
+
+pub mod bm25;
