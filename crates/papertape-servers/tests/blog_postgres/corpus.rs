@@ -5,28 +5,28 @@ use papertape_servers::blog::store::{
 };
 use papertape_servers::blog::words::{Bag, Language};
 
-pub const DIMENSION: u32 = 16;
+pub(crate) const DIMENSION: u32 = 16;
 
 /// A file and its chunks.
-pub type Written = (FileRecord, Vec<Entry>);
+pub(crate) type Written = (FileRecord, Vec<Entry>);
 
 /// Numbers that look random and are always the same.
-pub struct Dice(pub u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    pub fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         // A linear congruential generator with Knuth's numbers; its upper bits are good enough for tests.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 
     /// Common words are common, rare ones rare.
-    pub fn word(&mut self) -> String {
+    pub(crate) fn word(&mut self) -> String {
         let most = self.roll(1000) + 1;
         format!("w{}", self.roll(most))
     }
 
-    pub fn vector(&mut self) -> Vec<f32> {
+    pub(crate) fn vector(&mut self) -> Vec<f32> {
         let vector: Vec<f32> =
             (0..DIMENSION).map(|_| f32::from(u16::try_from(self.roll(2000)).unwrap()) - 999.5).collect();
         let length = vector.iter().map(|it| it * it).sum::<f32>().sqrt();
@@ -35,7 +35,7 @@ impl Dice {
 }
 
 /// A file with the words of each of its chunks.
-pub fn file(path: &str, texts: &[&str]) -> Written {
+pub(crate) fn file(path: &str, texts: &[&str]) -> Written {
     let chunks: Vec<Entry> = texts.iter().zip(0..).map(|(text, index)| entry(index, text)).collect();
     let digest = *blake3::hash(texts.concat().as_bytes()).as_bytes();
     let size = texts.iter().map(|text| text.len() as u64).sum();
@@ -63,7 +63,7 @@ fn entry(index: u32, text: &str) -> Entry {
 }
 
 /// Many files: in folders, of days, with tags, of several languages.
-pub fn many(files: u64, seed: u64) -> Vec<Written> {
+pub(crate) fn many(files: u64, seed: u64) -> Vec<Written> {
     let mut dice = Dice(seed);
     (0..files)
         .map(|number| {
@@ -89,12 +89,12 @@ pub fn many(files: u64, seed: u64) -> Vec<Written> {
 }
 
 /// A vector for every chunk: the same for the same meaning.
-pub fn vectors(written: &[Written]) -> Vec<(VectorKey, Vec<f32>)> {
+pub(crate) fn vectors(written: &[Written]) -> Vec<(VectorKey, Vec<f32>)> {
     let keys = written.iter().flat_map(|(_, chunks)| chunks.iter().map(|chunk| chunk.key));
     keys.map(|key| (key, Dice(key.0).vector())).collect()
 }
 
-pub fn embedding() -> Embedding {
+pub(crate) fn embedding() -> Embedding {
     Embedding {
         model: "test".to_owned(),
         dimension: DIMENSION,
@@ -105,7 +105,7 @@ pub fn embedding() -> Embedding {
 }
 
 /// Puts files into a store.
-pub async fn put(store: &dyn Store, written: &[Written]) -> Result<Summary, StoreError> {
+pub(crate) async fn put(store: &dyn Store, written: &[Written]) -> Result<Summary, StoreError> {
     let mut writer = store.write().await?;
     for (record, chunks) in written {
         writer.put(record.clone(), chunks.clone()).await?;
@@ -114,7 +114,7 @@ pub async fn put(store: &dyn Store, written: &[Written]) -> Result<Summary, Stor
 }
 
 /// Puts files and vectors into a store.
-pub async fn put_with_vectors(store: &dyn Store, written: &[Written]) -> Result<Summary, StoreError> {
+pub(crate) async fn put_with_vectors(store: &dyn Store, written: &[Written]) -> Result<Summary, StoreError> {
     let mut writer = store.write().await?;
     writer.set_embedding(Some(embedding())).await?;
     for (record, chunks) in written {
@@ -125,7 +125,7 @@ pub async fn put_with_vectors(store: &dyn Store, written: &[Written]) -> Result<
 }
 
 /// A question of these words.
-pub fn question(words: &str) -> Query {
+pub(crate) fn question(words: &str) -> Query {
     let mut terms: Vec<(String, u32)> = Vec::new();
     for word in words.split_whitespace() {
         match terms.iter_mut().find(|(term, _)| term == word) {
@@ -137,7 +137,7 @@ pub fn question(words: &str) -> Query {
 }
 
 /// Where the hits of a question are.
-pub async fn places(store: &dyn Store, query: &Query) -> Vec<String> {
+pub(crate) async fn places(store: &dyn Store, query: &Query) -> Vec<String> {
     let found = store.search(query).await.unwrap();
     found.hits.iter().map(|hit| format!("{}#{}", hit.chunk.source, hit.chunk.index)).collect()
 }

@@ -14,7 +14,7 @@ use tokio_postgres::NoTls;
 const NOBODY: u32 = 65534;
 
 /// A server that ends with its value.
-pub struct Server {
+pub(crate) struct Server {
     binaries: PathBuf,
     folder: PathBuf,
     port: u16,
@@ -23,7 +23,7 @@ pub struct Server {
 
 impl Server {
     /// A server with an empty database, and these settings more.
-    pub fn start(settings: &[&str]) -> Self {
+    pub(crate) fn start(settings: &[&str]) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let binaries = std::env::var_os("PAPERTAPE_TEST_POSTGRES").expect("interop/blog/run sets it");
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -57,39 +57,39 @@ impl Server {
     }
 
     /// Where the store is.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.url_with("tester", "right", "postgres")
     }
 
     /// Where it is for somebody else.
-    pub fn url_with(&self, user: &str, password: &str, database: &str) -> String {
+    pub(crate) fn url_with(&self, user: &str, password: &str, database: &str) -> String {
         format!("postgres://{user}:{password}@127.0.0.1:{}/{database}", self.port)
     }
 
     /// A store there.
-    pub fn store(&self) -> Postgres {
+    pub(crate) fn store(&self) -> Postgres {
         Postgres::open(&self.url()).unwrap()
     }
 
     /// A connection of the test's own.
-    pub async fn client(&self) -> tokio_postgres::Client {
+    pub(crate) async fn client(&self) -> tokio_postgres::Client {
         let (client, connection) = tokio_postgres::connect(&self.url(), NoTls).await.unwrap();
         tokio::spawn(connection);
         client
     }
 
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The first process of the server.
-    pub fn postmaster(&self) -> i32 {
+    pub(crate) fn postmaster(&self) -> i32 {
         let file = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
         file.lines().next().unwrap().parse().unwrap()
     }
 
     /// `pg_ctl` with these words: `start`, `stop`, `restart`, and how.
-    pub fn control(&self, words: &[&str]) {
+    pub(crate) fn control(&self, words: &[&str]) {
         self.run("pg_ctl", |command| {
             command
                 .arg("-D")

@@ -91,7 +91,7 @@ impl Question for Wanting {
                     SELECT DISTINCT ON ({key}) c.id, f.path, c.index
                     FROM {from} JOIN papertape.files f ON f.id = c.file ORDER BY {key}, f.path, c.index
                 ) AS firsts ORDER BY path, index LIMIT $1
-             ) AS some ON some.id = c.id ORDER BY f.path, c.index"
+             ) AS few ON few.id = c.id ORDER BY f.path, c.index"
         );
         chunks(&rows(client, &sql, &[(&limit, Type::INT8)]).await?)
     }

@@ -90,6 +90,16 @@ impl Postgres {
         self
     }
 
+    /// Empties the index, whatever is wrong with it, so that it can be made anew.
+    ///
+    /// # Errors
+    /// If somebody is writing, or the database cannot be reached.
+    pub async fn clear(&self) -> Result<(), StoreError> {
+        write::clear(&self.connector).await?;
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(())
+    }
+
     /// Where it is, for people: without user and password.
     #[must_use]
     pub fn place(&self) -> String {

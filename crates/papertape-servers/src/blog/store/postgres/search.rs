@@ -1,6 +1,7 @@
 //! A question's words and vector to hits: both lists are made in the database, in one transaction.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
@@ -10,12 +11,16 @@ use super::fault::Fault;
 use super::lookup::{CHUNK, chunk};
 use super::meta::{Meta, Vectors};
 use super::text::{clean, word};
+use super::vectors::has_direction;
 use super::{ChunkId, DEPTH, Filter, Found, Hit, Query, StoreError};
 use crate::blog::rank::bm25::{B, K1, Scale, idf};
 use crate::blog::rank::fuse;
 
 /// With so few chunks to choose from, every vector is compared. Beyond it the graph of the HNSW index leads the way.
 pub(super) const EXACT: i64 = 10_000;
+
+/// A question of more words is shortened to its rarest.
+const MOST_WORDS: usize = 1_024;
 
 /// How many the graph gives, to be sorted by their full precision then.
 const CANDIDATES: usize = 2 * DEPTH;
@@ -79,33 +84,48 @@ async fn by_words(
     query: &Query,
     wanted: &Wanted,
 ) -> Result<(Scale, Vec<(ChunkId, f32)>), Fault> {
-    let said: Vec<_> = query.terms.iter().map(|(term, _)| word(term)).collect();
+    let mut said: BTreeMap<&str, u32> = BTreeMap::new();
+    for (term, times) in &query.terms {
+        *said.entry(term).or_default() += times;
+    }
+    let words: Vec<_> = said.keys().map(|term| word(term)).collect();
+    let found = numbers(client, &words).await?;
+    let chunks = meta.summary.chunks;
+    let mut weighed: Vec<(&str, Option<i32>, f32)> = said
+        .into_iter()
+        .zip(found)
+        .map(|((term, times), (id, with))| (term, id, idf(with, chunks) * to_f32(times)))
+        .collect();
+    if weighed.len() > MOST_WORDS {
+        weighed.sort_by(|a, b| b.2.total_cmp(&a.2));
+        weighed.truncate(MOST_WORDS);
+    }
+    let scale = Scale {
+        weights: weighed.iter().map(|(term, _, weight)| ((*term).to_owned(), *weight)).collect(),
+        average_length: average(meta.length, chunks),
+    };
+    let (ids, weights): (Vec<i32>, Vec<f64>) =
+        weighed.iter().filter_map(|(_, id, weight)| Some(((*id)?, f64::from(*weight)))).unzip();
+    let listed =
+        if ids.is_empty() { Vec::new() } else { best(client, &ids, &weights, &scale, wanted).await? };
+    Ok((scale, listed))
+}
+
+/// The number of each word, if it stands anywhere, and in how many chunks it does.
+async fn numbers(client: &Client, words: &[Cow<'_, str>]) -> Result<Vec<(Option<i32>, u64)>, Fault> {
+    let mut found = vec![(None, 0_u64); words.len()];
+    if words.is_empty() {
+        return Ok(found);
+    }
     let sql = "SELECT w.id, w.chunks, s.place FROM unnest($1::text[]) WITH ORDINALITY AS s(word, place)
                JOIN papertape.words w ON w.word = s.word COLLATE \"C\"";
-    let known =
-        if said.is_empty() { Vec::new() } else { rows(client, sql, &[(&said, Type::TEXT_ARRAY)]).await? };
-    let mut found = vec![(None, 0_u64); said.len()];
-    for row in &known {
+    for row in &rows(client, sql, &[(&words, Type::TEXT_ARRAY)]).await? {
         let place = usize::try_from(get::<i64>(row, 2)?.saturating_sub(1)).unwrap_or(usize::MAX);
         if let Some(slot) = found.get_mut(place) {
             *slot = (Some(get::<i32>(row, 0)?), u64::try_from(get::<i32>(row, 1)?).unwrap_or_default());
         }
     }
-    let chunks = meta.summary.chunks;
-    let mut scale =
-        Scale { weights: Vec::with_capacity(said.len()), average_length: average(meta.length, chunks) };
-    let (mut ids, mut weights) = (Vec::new(), Vec::new());
-    for ((term, times), (id, with)) in query.terms.iter().zip(found) {
-        let weight = idf(with, chunks) * to_f32(*times);
-        scale.weights.push((term.clone(), weight));
-        if let Some(id) = id {
-            ids.push(id);
-            weights.push(f64::from(weight));
-        }
-    }
-    let listed =
-        if ids.is_empty() { Vec::new() } else { best(client, &ids, &weights, &scale, wanted).await? };
-    Ok((scale, listed))
+    Ok(found)
 }
 
 async fn best(
@@ -159,6 +179,9 @@ async fn by_meaning(
         );
         return Err(Fault::Final(StoreError::Mismatch(what)));
     }
+    if !has_direction(vector) {
+        return Err(Fault::Final(StoreError::Mismatch("the question's vector has no direction".to_owned())));
+    }
     let asked = format!("$1::real[]::{types}.vector");
     let distance = format!("v.embedding OPERATOR({types}.<=>) {asked}");
     let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&vector, Type::FLOAT4_ARRAY)];
@@ -208,7 +231,7 @@ async fn many(client: &Client, wanted: &Wanted) -> Result<bool, Fault> {
     }
     let sql = format!(
         "SELECT count(*) FROM (SELECT 1 FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {}
-                               LIMIT {}) AS some",
+                               LIMIT {}) AS few",
         Wanted::sql(1),
         EXACT + 1
     );

@@ -78,7 +78,7 @@ pub(super) async fn attach(
                 vectors.dimension
             ));
         }
-        if vector.iter().any(|it| !it.is_finite()) || vector.iter().all(|it| *it == 0.0) {
+        if !has_direction(vector) {
             return wrong("a vector has no direction: it is all zeros, or not all numbers".to_owned());
         }
     }
@@ -102,6 +102,12 @@ pub(super) async fn attach(
     Ok(())
 }
 
+/// Whether a vector points anywhere.
+pub(super) fn has_direction(vector: &[f32]) -> bool {
+    let square: f64 = vector.iter().map(|number| f64::from(*number).powi(2)).sum();
+    square.is_finite() && square >= 1e-24
+}
+
 /// Deletes the vectors of these keys that no chunk has any more.
 pub(super) async fn forget(client: &Client, vectors: &Vectors, keys: &[i64]) -> Result<(), Fault> {
     if keys.is_empty() {
@@ -123,7 +129,7 @@ pub(super) async fn link(client: &Client, vectors: &mut Vectors) -> Result<(), F
     if *graph || *dimension > MOST_IN_GRAPH {
         return Ok(());
     }
-    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT {}) AS some", EXACT + 1);
+    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT {}) AS few", EXACT + 1);
     if get::<i64>(&row(client, &sql, &[]).await?, 0)? > EXACT {
         client
             .batch_execute(&format!(

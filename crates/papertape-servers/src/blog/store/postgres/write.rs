@@ -89,6 +89,33 @@ pub(super) async fn begin(
     Ok(Next { link, place, news, meta, batch, totals, embedding })
 }
 
+/// Drops all there is, whatever is wrong with it, so that it can be made anew. Generations go on from where they were: to
+/// replicas a number that they have seen is no news.
+pub(super) async fn clear(connector: &Arc<Connector>) -> Result<(), StoreError> {
+    let place = connector.address.place();
+    let cleared = async {
+        let link = connector.link().await?;
+        let client = &link.client;
+        client.batch_execute(BEGIN_WRITING).await?;
+        lock(client, &place).await?;
+        client.batch_execute("SET LOCAL lock_timeout = '10s'; SAVEPOINT readable").await?;
+        let generation = match row(client, "SELECT generation FROM papertape.meta", &[]).await {
+            Ok(row) => get::<i64>(&row, 0)?,
+            Err(_) => 0,
+        };
+        let drop = "ROLLBACK TO SAVEPOINT readable; DROP SCHEMA IF EXISTS papertape CASCADE";
+        client.batch_execute(drop).await?;
+        schema::prepare(client, false).await?;
+        let keep = format!(
+            "UPDATE papertape.meta SET generation = $1 + 1 RETURNING pg_notify('{CHANNEL}', generation::text)::text"
+        );
+        rows(client, &keep, &[(&generation, Type::INT8)]).await?;
+        Ok(client.batch_execute("COMMIT").await?)
+    };
+    let cleared = timeout(STEP, cleared).await.unwrap_or_else(|_| Err(Fault::late("clearing", STEP)));
+    cleared.map_err(|fault| fault.into_error(&place))
+}
+
 async fn lock(client: &Client, place: &str) -> Result<(), Fault> {
     client.batch_execute("SAVEPOINT free").await?;
     let Err(fault) = rows(client, "SELECT pg_advisory_xact_lock($1)", &[(&LOCK, Type::INT8)]).await else {
