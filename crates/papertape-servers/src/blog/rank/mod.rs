@@ -1,3 +1,6 @@
 //! Two lists of candidates to one.
 
 pub mod bm25;
+pub mod fuse;
+
+pub use fuse::fuse;
