@@ -2,6 +2,7 @@
 
 mod account;
 mod client;
+mod index;
 mod serve;
 mod values;
 
@@ -12,6 +13,7 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
 pub(crate) use account::{Key, Login, Logout};
 pub(crate) use client::{Call, Connect, List, Prompt, Read};
+pub(crate) use index::Index;
 pub(crate) use serve::{Http, Serve};
 
 use crate::exit;
@@ -37,6 +39,7 @@ pub(crate) enum Command {
     Login(Login),
     Logout(Logout),
     Serve(Serve),
+    Index(Index),
     Key(Key),
     Completions(Completions),
 }

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::ValueHint;
+use papertape_servers::blog;
 
 use super::after_help;
+use super::index::Search;
 use super::values::{seconds, server_names};
 
 /// Run a bundled server on stdio, for any MCP host, or on HTTP.
@@ -33,7 +35,44 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with = "http")]
     pub(crate) outlive_parent: bool,
     #[command(flatten)]
+    pub(crate) blog: Blog,
+    #[command(flatten)]
     pub(crate) http: Http,
+}
+
+/// What the blog server serves.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "The server blog")]
+pub(crate) struct Blog {
+    /// The folder of Markdown [default: the current one, unless --index or --store says where to search].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) content: Option<PathBuf>,
+    /// The folder of the index [default: .papertape within the folder of Markdown].
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]
+    pub(crate) index: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) search: Search,
+    /// Index what changes in the folder while it is served.
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+impl Blog {
+    /// An option that was given, all of which are for this server alone.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--content", self.content.is_some()),
+            ("--index", self.index.is_some()),
+            ("--store", self.search.store.is_some()),
+            ("--watch", self.watch),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+
+    pub(crate) fn options(self) -> blog::Options {
+        let Blog { content, index, search: Search { store }, watch } = self;
+        blog::Options { content, index, store, watch }
+    }
 }
 
 /// How to serve on HTTP.
@@ -78,6 +117,7 @@ pub(crate) struct Http {
 
 const SERVE_EXAMPLES: &str = "  \
   papertape serve grammar
+  papertape serve blog --content notes --watch
   papertape serve grammar --http 127.0.0.1:8080
   papertape serve grammar --tape session.tape
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | papertape serve text";
