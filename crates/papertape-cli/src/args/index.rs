@@ -28,11 +28,11 @@ pub(crate) struct Index {
     /// Make all vectors anew, with another model than before.
     #[arg(long)]
     pub(crate) reembed: bool,
-    /// Throw the old index away and read everything again.
+    /// Read everything again; what is left of a broken index is thrown away.
     #[arg(long)]
     pub(crate) rebuild: bool,
-    /// Only check that the index is whole; change nothing.
-    #[arg(long, conflicts_with_all = ["reembed", "rebuild"])]
+    /// Only read every byte of the index and check that it is what was written; change nothing.
+    #[arg(long, conflicts_with_all = ["reembed", "rebuild", "store"])]
     pub(crate) verify: bool,
     /// Say nothing unless something is wrong.
     #[arg(long, short)]

@@ -6,7 +6,8 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
-use papertape_servers::blog::store::StoreError;
+use papertape_servers::blog::store::{StoreError, Summary};
+use serde_json::json;
 
 use crate::args::{Index, Output};
 use crate::bar::Bar;
@@ -37,7 +38,17 @@ async fn index(args: &Index) -> Result<(), Failure> {
     let folder = Folder::open(&args.folder)
         .map_err(|error| Failure::usage(format!("{}: {error}", args.folder.display())))?;
     let options = args.options();
-    let library = options.open().await.map_err(failed)?;
+    if args.search.store.is_none() {
+        let index = options.embedded().map_err(failed)?;
+        if args.verify {
+            return verified(args, &index.verify().await.map_err(failed)?);
+        }
+        // What is whole goes on serving until the new one is there.
+        if args.rebuild && !matches!(index.verify().await, Ok(_) | Err(StoreError::Missing { .. })) {
+            index.clear().await.map_err(failed)?;
+        }
+    }
+    let library = options.open().map_err(failed)?;
     let wanted = ingest::Options { reembed: args.reembed, full: args.rebuild };
     let report = {
         let bar = Bar::new(!args.quiet && args.output == Output::Text);
@@ -57,6 +68,20 @@ async fn index(args: &Index) -> Result<(), Failure> {
                 print::out(indexed::in_words(&report, time, places, Look::of_stdout()))?;
             }
         }
+    }
+    Ok(())
+}
+
+fn verified(args: &Index, summary: &Summary) -> Result<(), Failure> {
+    let Summary { generation, files, chunks, vectors, .. } = summary;
+    match args.output {
+        Output::Json => {
+            let document =
+                json!({"generation": generation, "files": files, "chunks": chunks, "vectors": vectors});
+            print::out(format!("{document:#}\n"))?;
+        }
+        Output::Text if args.quiet => {}
+        Output::Text => print::out("the index is whole\n")?,
     }
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! What a user says about a blog, to the library that is meant.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::library::Library;
-use super::store::StoreError;
+use super::store::embedded::Embedded;
+use super::store::{Store, StoreError};
 
 /// The folder for the index, within that of the texts.
 const INDEX: &str = ".papertape";
@@ -39,12 +41,21 @@ impl Options {
         self.index.clone().unwrap_or_else(|| content.join(INDEX))
     }
 
-    /// The library.
+    /// The library. Whatever is missing is said when it is asked something.
     ///
     /// # Errors
-    /// If what is there cannot be opened. An index that is not there yet can.
-    pub async fn open(&self) -> Result<Library, StoreError> {
-        Err(StoreError::Other("not yet".to_owned()))
+    /// If what was said makes no sense.
+    pub fn open(&self) -> Result<Library, StoreError> {
+        let store: Arc<dyn Store> = Arc::new(self.embedded()?);
+        Ok(Library::new(store, None))
+    }
+
+    /// The index in a folder.
+    ///
+    /// # Errors
+    /// If its folder cannot be one.
+    pub fn embedded(&self) -> Result<Embedded, StoreError> {
+        Embedded::open(&self.index())
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn run(
 async fn open(options: &Options, situation: &watch::Sender<Situation>) -> Library {
     let mut pause = FIRST_PAUSE;
     loop {
-        match options.open().await {
+        match options.open() {
             Ok(library) => return library,
             Err(error) => {
                 tracing::warn!("{error}");
