@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, ModifyKind};
@@ -29,11 +30,20 @@ pub(super) struct Watcher {
     root: PathBuf,
     /// What of it does not count: the index itself.
     except: PathBuf,
-    news: Arc<Notify>,
+    news: Arc<News>,
     /// The folder that was there when it was last looked at: another one may be put in its place.
     seen: Option<Identity>,
     /// What tells of it, if the system does.
     teller: Option<RecommendedWatcher>,
+}
+
+/// What the system tells.
+#[derive(Debug, Default)]
+struct News {
+    /// Something has happened.
+    happened: Notify,
+    /// The folder itself was moved or removed: of what comes in its place nothing is told.
+    lost: AtomicBool,
 }
 
 /// Which folder it is, whatever its name.
@@ -51,20 +61,24 @@ impl Watcher {
     pub(super) async fn changed(&mut self) {
         let began = Instant::now();
         loop {
-            tokio::select! {
-                () = self.news.notified() => break,
-                () = sleep(LOOK) => {}
-            }
-            if identity(&self.root) != self.seen {
+            let happened = tokio::select! {
+                () = self.news.happened.notified() => true,
+                () = sleep(LOOK) => false,
+            };
+            // The number of a folder that was removed may be given to the next one.
+            if self.news.lost.swap(false, Ordering::Relaxed) || identity(&self.root) != self.seen {
                 self.watch().await;
                 break;
             }
-            if self.seen.is_some() && self.teller.is_none() && began.elapsed() >= POLL {
+            let is_due = self.seen.is_some() && self.teller.is_none() && began.elapsed() >= POLL;
+            if happened || is_due {
                 break;
             }
         }
         let latest = Instant::now() + LONGEST_NOISE;
-        while let Ok(()) = timeout_at(latest.min(Instant::now() + QUIET), self.news.notified()).await {}
+        while let Ok(()) = timeout_at(latest.min(Instant::now() + QUIET), self.news.happened.notified()).await
+        {
+        }
     }
 
     /// Watches the folder that stands there now.
@@ -88,11 +102,19 @@ impl Watcher {
     }
 }
 
-fn begin(root: &Path, except: PathBuf, news: Arc<Notify>) -> notify::Result<RecommendedWatcher> {
+fn begin(root: &Path, except: PathBuf, news: Arc<News>) -> notify::Result<RecommendedWatcher> {
+    let own = root.to_owned();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| match event {
         Ok(event) if !matters(&event, &except) => {}
-        // Something was lost: look.
-        Ok(_) | Err(_) => news.notify_one(),
+        Ok(event) => {
+            let moves = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
+            if moves && event.paths.contains(&own) {
+                news.lost.store(true, Ordering::Relaxed);
+            }
+            news.happened.notify_one();
+        }
+        // Something was not told: look.
+        Err(_) => news.happened.notify_one(),
     })?;
     watcher.watch(root, RecursiveMode::Recursive)?;
     Ok(watcher)
@@ -173,21 +195,31 @@ mod tests {
     async fn changes_are_heard_of_also_after_the_folder_was_replaced() {
         let base = scratch("replaced");
         let root = base.join("notes");
-        fs::create_dir(&root).unwrap();
-        let mut watcher = Watcher::new(root.clone(), root.join(".papertape")).await;
+        tokio::time::timeout(Duration::from_secs(60), replaced(&base, &root)).await.unwrap();
+        fs::remove_dir_all(&base).unwrap();
+    }
+
+    async fn replaced(base: &Path, root: &Path) {
+        fs::create_dir(root).unwrap();
+        let mut watcher = Watcher::new(root.to_owned(), root.join(".papertape")).await;
         fs::create_dir_all(root.join("deep/er")).unwrap();
         watcher.changed().await;
         fs::write(root.join("deep/er/a.md"), "one").unwrap();
         watcher.changed().await;
-        fs::rename(&root, base.join("old")).unwrap();
-        fs::create_dir(&root).unwrap();
+        fs::rename(root, base.join("old")).unwrap();
+        fs::create_dir(root).unwrap();
         watcher.changed().await;
         fs::write(root.join("b.md"), "two").unwrap();
         watcher.changed().await;
-        fs::remove_dir_all(&root).unwrap();
+        // Its number may be that of the one before.
+        fs::remove_dir_all(root).unwrap();
+        fs::create_dir(root).unwrap();
         watcher.changed().await;
-        fs::create_dir(&root).unwrap();
+        fs::write(root.join("c.md"), "three").unwrap();
         watcher.changed().await;
-        fs::remove_dir_all(&base).unwrap();
+        fs::remove_dir_all(root).unwrap();
+        watcher.changed().await;
+        fs::create_dir(root).unwrap();
+        watcher.changed().await;
     }
 }
