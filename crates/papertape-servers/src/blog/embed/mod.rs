@@ -1,5 +1,11 @@
 //! A text to a vector, if there is a model: in this process, at Ollama, or at a service that speaks OpenAI's words.
 
+mod check;
+mod local;
+mod prefix;
+
+pub use self::local::Local;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -56,4 +62,13 @@ pub enum EmbedError {
     /// What it sends makes no sense: the wrong number of vectors, another dimension than before.
     #[error("{0}")]
     Lying(String),
+}
+
+/// A short name for all of these together, which is another one if any of them is.
+fn fingerprint(parts: &[&str]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().chars().take(32).collect()
 }
