@@ -3,6 +3,8 @@
 //! A store has generations. A search sees one of them from beginning to end; a writer makes the next one, which is there
 //! for everybody or for nobody.
 
+pub mod embedded;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
