@@ -134,7 +134,8 @@ impl Corpus {
 
 /// A word of two to five syllables; the number makes it one of a kind.
 fn made_up(random: &mut Random, rank: usize) -> String {
-    const ONSETS: [&str; 16] = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr", "pl"];
+    const ONSETS: [&str; 16] =
+        ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr", "pl"];
     const VOWELS: [&str; 6] = ["a", "e", "i", "o", "u", "ea"];
     let mut word = String::new();
     let mut left = rank;

@@ -95,11 +95,22 @@ pub(crate) fn run(scale: &Scale, say: &mut dyn FnMut(&str) -> Result<()>) -> Res
 
 fn ours(setting: &Setting, built: &Figures, asked: &Figures) -> Result<String> {
     let mut text = String::new();
-    writeln!(text, "\n{} chunks, vectors of {} numbers, {} questions", setting.chunks, setting.dimension, setting.queries)?;
+    writeln!(
+        text,
+        "\n{} chunks, vectors of {} numbers, {} questions",
+        setting.chunks, setting.dimension, setting.queries
+    )?;
     writeln!(text, "{:<28} {:>10} {:>10} {:>10}", "", "p50", "p99", "first")?;
     for name in ["lexical", "hybrid"] {
         let of = |part: &str| milliseconds(asked.get(&format!("{name} {part}")));
-        writeln!(text, "{:<28} {:>10} {:>10} {:>10}", format!("papertape, {name}"), of("p50"), of("p99"), of("first"))?;
+        writeln!(
+            text,
+            "{:<28} {:>10} {:>10} {:>10}",
+            format!("papertape, {name}"),
+            of("p50"),
+            of("p99"),
+            of("first")
+        )?;
     }
     writeln!(text, "  recall@{RECALL_AT} of exact cosines: {:.4}", asked.get("recall").unwrap_or_default())?;
     writeln!(text, "  opens in {}", milliseconds(asked.get("open")))?;
@@ -139,7 +150,10 @@ fn others(setting: &Setting) -> Result<String> {
     if cfg!(feature = "sqlite") {
         line("plain SQLite FTS5, lexical", "lexical", &step::run("sqlite", setting)?)?;
     } else {
-        writeln!(text, "plain SQLite FTS5: not built in; cargo run --release -p bench --features sqlite -- scale")?;
+        writeln!(
+            text,
+            "plain SQLite FTS5: not built in; cargo run --release -p bench --features sqlite -- scale"
+        )?;
     }
     match peers::numpy(setting)? {
         Some(figures) => writeln!(

@@ -10,7 +10,10 @@ use papertape_servers::blog::store::{
     ChunkId, Embedding, Entry, FileRecord, Filter, Query, Stamp, Store, VectorKey,
 };
 use papertape_servers::blog::words::{self, Language};
-use rayon::prelude::{IntoParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator};
+use rayon::prelude::{
+    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator,
+    ParallelIterator,
+};
 
 use super::corpus::{Corpus, PER_FILE, Question};
 use super::step::{Figures, Setting, size, timed};
@@ -113,7 +116,11 @@ fn ready(made: Made) -> (FileRecord, Vec<Entry>) {
 type Best = Vec<(f32, usize)>;
 
 /// Attaches every vector, and finds the right answers on the way.
-async fn write_vectors(corpus: &Corpus, store: &Embedded, setting: &Setting) -> Result<(Duration, Vec<Best>)> {
+async fn write_vectors(
+    corpus: &Corpus,
+    store: &Embedded,
+    setting: &Setting,
+) -> Result<(Duration, Vec<Best>)> {
     let questions: Vec<Question> = (0..setting.queries).map(|number| corpus.question(number)).collect();
     let mut truth: Vec<Best> = vec![Best::new(); questions.len()];
     let mut file = BufWriter::new(File::create(setting.at("vectors.f32"))?);

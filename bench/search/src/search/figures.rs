@@ -1,5 +1,7 @@
 //! Places of right answers to figures with their uncertainty.
 
+use crate::random::Random;
+
 /// A sample is drawn again so often to see how far chance reaches.
 const RESAMPLES: usize = 2_000;
 
@@ -26,7 +28,11 @@ pub(crate) fn bootstrap(sample: &[f64], seed: u64) -> Figure {
     let mean = mean(sample.iter().copied());
     let mut random = Random::new(seed);
     let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| self::mean((0..sample.len()).map(|_| sample.get(random.below(sample.len())).copied().unwrap_or(0.0))))
+        .map(|_| {
+            self::mean(
+                (0..sample.len()).map(|_| sample.get(random.below(sample.len())).copied().unwrap_or(0.0)),
+            )
+        })
         .collect();
     means.sort_by(f64::total_cmp);
     let at = |part: usize| means.get(RESAMPLES * part / 1_000).copied().unwrap_or(mean);

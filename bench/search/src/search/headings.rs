@@ -32,7 +32,8 @@ pub(crate) fn hold_out(files: &[(String, String)], most: usize, seed: u64) -> He
         files.iter().map(|(path, text)| document::read(path, text.as_bytes())).collect();
     let mut times: HashMap<String, usize> = HashMap::new();
     for document in &documents {
-        let own: HashSet<String> = document.chunks.iter().filter_map(own_heading).map(str::to_lowercase).collect();
+        let own: HashSet<String> =
+            document.chunks.iter().filter_map(own_heading).map(str::to_lowercase).collect();
         own.into_iter().for_each(|heading| *times.entry(heading).or_default() += 1);
     }
     let mut order: Vec<(&(String, String), &Document)> = files.iter().zip(&documents).collect();
@@ -47,10 +48,16 @@ pub(crate) fn hold_out(files: &[(String, String)], most: usize, seed: u64) -> He
         for (section, chunk) in document.chunks.iter().zip(0_u32..) {
             let Some(heading) = own_heading(section) else { continue };
             let is_one_of_a_kind = times.get(&heading.to_lowercase()) == Some(&1);
-            if from_this.len() < FROM_EACH && is_one_of_a_kind && says_enough(heading) && section.plain.len() >= 40 {
+            if from_this.len() < FROM_EACH
+                && is_one_of_a_kind
+                && says_enough(heading)
+                && section.plain.len() >= 40
+            {
                 let without = without(&left, &section.text);
                 let as_before = |read: &Document| read.chunks.len() == document.chunks.len();
-                if let Some(without) = without.filter(|text| as_before(&document::read(path, text.as_bytes()))) {
+                if let Some(without) =
+                    without.filter(|text| as_before(&document::read(path, text.as_bytes())))
+                {
                     left = without;
                     from_this.push(Heading { text: heading.to_owned(), path: path.clone(), chunk });
                 }
@@ -93,7 +100,8 @@ mod tests {
         let other = format!("# Other\n\n## See also\n\n{body}\n");
         let files = [("a.md".to_owned(), text), ("b.md".to_owned(), other)];
         let held = hold_out(&files, 10, 1);
-        let found: Vec<_> = held.headings.iter().map(|heading| (heading.text.as_str(), heading.path.as_str())).collect();
+        let found: Vec<_> =
+            held.headings.iter().map(|heading| (heading.text.as_str(), heading.path.as_str())).collect();
         assert_eq!(found, [("How to do it", "a.md")]);
         assert!(held.files.iter().all(|(_, text)| !text.contains("How to")), "{held:?}");
     }

@@ -25,7 +25,8 @@ pub(crate) fn link_texts(files: &[(String, String)]) -> Vec<LinkText> {
     for (path, markdown) in files {
         for link in document::links(path, markdown) {
             let text = link.text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let target = pages.target(path, &link.target).filter(|target| target != path && says_enough(&text));
+            let target =
+                pages.target(path, &link.target).filter(|target| target != path && says_enough(&text));
             let Some(target) = target else { continue };
             let entry = by_text.entry(text.to_lowercase()).or_insert_with(|| LinkText {
                 text,
@@ -46,7 +47,8 @@ pub(crate) fn link_texts(files: &[(String, String)]) -> Vec<LinkText> {
 /// Two words, or four characters of Chinese, Japanese or Korean; no placeholder of a site's generator.
 pub(crate) fn says_enough(text: &str) -> bool {
     let cjk = text.chars().filter(|c| is_cjk(*c)).count();
-    let words = text.split(|c: char| !c.is_alphanumeric() || is_cjk(c)).filter(|word| !word.is_empty()).count();
+    let words =
+        text.split(|c: char| !c.is_alphanumeric() || is_cjk(c)).filter(|word| !word.is_empty()).count();
     !text.contains("{{") && (words >= 2 || cjk >= 4 || (words == 1 && cjk >= 2))
 }
 
@@ -61,13 +63,17 @@ mod tests {
     #[test]
     fn the_same_text_is_asked_once_and_any_page_it_leads_to_is_right() {
         let files = [
-            ("a.md", "---\ntitle: x\n---\nSee [the *first*\n`page`](b.md) and [one](c.md), [more here](https://b.md)."),
+            (
+                "a.md",
+                "---\ntitle: x\n---\nSee [the *first*\n`page`](b.md) and [one](c.md), [more here](https://b.md).",
+            ),
             ("b.md", "# B\n[The first page](/c) ![a picture of it](c.md)"),
             ("c.md", "```\n[not a link](b.md)\n```\n[back to here](c.md)"),
         ];
         let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
         let found = link_texts(&files);
-        let told: Vec<_> = found.iter().map(|link| (link.text.as_str(), &link.targets, &link.linking)).collect();
+        let told: Vec<_> =
+            found.iter().map(|link| (link.text.as_str(), &link.targets, &link.linking)).collect();
         let set = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
         assert_eq!(told, [("the first page", &set(&["b.md", "c.md"]), &set(&["a.md"]))]);
     }

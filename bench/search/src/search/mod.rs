@@ -62,7 +62,9 @@ pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>
 
     let held = headings::hold_out(&subject.files, search.queries, search.seed);
     if held.headings.is_empty() {
-        return say("\nNo heading of two words is the only one of its kind: no questions can be made of headings.\n");
+        return say(
+            "\nNo heading of two words is the only one of its kind: no questions can be made of headings.\n",
+        );
     }
     subject.replace(&held.files).await?;
     let mut table = Table::new(search.seed);
@@ -71,7 +73,10 @@ pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>
         lists.push(subject.ask(&heading.text).await?);
     }
     measure(&mut table, &held.headings, &lists, |heading, list| Subject::chunk_place(heading, list));
-    say(&format!("\n{} headings, taken out of their files and searched for their section\n{table}", lists.len()))
+    say(&format!(
+        "\n{} headings, taken out of their files and searched for their section\n{table}",
+        lists.len()
+    ))
 }
 
 /// Fills a table with what the product found.
@@ -118,5 +123,7 @@ fn variants(subject: &Subject, texts: &[LinkText], table: &mut Table) {
         table.add(name, &places.collect::<Vec<_>>());
     };
     rank("lexical, plain words, text alone", &|text| plain.search(&plain_words(text)));
-    rank("lexical, stems or pairs, text alone", &|text| stems.search(&words::question(text, &subject.languages)));
+    rank("lexical, stems or pairs, text alone", &|text| {
+        stems.search(&words::question(text, &subject.languages))
+    });
 }

@@ -26,7 +26,8 @@ impl Table {
 
     /// The places at which the right answers stood.
     pub(crate) fn add(&mut self, name: &str, places: &[Option<usize>]) {
-        let of = |worth: fn(Option<usize>) -> f64| places.iter().map(|place| worth(*place)).collect::<Vec<_>>();
+        let of =
+            |worth: fn(Option<usize>) -> f64| places.iter().map(|place| worth(*place)).collect::<Vec<_>>();
         self.rows.push(Row {
             name: name.to_owned(),
             mrr: bootstrap(&of(reciprocal), self.seed),

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
-use papertape_servers::blog::embed::local::Local;
-use papertape_servers::blog::embed::{Embedder, Purpose};
+
+use papertape_servers::blog::embed::{Embedder, Local, Purpose};
 use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
 use papertape_servers::blog::store::embedded::Embedded;
@@ -76,7 +76,8 @@ impl Subject {
         self.summary = report.summary;
         self.pages.clear();
         for file in self.store.files().await?.iter() {
-            self.pages.extend((0..file.chunks).map(|index| (ChunkId::of(&file.path, index), file.path.clone())));
+            self.pages
+                .extend((0..file.chunks).map(|index| (ChunkId::of(&file.path, index), file.path.clone())));
         }
         Ok(())
     }
@@ -112,7 +113,8 @@ impl Subject {
             None => None,
             Some(model) => {
                 let vectors = model.embed(&[question.to_owned()], Purpose::Query).await?;
-                let vector = vectors.into_iter().next().ok_or_else(|| anyhow!("no vector for {question:?}"))?;
+                let vector =
+                    vectors.into_iter().next().ok_or_else(|| anyhow!("no vector for {question:?}"))?;
                 Some(vector.map_err(|why| anyhow!("no vector for {question:?}: {why}"))?)
             }
         };
