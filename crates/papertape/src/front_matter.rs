@@ -22,15 +22,36 @@ const MOST_WEIGHT: usize = 1024 * 1024;
 const NODE: usize = 16;
 
 /// The front matter of a Markdown file, or what is wrong with it.
-pub(crate) fn read(markdown: &str) -> Result<Map<String, Value>, String> {
-    match read_yaml(between_lines(markdown)?)? {
+///
+/// ```
+/// let read = papertape::front_matter::read("---\ntitle: A day\n---\nText")?;
+/// assert_eq!(read["title"], "A day");
+/// # Ok::<(), String>(())
+/// ```
+///
+/// # Errors
+/// If there is none, if it is no YAML that JSON can say, or if it is larger or deeper than it may be.
+pub fn read(markdown: &str) -> Result<Map<String, Value>, String> {
+    let (yaml, _) = halves(markdown)?;
+    match read_yaml(yaml)? {
         Value::Object(members) => Ok(members),
         _ => Err("the front matter is no mapping of names to values".to_owned()),
     }
 }
 
-/// The YAML itself.
-fn between_lines(markdown: &str) -> Result<&str, String> {
+/// The YAML between the lines and all that comes after them, if a Markdown file begins with such lines.
+///
+/// ```
+/// let halves = papertape::front_matter::split("---\ntitle: A day\n---\nText");
+/// assert_eq!(halves, Some(("title: A day\n", "Text")));
+/// ```
+#[must_use]
+pub fn split(markdown: &str) -> Option<(&str, &str)> {
+    halves(markdown).ok()
+}
+
+/// The YAML itself, and the rest.
+fn halves(markdown: &str) -> Result<(&str, &str), String> {
     let text = markdown.strip_prefix('\u{feff}').unwrap_or(markdown);
     let inside = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"));
     let Some(inside) = inside else {
@@ -39,7 +60,8 @@ fn between_lines(markdown: &str) -> Result<&str, String> {
     let mut length = 0;
     for line in inside.split_inclusive('\n') {
         if line.strip_prefix("---").is_some_and(|rest| rest.trim().is_empty()) {
-            return Ok(inside.get(..length).unwrap_or_default());
+            let (yaml, rest) = inside.split_at_checked(length).unwrap_or_default();
+            return Ok((yaml, rest.strip_prefix(line).unwrap_or_default()));
         }
         length += line.len();
         if length > MOST_BYTES {

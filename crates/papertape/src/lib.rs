@@ -8,6 +8,7 @@
 //! - `link`: one conversation
 //! - [`server`](Server): tools and how they are called
 //! - [`client`](Client): any server, in whatever revision it speaks
+//! - [`front_matter`]: what stands at the top of a Markdown file, for skills and whoever reads such files
 //! - [`stdio`], `http` (a feature), [`memory`], [`serve`] and [`connect`]: where the bytes come from and go to
 //!
 //! A server is a function and two lines:
@@ -35,7 +36,7 @@
 //! ```
 
 mod client;
-mod front_matter;
+pub mod front_matter;
 mod link;
 mod outbox;
 pub mod protocol;

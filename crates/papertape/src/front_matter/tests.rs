@@ -3,7 +3,7 @@
 use proptest::prelude::{ProptestConfig, any, proptest};
 use serde_json::{Value, json};
 
-use super::{MOST_BYTES, read};
+use super::{MOST_BYTES, read, split};
 
 #[track_caller]
 fn gives(yaml: &str, json: Value) {
@@ -77,6 +77,21 @@ fn line_ends_and_marks_do_not_matter() {
         "---\na: b\nc: d\n--- \t\nBody\n---\n",
     ] {
         assert_eq!(read(markdown).map(Value::Object), Ok(wanted.clone()), "{markdown:?}");
+    }
+}
+
+#[test]
+fn the_body_begins_after_the_second_line() {
+    for (markdown, yaml, body) in [
+        ("---\na: b\n---\nBody\n---\n", "a: b\n", "Body\n---\n"),
+        ("\u{feff}---\r\na: b\r\n---\r\n\r\nBody", "a: b\r\n", "\r\nBody"),
+        ("---\n---\n", "", ""),
+        ("---\na: [\n---", "a: [\n", ""),
+    ] {
+        assert_eq!(split(markdown), Some((yaml, body)), "{markdown:?}");
+    }
+    for markdown in ["", "Body", "---", "---\na: b\n", " ---\n---\n"] {
+        assert_eq!(split(markdown), None, "{markdown:?}");
     }
 }
 

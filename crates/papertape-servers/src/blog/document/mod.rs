@@ -1,13 +1,36 @@
 //! A file's bytes to a title, tags and chunks.
+//!
+//! - `decode`: bytes to text
+//! - `head` (with `date`): front matter to a title, a day and tags
+//! - `mdx`: MDX to Markdown of the same length
+//! - `outline` (with `plain` and `html`): Markdown to headings, words, and places to cut at
+//! - `chunk` (with `cut`): headings and places to chunks
+//! - [`links`]: what links to what
 
-use super::words::Language;
+mod chunk;
+mod cut;
+mod date;
+mod decode;
+mod head;
+mod html;
+mod links;
+mod mdx;
+mod outline;
+mod plain;
+
+use std::borrow::Cow;
+
+pub use links::{Link, links};
+
+use super::words::{self, Language};
+use head::Head;
 
 /// A Markdown file, read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Document {
     /// From the front matter, the first heading, or the file's name.
     pub title: String,
-    /// `YYYY-MM-DD`, from the front matter.
+    /// `YYYY-MM-DD`, from the front matter or the beginning of the file's name.
     pub date: Option<String>,
     /// From the front matter, as written.
     pub tags: Vec<String>,
@@ -32,8 +55,46 @@ pub struct Section {
 
 /// Reads a file: never fails, whatever the bytes are.
 #[must_use]
-pub fn read(_path: &str, _bytes: &[u8]) -> Document {
-    Document::default()
+pub fn read(path: &str, bytes: &[u8]) -> Document {
+    let (name, day) = head::name(path);
+    let (text, mut warnings) = decode::text(bytes);
+    let Some(text) = text else {
+        return Document { title: name, date: day, warnings, ..Document::default() };
+    };
+    let Readable { head, markdown } = readable(path, &text);
+    let body = text.get(head.body..).unwrap_or_default();
+    let outline = outline::read(&markdown, head.unread.and_then(|part| body.get(part)));
+    let first = outline.headings.iter().find(|heading| heading.level == 1 && !heading.text.is_empty());
+    let title = head.title.or_else(|| first.map(|heading| heading.text.clone())).unwrap_or(name);
+    warnings.extend(head.warning);
+    Document {
+        chunks: chunk::chunks(body, &outline, &title),
+        language: head.language.unwrap_or_else(|| words::detect(&outline.sample)),
+        date: head.date.or(day),
+        tags: head.tags,
+        title,
+        warnings,
+    }
+}
+
+/// A file as the Markdown parser gets it.
+struct Readable<'a> {
+    head: Head,
+    /// As long as the text after the front matter, with the same words in the same places.
+    markdown: Cow<'a, str>,
+}
+
+fn readable<'a>(path: &str, text: &'a str) -> Readable<'a> {
+    let head = head::read(text);
+    let body = text.get(head.body..).unwrap_or_default();
+    let mut markdown = Cow::Borrowed(body);
+    if let Some(part) = &head.unread {
+        markdown = mdx::blank(&markdown, std::slice::from_ref(part)).into();
+    }
+    if path.rsplit_once('.').is_some_and(|(_, kind)| kind.eq_ignore_ascii_case("mdx")) {
+        markdown = mdx::blanked(&markdown).into();
+    }
+    Readable { head, markdown }
 }
 
 /// What a model is given to embed for a chunk.
@@ -42,3 +103,6 @@ pub fn meaning(title: &str, section: &Section) -> String {
     let path: Vec<&str> = [title].into_iter().chain(section.headings.iter().map(String::as_str)).collect();
     format!("{}\n\n{}", path.join(" > "), section.plain)
 }
+
+#[cfg(test)]
+mod tests;

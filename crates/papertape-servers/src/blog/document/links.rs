@@ -1,0 +1,71 @@
+//! Markdown to the links in it.
+
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+
+use super::{outline, readable};
+
+/// What a reader sees of a link, and where it leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Without marks; the description of an image, if there is one in it.
+    pub text: String,
+    /// As it is written: a path, an address, a part of a page.
+    pub target: String,
+}
+
+/// Every link of a file, in order.
+#[must_use]
+pub fn links(path: &str, markdown: &str) -> Vec<Link> {
+    let readable = readable(path, markdown);
+    let mut links = Vec::new();
+    let mut open: Option<Link> = None;
+    for event in Parser::new_ext(&readable.markdown, outline::OPTIONS) {
+        match event {
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                open = Some(Link { text: String::new(), target: dest_url.into_string() });
+            }
+            Event::End(TagEnd::Link) => links.extend(open.take()),
+            Event::Text(text) | Event::Code(text) => {
+                if let Some(link) = &mut open {
+                    link.text.push_str(&text);
+                }
+            }
+            Event::SoftBreak | Event::HardBreak => {
+                if let Some(link) = &mut open {
+                    link.text.push(' ');
+                }
+            }
+            _ => {}
+        }
+    }
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    use super::links;
+
+    #[test]
+    fn links_have_a_text_and_a_target() {
+        let markdown = "---\ntitle: '[a](b)'\n---\n\
+            [One *two* `three`](/a/b.md#c \"t\") and [ref][r] and ![image](i.png)\n\
+            [![alt](i.png)](x.md) [[wiki|shown]] <https://e.org/> `[no](no)`\n\n[r]: ../r.md\n";
+        let found: Vec<_> =
+            links("a.md", markdown).into_iter().map(|link| (link.text, link.target)).collect();
+        let wanted = [
+            ("One two three", "/a/b.md#c"),
+            ("ref", "../r.md"),
+            ("alt", "x.md"),
+            ("shown", "wiki"),
+            ("https://e.org/", "https://e.org/"),
+        ];
+        assert_eq!(found, wanted.map(|(text, target)| (text.to_owned(), target.to_owned())));
+    }
+
+    #[test]
+    fn tags_of_mdx_hide_no_links() {
+        let found = links("a.mdx", "import x from '[a](b)'\n\n<Note>\nSee [this](that.md).\n</Note>\n");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].target, "that.md");
+    }
+}

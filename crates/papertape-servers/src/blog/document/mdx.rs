@@ -1,0 +1,275 @@
+//! MDX to Markdown of the same length: imports, exports, tags and comments become blanks.
+//!
+//! So the Markdown parser never meets them, and what it says about places holds in the file too.
+
+use std::ops::Range;
+
+/// How many steps back and forth there may be for each byte, so that no file takes long.
+const STEPS: usize = 8;
+
+/// How deep braces may stand in a tag.
+const MOST_BRACES: usize = 32;
+
+/// The same text without what only a program reads.
+pub(super) fn blanked(mdx: &str) -> String {
+    let mut scan = Scan { bytes: mdx.as_bytes(), steps: mdx.len().saturating_mul(STEPS), found: Vec::new() };
+    scan.run();
+    blank(mdx, &scan.found)
+}
+
+/// The same text with blanks in place of some parts, line ends aside.
+pub(super) fn blank(text: &str, parts: &[Range<usize>]) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut at = 0;
+    for part in parts {
+        result.push_str(text.get(at..part.start).unwrap_or_default());
+        for c in text.get(part.clone()).unwrap_or_default().chars() {
+            match c {
+                '\n' | '\r' => result.push(c),
+                _ => result.extend(std::iter::repeat_n(' ', c.len_utf8())),
+            }
+        }
+        at = part.end;
+    }
+    result.push_str(text.get(at..).unwrap_or_default());
+    result
+}
+
+struct Scan<'a> {
+    bytes: &'a [u8],
+    steps: usize,
+    /// In order, apart from each other.
+    found: Vec<Range<usize>>,
+}
+
+impl Scan<'_> {
+    fn run(&mut self) {
+        let mut fence = None;
+        let mut at = 0;
+        while at < self.bytes.len() {
+            let end = self.line_end(at);
+            let line = self.bytes.get(at..end).unwrap_or_default().trim_ascii_start();
+            match (fence, fence_of(line)) {
+                (Some((mark, length)), closing) => {
+                    if closing.is_some_and(|(same, longer)| same == mark && longer >= length) {
+                        fence = None;
+                    }
+                    at = end;
+                }
+                (None, Some(opening)) => {
+                    fence = Some(opening);
+                    at = end;
+                }
+                (None, None) if is_statement(self.bytes.get(at..end).unwrap_or_default()) => {
+                    let end = self.statement_end(at);
+                    self.found.push(at..end);
+                    at = end;
+                }
+                (None, None) => at = self.text(at, end),
+            }
+        }
+    }
+
+    fn line_end(&self, at: usize) -> usize {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        rest.iter().position(|byte| *byte == b'\n').map_or(self.bytes.len(), |length| at + length + 1)
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied()
+    }
+
+    fn step(&mut self) -> Option<()> {
+        self.steps = self.steps.checked_sub(1)?;
+        Some(())
+    }
+
+    /// A line of text; what begins in it may end in another. Gives where the last of them ends.
+    fn text(&mut self, from: usize, line_end: usize) -> usize {
+        let (mut at, mut end) = (from, line_end);
+        while at < end {
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            let found = match rest.first() {
+                Some(b'\\') => {
+                    at += 2;
+                    continue;
+                }
+                Some(b'`') => {
+                    at = self.code_end(at);
+                    end = end.max(self.line_end(at.saturating_sub(1)));
+                    continue;
+                }
+                Some(b'<') => self.tag_end(at),
+                Some(b'{') if rest.starts_with(b"{/*") => self.comment_end(at),
+                _ => None,
+            };
+            if let Some(after) = found {
+                self.found.push(at..after);
+                at = after;
+                end = end.max(self.line_end(after.saturating_sub(1)));
+            } else {
+                at += 1;
+            }
+        }
+        end
+    }
+
+    /// Where code between backticks ends; if it does not, where its first backticks end.
+    fn code_end(&mut self, start: usize) -> usize {
+        let run = |bytes: &[u8], at: usize| bytes.iter().skip(at).take_while(|byte| **byte == b'`').count();
+        let ticks = run(self.bytes, start);
+        let mut at = start + ticks;
+        while let Some(byte) = self.byte(at) {
+            if self.step().is_none() || (byte == b'\n' && self.byte(at + 1) == Some(b'\n')) {
+                break;
+            }
+            let here = run(self.bytes, at);
+            if here == ticks {
+                return at + here;
+            }
+            at += here.max(1);
+        }
+        start + ticks
+    }
+
+    fn comment_end(&mut self, start: usize) -> Option<usize> {
+        let mut at = start + 3;
+        loop {
+            self.step()?;
+            if self.bytes.get(at..)?.starts_with(b"*/}") {
+                return Some(at + 3);
+            }
+            self.byte(at)?;
+            at += 1;
+        }
+    }
+
+    /// Where a tag ends that begins here, if one does.
+    fn tag_end(&mut self, start: usize) -> Option<usize> {
+        let mut at = start + 1;
+        if self.byte(at) == Some(b'/') {
+            at += 1;
+        }
+        if !self.byte(at).is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'>' | b'_' | b'$'))
+        {
+            return None;
+        }
+        let mut braces = 0_usize;
+        let mut quote = None;
+        loop {
+            self.step()?;
+            let byte = self.byte(at)?;
+            at += 1;
+            match (quote, byte) {
+                (Some(quoted), _) if quoted == byte => quote = None,
+                (Some(_), _) => {}
+                (None, b'"' | b'\'' | b'`') => quote = Some(byte),
+                (None, b'{') if braces >= MOST_BRACES => return None,
+                (None, b'{') => braces += 1,
+                (None, b'}') => braces = braces.checked_sub(1)?,
+                (None, b'>') if braces == 0 => return Some(at),
+                (None, b'<') if braces == 0 => return None,
+                _ => {}
+            }
+        }
+    }
+
+    /// Where an import or export ends: with its line, unless a bracket is open; at the latest at an empty line.
+    fn statement_end(&mut self, start: usize) -> usize {
+        let first = self.line_end(start);
+        self.brackets_end(start).map_or(first, |end| self.line_end(end.saturating_sub(1)))
+    }
+
+    fn brackets_end(&mut self, start: usize) -> Option<usize> {
+        let (mut at, mut open, mut quote) = (start, 0_usize, None);
+        loop {
+            self.step()?;
+            let byte = self.byte(at)?;
+            at += 1;
+            match (quote, byte) {
+                (Some(quoted), _) if quoted == byte => quote = None,
+                (Some(b'"' | b'\''), b'\n') => quote = None,
+                (Some(_), _) => {}
+                (None, b'"' | b'\'' | b'`') => quote = Some(byte),
+                (None, b'(' | b'[' | b'{') => open += 1,
+                (None, b')' | b']' | b'}') => open = open.checked_sub(1)?,
+                (None, b'\n') if open == 0 => return Some(at),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn is_statement(line: &[u8]) -> bool {
+    [&b"import"[..], b"export"].iter().any(|word| {
+        line.strip_prefix(*word).and_then(|rest| rest.first()).is_some_and(|next| b" {*\"'\t".contains(next))
+    })
+}
+
+/// The mark of a fence and how often it stands there.
+fn fence_of(line: &[u8]) -> Option<(u8, usize)> {
+    let mark = *line.first().filter(|byte| matches!(byte, b'`' | b'~'))?;
+    let length = line.iter().take_while(|byte| **byte == mark).count();
+    (length >= 3).then_some((mark, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{ProptestConfig, proptest};
+
+    use super::blanked;
+
+    #[track_caller]
+    fn gives(mdx: &str, wanted: &str) {
+        let read = blanked(mdx);
+        assert_eq!(read.len(), mdx.len(), "{mdx}");
+        assert_eq!(read.split_whitespace().collect::<Vec<_>>().join(" "), wanted, "{mdx}");
+    }
+
+    #[test]
+    fn what_programs_read_is_blank() {
+        gives("import A from 'a'\nexport const b = {\n\n  c: 1,\n}\n\nText", "Text");
+        gives("<Tabs items={['a', \">\"]} on={() => 1}>\n\nOne *two*\n\n</Tabs>", "One *two*");
+        gives("One <B c=\"d\"/> two<br/>three <></> four", "One two three four");
+        gives("One {/* two\nthree */} four {five}", "One four {five}");
+        gives("Español<Ñ/> y <a>日本</a>", "Español<Ñ/> y 日本");
+    }
+
+    #[test]
+    fn code_stays() {
+        gives("`<A>` ``<B> ` <C>`` \\<D>", "`<A>` ``<B> ` <C>`` \\<D>");
+        gives("```jsx\nimport A\n<A/>\n```\n<A/>", "```jsx import A <A/> ```");
+        gives("~~~~\n```\n<A/>\n~~~~\n<A/>", "~~~~ ``` <A/> ~~~~");
+    }
+
+    #[test]
+    fn what_has_no_end_stays() {
+        gives("a < b, c <d e, <f", "a < b, c <d e, <f");
+        gives("`a <B/>", "`a");
+        gives("{/* a", "{/* a");
+        gives("imported goods\nexporting", "imported goods exporting");
+        gives("export const a = {\n\nText", "Text");
+    }
+
+    #[test]
+    fn no_text_takes_long() {
+        for piece in ["<a ", "<a {", "`", "``` ` ", "{/*", "<a '", "export {\n", "import (\n\n", "<a {'<a {"]
+        {
+            let text = piece.repeat(1 << 20);
+            assert_eq!(blanked(&text).len(), text.len());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn places_stay_the_same(text in "(<[aé]?|[>{}/*`'\" \n\\\\]|import |export |é|日|a){0,60}") {
+            let read = blanked(&text);
+            assert_eq!(read.len(), text.len());
+            for (at, c) in text.char_indices() {
+                let there = read.get(at..).and_then(|rest| rest.chars().next());
+                assert!(there == Some(c) || there == Some(' '), "{text:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A folder to the Markdown files in it that are worth reading.
+//!
+//! - `list`: which there are
+//! - `read`: the bytes of one of them, and of nothing outside the folder
+
+mod list;
+mod read;
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::store::Stamp;
+
+/// The most bytes of a file. One that has more is left out.
+pub const MOST_BYTES: u64 = 8 * 1024 * 1024;
+
+/// A file that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Relative to the folder, with `/`.
+    pub path: String,
+    /// How it looks from outside.
+    pub stamp: Stamp,
+}
+
+/// What a folder holds now.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// By path.
+    pub files: Vec<Seen>,
+    /// What was left out, and why: one line for each.
+    pub warnings: Vec<String>,
+}
+
+/// A folder of Markdown.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    /// A folder that is there.
+    ///
+    /// # Errors
+    /// If it is not, or is no folder.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        let root = root.canonicalize()?;
+        if !root.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is no folder"));
+        }
+        Ok(Self { root })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Every Markdown file that no `.gitignore` takes out.
+    ///
+    /// # Errors
+    /// If the folder itself cannot be read.
+    pub fn list(&self) -> io::Result<Listing> {
+        list::list(&self.root)
+    }
+
+    /// The bytes of a file, and how it looked while they were read.
+    ///
+    /// # Errors
+    /// If it has gone, is no plain file, is too large, or lies outside the folder.
+    pub fn read(&self, path: &str) -> Result<(Vec<u8>, Stamp), String> {
+        read::read(&self.root, path).map_err(|problem| format!("{}: {problem}", shown(path)))
+    }
+}
+
+/// Whether a file's name ends as those of Markdown and MDX do.
+fn is_markdown(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    ending
+        .is_some_and(|ending| ["md", "markdown", "mdx"].iter().any(|kind| ending.eq_ignore_ascii_case(kind)))
+}
+
+/// A path on one line.
+fn shown(path: &str) -> String {
+    if path.chars().any(char::is_control) { path.escape_debug().to_string() } else { path.to_owned() }
+}
+
+fn stamp(file: &Metadata) -> Stamp {
+    let time =
+        |seconds: i64, nanoseconds: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+    Stamp {
+        size: file.size(),
+        modified: time(file.mtime(), file.mtime_nsec()),
+        changed: time(file.ctime(), file.ctime_nsec()),
+        inode: file.ino(),
+    }
+}
+
+fn too_large(size: u64) -> String {
+    let most = MOST_BYTES >> 20;
+    format!("too large: {size} bytes, and {most} MiB are the most")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! A chunk to the words it is found by.
+
+use std::collections::BTreeMap;
+
+use tantivy::fieldnorm::FieldNormReader;
+
+use super::term::{Number, Terms};
+use super::token::tokens;
+use super::{Language, Term, weights};
+
+/// The words of a chunk, and what they weigh: a word of the title or a heading counts several times.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Bag {
+    words: BTreeMap<Term, u32>,
+}
+
+impl Bag {
+    /// Adds a word that counts `weight` times.
+    pub fn add(&mut self, term: Term, weight: u32) {
+        let count = self.words.entry(term).or_default();
+        *count = count.saturating_add(weight);
+    }
+
+    /// How much a word counts.
+    #[must_use]
+    pub fn count(&self, term: &str) -> u32 {
+        self.words.get(term).copied().unwrap_or_default()
+    }
+
+    /// Every word and how much it counts, in the order of the alphabet.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.words.iter().map(|(term, count)| (term.as_str(), *count))
+    }
+
+    /// How much all of it counts.
+    #[must_use]
+    pub fn length(&self) -> u32 {
+        self.words.values().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// The length as stores keep it: in one byte, exact up to 40, then with an error below an eighth.
+    #[must_use]
+    pub fn rounded_length(&self) -> u32 {
+        FieldNormReader::id_to_fieldnorm(FieldNormReader::fieldnorm_to_id(self.length()))
+    }
+}
+
+/// The words that a chunk is found by: its own, those of its headings (outermost first), its title and its path.
+#[must_use]
+pub fn bag(path: &str, title: &str, headings: &[String], plain: &str, language: Language) -> Bag {
+    Terms::with(|terms| {
+        let mut said: Vec<(Number, u32)> = Vec::with_capacity(plain.len() / 4);
+        let mut say = |text: &str, weight: u32| {
+            tokens(text, &mut |token| said.push((terms.number(token, language), weight)));
+        };
+        say(path.rsplit_once('.').map_or(path, |(stem, _)| stem), weights::PATH);
+        say(title, weights::TITLE);
+        if let Some((own, above)) = headings.split_last() {
+            above.iter().for_each(|heading| say(heading, weights::HEADING));
+            say(own, weights::OWN_HEADING);
+        }
+        say(plain, weights::BODY);
+        said.sort_unstable_by_key(|(number, _)| *number);
+        let words = said.chunk_by(|one, other| one.0 == other.0).filter_map(|same| {
+            let (number, _) = same.first()?;
+            let count = same.iter().fold(0_u32, |sum, (_, weight)| sum.saturating_add(*weight));
+            Some((terms.term(*number)?.clone(), count))
+        });
+        Bag { words: words.collect() }
+    })
+}

@@ -1,0 +1,1 @@
+//! Chunks and questions meet.

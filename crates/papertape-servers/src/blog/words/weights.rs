@@ -1,0 +1,16 @@
+//! How often a word counts, by where it stands.
+
+/// In the title of the document.
+pub const TITLE: u32 = 3;
+
+/// In the heading of the chunk itself.
+pub const OWN_HEADING: u32 = 3;
+
+/// In a heading above it.
+pub const HEADING: u32 = 2;
+
+/// In the path of the file.
+pub const PATH: u32 = 1;
+
+/// In the text.
+pub const BODY: u32 = 1;
