@@ -153,20 +153,10 @@ impl Manifest {
 
 /// What a language is called in files.
 pub(super) fn name(language: Language) -> &'static str {
-    match language {
-        Language::Other => "",
-        Language::English => "en",
-        Language::Spanish => "es",
-        Language::Chinese => "zh",
-    }
+    language.code()
 }
 
 /// Which language that is.
 pub(super) fn language(name: &str) -> Language {
-    match name {
-        "en" => Language::English,
-        "es" => Language::Spanish,
-        "zh" => Language::Chinese,
-        _ => Language::Other,
-    }
+    Language::from_code(name).unwrap_or_default()
 }
