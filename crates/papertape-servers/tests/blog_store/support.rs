@@ -10,10 +10,10 @@ use papertape_servers::blog::store::{
 use papertape_servers::blog::words::{Bag, Language};
 
 /// A folder that is gone with the test.
-pub struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("papertape-store-{}-{number}", std::process::id()));
@@ -21,11 +21,11 @@ impl Folder {
         Self(path)
     }
 
-    pub fn index(&self) -> PathBuf {
+    pub(crate) fn index(&self) -> PathBuf {
         self.0.join("index")
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -36,14 +36,14 @@ impl Drop for Folder {
     }
 }
 
-pub const DIMENSION: u32 = 64;
+pub(crate) const DIMENSION: u32 = 64;
 
 /// A stream of numbers that look random and are the same each time.
 #[derive(Clone)]
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -51,16 +51,16 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    pub fn vector(&mut self, dimension: u32) -> Vec<f32> {
+    pub(crate) fn vector(&mut self, dimension: u32) -> Vec<f32> {
         (0..dimension).map(|_| (self.next() >> 40) as f32 / (1 << 24) as f32 - 0.5).collect()
     }
 }
 
-pub fn record(path: &str, content: &str, chunks: usize) -> FileRecord {
+pub(crate) fn record(path: &str, content: &str, chunks: usize) -> FileRecord {
     FileRecord {
         path: path.to_owned(),
         stamp: Stamp { size: content.len() as u64, ..Stamp::default() },
@@ -79,7 +79,7 @@ pub fn record(path: &str, content: &str, chunks: usize) -> FileRecord {
 }
 
 /// A chunk for each paragraph; its words are what stands between spaces.
-pub fn file(path: &str, content: &str) -> (FileRecord, Vec<Entry>) {
+pub(crate) fn file(path: &str, content: &str) -> (FileRecord, Vec<Entry>) {
     let entries: Vec<Entry> = content
         .split("\n\n")
         .enumerate()
@@ -98,7 +98,7 @@ pub fn file(path: &str, content: &str) -> (FileRecord, Vec<Entry>) {
     (record(path, content, entries.len()), entries)
 }
 
-pub fn embedding() -> Embedding {
+pub(crate) fn embedding() -> Embedding {
     Embedding {
         model: "test".to_owned(),
         dimension: DIMENSION,
@@ -109,21 +109,21 @@ pub fn embedding() -> Embedding {
 }
 
 /// The vector of a text: the same for the same text.
-pub fn vector(text: &str) -> Vec<f32> {
+pub(crate) fn vector(text: &str) -> Vec<f32> {
     Random(VectorKey::of(text).0).vector(DIMENSION)
 }
 
-pub fn open(path: &Path) -> Embedded {
+pub(crate) fn open(path: &Path) -> Embedded {
     Embedded::open(path).unwrap()
 }
 
-pub async fn put(writer: &mut dyn Writer, path: &str, content: &str) -> Result<(), StoreError> {
+pub(crate) async fn put(writer: &mut dyn Writer, path: &str, content: &str) -> Result<(), StoreError> {
     let (record, entries) = file(path, content);
     writer.put(record, entries).await
 }
 
 /// Files, and vectors for all their chunks.
-pub async fn fill(store: &Embedded, files: &[(&str, &str)]) -> Result<Summary, StoreError> {
+pub(crate) async fn fill(store: &Embedded, files: &[(&str, &str)]) -> Result<Summary, StoreError> {
     let mut writer = store.write().await?;
     writer.set_embedding(Some(embedding())).await?;
     for (path, content) in files {
@@ -134,7 +134,7 @@ pub async fn fill(store: &Embedded, files: &[(&str, &str)]) -> Result<Summary, S
     writer.commit().await
 }
 
-pub fn words(question: &str) -> Query {
+pub(crate) fn words(question: &str) -> Query {
     Query {
         terms: question.split_whitespace().map(|word| (word.to_lowercase(), 1)).collect(),
         top_k: 20,
@@ -143,11 +143,11 @@ pub fn words(question: &str) -> Query {
 }
 
 /// Words and meaning.
-pub fn both(question: &str, text: &str) -> Query {
+pub(crate) fn both(question: &str, text: &str) -> Query {
     Query { vector: Some(vector(text)), ..words(question) }
 }
 
 /// The hits as `path#index`.
-pub fn hits(found: &Found) -> Vec<String> {
+pub(crate) fn hits(found: &Found) -> Vec<String> {
     found.hits.iter().map(|hit| format!("{}#{}", hit.chunk.source, hit.chunk.index)).collect()
 }
