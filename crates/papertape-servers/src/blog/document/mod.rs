@@ -91,10 +91,21 @@ fn readable<'a>(path: &str, text: &'a str) -> Readable<'a> {
     if let Some(part) = &head.unread {
         markdown = mdx::blank(&markdown, std::slice::from_ref(part)).into();
     }
-    if path.rsplit_once('.').is_some_and(|(_, kind)| kind.eq_ignore_ascii_case("mdx")) {
+    if is_mdx(path) {
         markdown = mdx::blanked(&markdown).into();
     }
     Readable { head, markdown }
+}
+
+fn is_mdx(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, kind)| kind.eq_ignore_ascii_case("mdx"))
+}
+
+/// The words of a chunk, from its Markdown: as [`Section::plain`], but for links whose targets stand elsewhere in the file.
+#[must_use]
+pub fn plain(path: &str, text: &str) -> String {
+    let markdown = if is_mdx(path) { Cow::Owned(mdx::blanked(text)) } else { Cow::Borrowed(text) };
+    chunk::plain(text, &outline::read(&markdown, None)).to_owned()
 }
 
 /// What a model is given to embed for a chunk.

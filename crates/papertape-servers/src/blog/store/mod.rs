@@ -4,6 +4,7 @@
 //! for everybody or for nobody.
 
 pub mod embedded;
+pub mod postgres;
 
 use std::fmt;
 use std::future::Future;

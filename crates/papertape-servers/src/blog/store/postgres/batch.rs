@@ -1,0 +1,290 @@
+//! Files and chunks to rows, many at once.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::pin::pin;
+
+use tokio_postgres::Client;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::ask::{get, row, rows};
+use super::fault::Fault;
+use super::meta::Vectors;
+use super::text::{clean, clean_all, file_number, word};
+use super::write::Totals;
+use super::{ChunkId, Entry, FileRecord};
+
+/// Chunks that are written at once, at most.
+const CHUNKS: usize = 500;
+
+/// Files likewise.
+const FILES: usize = 1000;
+
+/// Bytes of text likewise.
+const BYTES: usize = 8 << 20;
+
+/// Takes files' chunks and all that is known by them out, and says what went.
+const TAKE_OUT: &str = "
+    WITH gone AS (DELETE FROM papertape.chunks WHERE file = ANY($1) RETURNING id, key, length, words),
+         parts AS (SELECT gone.id, part.word FROM gone, unnest(gone.words) AS part(word)),
+         unposted AS (DELETE FROM papertape.postings p USING parts WHERE p.word = parts.word AND p.chunk = parts.id),
+         fewer AS (UPDATE papertape.words w SET chunks = w.chunks - less.times
+                   FROM (SELECT word, count(*)::integer AS times FROM parts GROUP BY word) AS less
+                   WHERE w.id = less.word RETURNING w.id, w.chunks),
+         unwanted AS (DELETE FROM papertape.wanting w USING gone WHERE w.chunk = gone.id)
+    SELECT (SELECT count(*) FROM gone), (SELECT coalesce(sum(length), 0)::bigint FROM gone),
+           (SELECT coalesce(array_agg(key), '{}') FROM gone),
+           (SELECT coalesce(array_agg(id), '{}') FROM fewer WHERE chunks = 0)";
+
+/// Counts words up, makes those that are new, and gives the numbers of all.
+const COUNT_WORDS: &str = "
+    WITH said AS (SELECT * FROM unnest($1::text[], $2::integer[]) AS s(word, times)),
+         more AS (UPDATE papertape.words w SET chunks = w.chunks + said.times FROM said
+                  WHERE w.word = said.word COLLATE \"C\" RETURNING w.id, w.word),
+         fresh AS (INSERT INTO papertape.words (word, chunks) SELECT word, times FROM said
+                   WHERE NOT EXISTS (SELECT 1 FROM papertape.words w WHERE w.word = said.word COLLATE \"C\")
+                   RETURNING id, word)
+    SELECT id, word FROM more UNION ALL SELECT id, word FROM fresh";
+
+/// What is to be written.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    paths: HashSet<String>,
+    /// Files that get a new record.
+    files: Vec<FileRecord>,
+    /// Files whose chunks, if they have any, go.
+    cleared: Vec<i64>,
+    /// Files whose record goes.
+    gone: Vec<i64>,
+    /// Chunks that come, with the number of their file.
+    chunks: Vec<(i64, ChunkId, Entry)>,
+    bytes: usize,
+}
+
+impl Batch {
+    /// Whether something is to be done with this file already.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.chunks.len() >= CHUNKS || self.paths.len() >= FILES || self.bytes >= BYTES
+    }
+
+    /// A file with all its chunks.
+    pub(super) fn put(&mut self, file: FileRecord, chunks: Vec<Entry>) {
+        let number = self.remove(&file.path);
+        for entry in chunks {
+            self.bytes += entry.text.len();
+            self.chunks.push((number, ChunkId::of(&file.path, entry.index), entry));
+        }
+        self.files.push(file);
+    }
+
+    /// A file's record alone.
+    pub(super) fn touch(&mut self, file: FileRecord) {
+        self.gone.push(file_number(&file.path));
+        self.paths.insert(file.path.clone());
+        self.files.push(file);
+    }
+
+    /// Nothing of a file, unless it is put again: its number.
+    pub(super) fn remove(&mut self, path: &str) -> i64 {
+        let number = file_number(path);
+        self.cleared.push(number);
+        self.gone.push(number);
+        self.paths.insert(path.to_owned());
+        number
+    }
+
+    /// Writes all of it.
+    pub(super) async fn write(
+        self,
+        client: &Client,
+        vectors: Option<&Vectors>,
+        totals: &mut Totals,
+    ) -> Result<(), Fault> {
+        if self.paths.is_empty() {
+            return Ok(());
+        }
+        if !self.cleared.is_empty() {
+            let out = row(client, TAKE_OUT, &[(&self.cleared, Type::INT8_ARRAY)]).await?;
+            totals.chunks -= get::<i64>(&out, 0)?;
+            totals.length -= get::<i64>(&out, 1)?;
+            totals.idle_keys.extend(get::<Vec<i64>>(&out, 2)?);
+            totals.idle_words.extend(get::<Vec<i32>>(&out, 3)?);
+        }
+        let sql = "DELETE FROM papertape.files WHERE id = ANY($1)";
+        rows(client, sql, &[(&self.gone, Type::INT8_ARRAY)]).await?;
+        copy_files(client, &self.files).await?;
+        if self.chunks.is_empty() {
+            return Ok(());
+        }
+        let numbers = number_words(client, &self.chunks).await?;
+        copy_chunks(client, &self.chunks, &numbers).await?;
+        copy_postings(client, &self.chunks, &numbers).await?;
+        if let Some(vectors) = vectors {
+            want(client, &self.chunks, vectors).await?;
+        }
+        totals.written += self.chunks.len();
+        totals.chunks += i64::try_from(self.chunks.len()).unwrap_or_default();
+        totals.length += self.chunks.iter().map(|(_, _, entry)| i64::from(entry.bag.length())).sum::<i64>();
+        Ok(())
+    }
+}
+
+/// Rows into a table, in PostgreSQL's binary format.
+async fn copy<'a>(
+    client: &Client,
+    into: &str,
+    types: &[Type],
+    rows: impl Iterator<Item = Vec<Box<dyn ToSql + Sync + Send + 'a>>>,
+) -> Result<(), Fault> {
+    let sink = client.copy_in(&format!("COPY {into} FROM STDIN (FORMAT binary)")).await?;
+    let mut writer = pin!(BinaryCopyInWriter::new(sink, types));
+    for row in rows {
+        let values: Vec<&(dyn ToSql + Sync)> =
+            row.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
+        writer.as_mut().write(&values).await?;
+    }
+    writer.finish().await?;
+    Ok(())
+}
+
+async fn copy_files(client: &Client, files: &[FileRecord]) -> Result<(), Fault> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let into =
+        "papertape.files (id, path, stamp, digest, title, date, tags, folded_tags, language, chunks, size)";
+    let types = [
+        Type::INT8,
+        Type::TEXT,
+        Type::INT8_ARRAY,
+        Type::BYTEA,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT,
+        Type::INT4,
+        Type::INT8,
+    ];
+    let rows = files.iter().map(|file| {
+        let stamp = &file.stamp;
+        let stamp = vec![stamp.size.cast_signed(), stamp.modified, stamp.changed, stamp.inode.cast_signed()];
+        let folded: Vec<String> =
+            file.tags.iter().map(|tag| clean(&tag.to_lowercase()).into_owned()).collect();
+        let row: Vec<Box<dyn ToSql + Sync + Send + '_>> = vec![
+            Box::new(file_number(&file.path)),
+            Box::new(clean(&file.path)),
+            Box::new(stamp),
+            Box::new(file.digest.as_slice()),
+            Box::new(clean(&file.title)),
+            Box::new(file.date.as_deref().map(clean)),
+            Box::new(clean_all(&file.tags)),
+            Box::new(folded),
+            Box::new(file.language.code()),
+            Box::new(i32::try_from(file.chunks).unwrap_or(i32::MAX)),
+            Box::new(file.size.cast_signed()),
+        ];
+        row
+    });
+    copy(client, into, &types, rows).await
+}
+
+/// The number of every word of these chunks, after counting in how many of them it stands.
+async fn number_words<'a>(
+    client: &Client,
+    chunks: &'a [(i64, ChunkId, Entry)],
+) -> Result<HashMap<Cow<'a, str>, i32>, Fault> {
+    let mut counts: BTreeMap<Cow<'a, str>, i32> = BTreeMap::new();
+    for (_, _, entry) in chunks {
+        for (said, _) in entry.bag.iter() {
+            *counts.entry(word(said)).or_default() += 1;
+        }
+    }
+    let (said, times): (Vec<_>, Vec<_>) = counts.into_iter().unzip();
+    let numbered =
+        rows(client, COUNT_WORDS, &[(&said, Type::TEXT_ARRAY), (&times, Type::INT4_ARRAY)]).await?;
+    let mut numbers = HashMap::with_capacity(numbered.len());
+    for row in &numbered {
+        numbers.insert(Cow::Owned(get::<String>(row, 1)?), get(row, 0)?);
+    }
+    Ok(numbers)
+}
+
+async fn copy_chunks(
+    client: &Client,
+    chunks: &[(i64, ChunkId, Entry)],
+    numbers: &HashMap<Cow<'_, str>, i32>,
+) -> Result<(), Fault> {
+    let into = "papertape.chunks (id, file, index, headings, text, key, length, words)";
+    let types = [
+        Type::INT8,
+        Type::INT8,
+        Type::INT4,
+        Type::TEXT_ARRAY,
+        Type::TEXT,
+        Type::INT8,
+        Type::INT4,
+        Type::INT4_ARRAY,
+    ];
+    let rows = chunks.iter().map(|(file, id, entry)| {
+        let words: Vec<i32> =
+            entry.bag.iter().filter_map(|(said, _)| numbers.get(&word(said)).copied()).collect();
+        let row: Vec<Box<dyn ToSql + Sync + Send + '_>> = vec![
+            Box::new(id.0.cast_signed()),
+            Box::new(*file),
+            Box::new(i32::try_from(entry.index).unwrap_or(i32::MAX)),
+            Box::new(clean_all(&entry.headings)),
+            Box::new(clean(&entry.text)),
+            Box::new(entry.key.0.cast_signed()),
+            Box::new(i32::try_from(entry.bag.length()).unwrap_or(i32::MAX)),
+            Box::new(words),
+        ];
+        row
+    });
+    copy(client, into, &types, rows).await
+}
+
+async fn copy_postings(
+    client: &Client,
+    chunks: &[(i64, ChunkId, Entry)],
+    numbers: &HashMap<Cow<'_, str>, i32>,
+) -> Result<(), Fault> {
+    let mut postings: Vec<(i32, i64, i32, i32)> = Vec::new();
+    for (_, id, entry) in chunks {
+        let length = i32::try_from(entry.bag.rounded_length()).unwrap_or(i32::MAX);
+        for (said, times) in entry.bag.iter() {
+            let times = i32::try_from(times).unwrap_or(i32::MAX);
+            if let Some(number) = numbers.get(&word(said)) {
+                postings.push((*number, id.0.cast_signed(), times, length));
+            }
+        }
+    }
+    // In the order of the index, which then changes page by page.
+    postings.sort_unstable();
+    let rows = postings.into_iter().map(|(word, chunk, times, length)| {
+        let row: Vec<Box<dyn ToSql + Sync + Send + 'static>> =
+            vec![Box::new(chunk), Box::new(word), Box::new(times), Box::new(length)];
+        row
+    });
+    let types = [Type::INT8, Type::INT4, Type::INT4, Type::INT4];
+    copy(client, "papertape.postings (chunk, word, times, length)", &types, rows).await
+}
+
+/// Notes which of these chunks have no vector.
+async fn want(client: &Client, chunks: &[(i64, ChunkId, Entry)], vectors: &Vectors) -> Result<(), Fault> {
+    let (ids, keys): (Vec<i64>, Vec<i64>) =
+        chunks.iter().map(|(_, id, entry)| (id.0.cast_signed(), entry.key.0.cast_signed())).unzip();
+    let sql = format!(
+        "INSERT INTO papertape.wanting (chunk, key) SELECT chunk, key
+         FROM unnest($1::bigint[], $2::bigint[]) AS given(chunk, key)
+         WHERE NOT EXISTS (SELECT 1 FROM {} v WHERE v.key = given.key)",
+        vectors.table
+    );
+    rows(client, &sql, &[(&ids, Type::INT8_ARRAY), (&keys, Type::INT8_ARRAY)]).await?;
+    Ok(())
+}
