@@ -33,22 +33,12 @@ pub(super) fn file_number(path: &str) -> i64 {
 
 /// A language's code.
 pub(super) fn code(language: Language) -> &'static str {
-    match language {
-        Language::Other => "",
-        Language::English => "en",
-        Language::Spanish => "es",
-        Language::Chinese => "zh",
-    }
+    language.code()
 }
 
 /// The language of a code.
 pub(super) fn language(code: &str) -> Language {
-    match code {
-        "en" => Language::English,
-        "es" => Language::Spanish,
-        "zh" => Language::Chinese,
-        _ => Language::Other,
-    }
+    Language::from_code(code).unwrap_or_default()
 }
 
 #[cfg(test)]
