@@ -5,8 +5,8 @@ use tokio_postgres::Client;
 use super::ask::{count, get, row};
 use super::fault::Fault;
 use super::schema;
-use super::text::language;
 use super::{Embedding, Summary};
+use crate::blog::words::Language;
 
 const READ: &str = "
     SELECT generation, files, chunks, length, wanting, languages, model, dimension, digest, weight, calibrated_on,
@@ -69,7 +69,10 @@ impl Meta {
             }),
             _ => None,
         };
-        let mut languages: Vec<_> = get::<Vec<String>>(&row, 5)?.iter().map(|code| language(code)).collect();
+        let mut languages: Vec<_> = get::<Vec<String>>(&row, 5)?
+            .iter()
+            .map(|code| Language::from_code(code).unwrap_or_default())
+            .collect();
         languages.sort_unstable();
         let summary = Summary {
             generation: count(&row, 0)?,

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use crate::blog::words::Language;
-
 /// The longest word that goes into an index as it is, in bytes.
 const LONGEST_WORD: usize = 256;
 
@@ -29,11 +27,6 @@ pub(super) fn word(term: &str) -> Cow<'_, str> {
 pub(super) fn file_number(path: &str) -> i64 {
     let hash = blake3::hash(path.as_bytes());
     hash.as_bytes().first_chunk().map_or(0, |bytes| i64::from_le_bytes(*bytes))
-}
-
-/// The language of a code.
-pub(super) fn language(code: &str) -> Language {
-    Language::from_code(code).unwrap_or_default()
 }
 
 #[cfg(test)]
