@@ -1,160 +1,13 @@
-//! A model of eight numbers in process: held against transformers, and then broken in every way.
-//!
-//! Its weights are waves, so that transformers 5.22 with torch could be given the same ones.
+//! A model of eight numbers in process: held against transformers 5.22 with torch 2.15, and then broken in every way.
 
-use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
-use half::{bf16, f16};
 use papertape_servers::blog::embed::{EmbedError, Embedder, Local, Purpose};
 use safetensors::Dtype;
-use safetensors::tensor::TensorView;
-use serde_json::{Value, json};
+use serde_json::json;
 
-const HIDDEN: usize = 8;
-const INNER: usize = 16;
-const VOCABULARY: usize = 20;
-
-/// A model's folder. It ends with the test.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
-    }
-}
-
-impl Folder {
-    fn new(kind: &str, dtype: Dtype) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("tiny-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
-        fs::create_dir_all(folder.0.join("1_Pooling")).unwrap();
-        let (positions, types) = if kind == "bert" { (16, 2) } else { (18, 1) };
-        folder.write(
-            "config.json",
-            &json!({
-                "model_type": kind, "hidden_act": "gelu", "hidden_size": HIDDEN, "intermediate_size": INNER,
-                "layer_norm_eps": 1e-5, "max_position_embeddings": positions, "num_attention_heads": 2,
-                "num_hidden_layers": 2, "pad_token_id": 1, "type_vocab_size": types, "vocab_size": VOCABULARY,
-            }),
-        );
-        folder.write(
-            "modules.json",
-            &json!([
-                {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-                {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-            ]),
-        );
-        folder.write("1_Pooling/config.json", &json!({"pooling_mode_mean_tokens": true}));
-        folder.write("tokenizer.json", &tokenizer(VOCABULARY));
-        fs::write(folder.0.join("model.safetensors"), weights(positions, types, dtype)).unwrap();
-        folder
-    }
-
-    fn write(&self, name: &str, json: &Value) {
-        fs::write(self.0.join(name), json.to_string()).unwrap();
-    }
-
-    /// Changes a member of a JSON file.
-    fn set(&self, name: &str, member: &str, value: Value) {
-        let mut json: Value = serde_json::from_slice(&fs::read(self.0.join(name)).unwrap()).unwrap();
-        json[member] = value;
-        self.write(name, &json);
-    }
-
-    async fn embed(&self, text: &str) -> Result<Result<Vec<f32>, String>, EmbedError> {
-        let model = Local::new(&self.0);
-        Ok(model.embed(&[text.to_owned()], Purpose::Document).await?.pop().unwrap())
-    }
-
-    /// Why it cannot be used.
-    async fn refusal(&self) -> String {
-        let error = self.embed("w4").await.unwrap_err();
-        let EmbedError::Refused(said) = error else { panic!("{error:?}") };
-        assert!(!said.contains(env!("CARGO_TARGET_TMPDIR")), "a path is told: {said}");
-        said
-    }
-}
-
-/// One token for each of the words `w4`, `w5` and so on.
-fn tokenizer(size: usize) -> Value {
-    let words = (4..size).map(|i| (format!("w{i}"), i));
-    let special =
-        [("<s>", 0), ("<pad>", 1), ("</s>", 2), ("<unk>", 3)].map(|(word, id)| (word.to_owned(), id));
-    let vocabulary: HashMap<String, usize> = special.into_iter().chain(words).collect();
-    let piece = |id: &str| json!({"SpecialToken": {"id": id, "type_id": 0}});
-    json!({
-        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null, "decoder": null,
-        "pre_tokenizer": {"type": "WhitespaceSplit"},
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [piece("<s>"), {"Sequence": {"id": "A", "type_id": 0}}, piece("</s>")],
-            "pair": [piece("<s>"), {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
-            "special_tokens": {
-                "<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]},
-                "</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]},
-            },
-        },
-        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>"},
-    })
-}
-
-fn shapes(positions: usize, types: usize) -> Vec<(String, Vec<usize>)> {
-    let mut shapes = vec![
-        ("embeddings.word_embeddings.weight".to_owned(), vec![VOCABULARY, HIDDEN]),
-        ("embeddings.position_embeddings.weight".to_owned(), vec![positions, HIDDEN]),
-        ("embeddings.token_type_embeddings.weight".to_owned(), vec![types, HIDDEN]),
-        ("embeddings.LayerNorm.weight".to_owned(), vec![HIDDEN]),
-        ("embeddings.LayerNorm.bias".to_owned(), vec![HIDDEN]),
-    ];
-    for layer in 0..2 {
-        for (part, from, to) in [
-            ("attention.self.query", HIDDEN, HIDDEN),
-            ("attention.self.key", HIDDEN, HIDDEN),
-            ("attention.self.value", HIDDEN, HIDDEN),
-            ("attention.output.dense", HIDDEN, HIDDEN),
-            ("intermediate.dense", HIDDEN, INNER),
-            ("output.dense", INNER, HIDDEN),
-        ] {
-            shapes.push((format!("encoder.layer.{layer}.{part}.weight"), vec![to, from]));
-            shapes.push((format!("encoder.layer.{layer}.{part}.bias"), vec![to]));
-        }
-        for part in ["attention.output", "output"] {
-            shapes.push((format!("encoder.layer.{layer}.{part}.LayerNorm.weight"), vec![HIDDEN]));
-            shapes.push((format!("encoder.layer.{layer}.{part}.LayerNorm.bias"), vec![HIDDEN]));
-        }
-    }
-    shapes
-}
-
-/// The waves, as a file.
-fn weights(positions: usize, types: usize, dtype: Dtype) -> Vec<u8> {
-    let tensors: Vec<(String, Vec<usize>, Vec<u8>)> = shapes(positions, types)
-        .into_iter()
-        .map(|(name, shape)| {
-            let phase = f64::from(name.bytes().map(u32::from).sum::<u32>() % 97);
-            let base = if name.ends_with("LayerNorm.weight") { 1.0 } else { 0.0 };
-            let bytes = (0..shape.iter().product::<usize>()).flat_map(|i| {
-                let x = (base + 0.3 * (0.7 * i as f64 + phase).sin()) as f32;
-                match dtype {
-                    Dtype::F16 => f16::from_f32(x).to_le_bytes().to_vec(),
-                    Dtype::BF16 => bf16::from_f32(x).to_le_bytes().to_vec(),
-                    Dtype::F64 => f64::from(x).to_le_bytes().to_vec(),
-                    _ => x.to_le_bytes().to_vec(),
-                }
-            });
-            let bytes = bytes.collect();
-            (name, shape, bytes)
-        })
-        .collect();
-    let views = tensors.iter().map(|(name, shape, bytes)| {
-        (format!("roberta.{name}"), TensorView::new(dtype, shape.clone(), bytes).unwrap())
-    });
-    safetensors::serialize(views, None).unwrap()
-}
+use crate::folder::{Folder, HIDDEN, VOCABULARY, tokenizer, weights};
 
 /// For a type of model and a pooling, the vectors of two texts.
 const KNOWN: [(&str, &str, [[f32; 8]; 2]); 4] = [
@@ -212,6 +65,37 @@ async fn vectors_are_those_of_transformers() {
     }
 }
 
+/// MPNet, whose attention counts distances: near ones, and those of a text with 99 tokens.
+#[tokio::test]
+async fn vectors_of_mpnet_are_those_of_transformers() {
+    let folder = Folder::new("mpnet", Dtype::F32);
+    let long = format!("{}w9", "w4 w5 w6 ".repeat(32));
+    for (pooling, text, wanted) in [
+        (
+            json!({"pooling_mode_mean_tokens": true}),
+            "w4 w5 w6",
+            [0.21535, 0.636163, 0.252364, -0.472973, -0.448532, -0.014454, 0.007187, -0.245133],
+        ),
+        (
+            json!({"pooling_mode_mean_tokens": true}),
+            &long,
+            [0.237529, 0.628142, 0.243887, -0.473617, -0.463305, -0.038216, 0.000312, -0.22161],
+        ),
+        (
+            json!({"pooling_mode_mean_tokens": false, "pooling_mode_cls_token": true}),
+            &long,
+            [0.346883, 0.647797, 0.192948, -0.429698, -0.405931, -0.079921, -0.092461, -0.241757],
+        ),
+    ] {
+        folder.write("1_Pooling/config.json", &pooling);
+        let vector = folder.embed(text).await.unwrap().unwrap();
+        let close = vector.iter().zip(wanted).all(|(got, wanted): (&f32, f32)| (got - wanted).abs() < 2e-6);
+        assert!(close, "{pooling} {}: {vector:?} is not {wanted:?}", text.len());
+    }
+    folder.set("config.json", "relative_attention_num_buckets", json!(64));
+    assert!(folder.refusal().await.contains("only 32"));
+}
+
 #[tokio::test]
 async fn a_text_is_read_as_far_as_the_model_reads() {
     let folder = Folder::new("xlm-roberta", Dtype::F32);
@@ -260,7 +144,7 @@ async fn another_weight_or_setting_is_another_model() {
 #[tokio::test]
 async fn what_is_not_supported_is_named() {
     for (file, member, value, words) in [
-        ("config.json", "model_type", json!("mpnet"), "supported are bert"),
+        ("config.json", "model_type", json!("gpt2"), "supported are bert"),
         ("config.json", "hidden_act", json!("relu"), "only gelu"),
         ("config.json", "position_embedding_type", json!("relative_key"), "only absolute"),
         ("config.json", "num_attention_heads", json!(3), "3 heads"),
@@ -339,7 +223,7 @@ async fn weights_that_are_cut_or_make_no_sense_are_refused() {
         fs::write(&path, bytes).unwrap();
         assert!(folder.refusal().await.contains("model.safetensors"));
     }
-    fs::write(&path, weights(16, 2, Dtype::F64)).unwrap();
+    fs::write(&path, weights(16, Some(2), Dtype::F64)).unwrap();
     assert!(folder.refusal().await.contains("another kind of number"));
 }
 

@@ -6,8 +6,14 @@
 #[cfg(unix)]
 mod corpus;
 #[cfg(unix)]
+mod faults;
+#[cfg(unix)]
 mod hostile;
 #[cfg(unix)]
+mod same;
+#[cfg(unix)]
 mod server;
+#[cfg(unix)]
+mod tls;
 #[cfg(unix)]
 mod writing;

@@ -4,8 +4,9 @@ use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use papertape_servers::blog::store::postgres::Postgres;
 use tokio_postgres::NoTls;
@@ -66,6 +67,10 @@ impl Server {
         format!("postgres://{user}:{password}@127.0.0.1:{}/{database}", self.port)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A store there.
     pub(crate) fn store(&self) -> Postgres {
         Postgres::open(&self.url()).unwrap()
@@ -78,8 +83,20 @@ impl Server {
         client
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    /// Lets the server have a folder.
+    pub(crate) fn give(&self, folder: &Path) {
+        if self.as_nobody {
+            chown(folder, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    /// Starts it after its first process was killed: the others take a moment to notice.
+    pub(crate) fn start_again(&self) {
+        let end = Instant::now() + Duration::from_secs(30);
+        while !self.command("pg_ctl", |command| self.controlled(command, &["start"])).status.success() {
+            assert!(Instant::now() < end, "it does not start again");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// The first process of the server.
@@ -90,16 +107,11 @@ impl Server {
 
     /// `pg_ctl` with these words: `start`, `stop`, `restart`, and how.
     pub(crate) fn control(&self, words: &[&str]) {
-        self.run("pg_ctl", |command| {
-            command
-                .arg("-D")
-                .arg(self.data())
-                .arg("-w")
-                .arg("-s")
-                .arg("-l")
-                .arg(self.folder.join("log"))
-                .args(words)
-        });
+        self.run("pg_ctl", |command| self.controlled(command, words));
+    }
+
+    fn controlled<'a>(&self, command: &'a mut Command, words: &[&str]) -> &'a mut Command {
+        command.arg("-D").arg(self.data()).args(["-w", "-s", "-l"]).arg(self.folder.join("log")).args(words)
     }
 
     fn data(&self) -> PathBuf {
@@ -107,25 +119,24 @@ impl Server {
     }
 
     fn run(&self, program: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) {
+        let done = self.command(program, arguments);
+        let said = [done.stdout, done.stderr].concat();
+        assert!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&said));
+    }
+
+    fn command(&self, program: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) -> Output {
         let mut command = Command::new(self.binaries.join(program));
         arguments(&mut command).current_dir(&self.folder).env_remove("PGDATA");
         if self.as_nobody {
             command.uid(NOBODY).gid(NOBODY);
         }
-        let done = command.output().unwrap_or_else(|error| panic!("{program}: {error}"));
-        let said = [done.stdout, done.stderr].concat();
-        assert!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&said));
+        command.output().unwrap_or_else(|error| panic!("{program}: {error}"))
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let mut command = Command::new(self.binaries.join("pg_ctl"));
-        command.arg("-D").arg(self.data()).args(["-w", "-s", "-m", "immediate", "stop"]);
-        if self.as_nobody {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        drop(command.output());
+        self.command("pg_ctl", |command| self.controlled(command, &["-m", "immediate", "stop"]));
         drop(std::fs::remove_dir_all(&self.folder));
     }
 }

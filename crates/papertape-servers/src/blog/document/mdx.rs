@@ -255,7 +255,7 @@ mod tests {
     fn no_text_takes_long() {
         for piece in ["<a ", "<a {", "`", "``` ` ", "{/*", "<a '", "export {\n", "import (\n\n", "<a {'<a {"]
         {
-            let text = piece.repeat(1 << 20);
+            let text = piece.repeat(1 << 16);
             assert_eq!(blanked(&text).len(), text.len());
         }
     }

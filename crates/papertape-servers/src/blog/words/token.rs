@@ -238,7 +238,7 @@ mod tests {
         gives("foo_bar", &["foo", "bar", "foo_bar"]);
         gives("_foo__", &["foo"]);
         gives("fooBar", &["foo", "bar", "foobar"]);
-        gives("HTTPServer2Go", &["http", "server2", "go", "httpserver2go"]);
+        gives("HTTPServer2Go", &["http", "server2go", "httpserver2go"]);
         gives("XMLHttpRequest", &["xml", "http", "request", "xmlhttprequest"]);
         gives("std::vec::Vec", &["std", "vec", "vec"]);
         gives("SHOUTING Word", &["shouting", "word"]);

@@ -60,7 +60,6 @@ fn what_cannot_be_read_is_text_with_a_warning() {
         ("---\na: 1\na: 2\n---\nText", "twice"),
         ("---\ntitle: a: b\n---\nText", "no YAML"),
         ("+++\na = \n+++\nText", "TOML"),
-        ("---\na: \u{fffd}\u{1}\n---\nText", "no YAML"),
     ] {
         let head = read(text);
         let warning = head.warning.unwrap_or_default();

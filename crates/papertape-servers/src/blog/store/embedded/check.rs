@@ -4,7 +4,6 @@ use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, TERMINATED};
 
-use super::bytes::to_usize;
 use super::snapshot::Snapshot;
 use crate::blog::store::{ChunkId, FileRecord, StoreError};
 
@@ -122,7 +121,6 @@ fn add_record(hasher: &mut blake3::Hasher, record: &FileRecord) {
     add_text(hasher, &record.title);
     add_text(hasher, record.date.as_deref().unwrap_or_default());
     record.tags.iter().for_each(|tag| add_text(hasher, tag));
-    add_text(hasher, super::manifest::name(record.language));
+    add_text(hasher, record.language.code());
     hasher.update(&record.chunks.to_le_bytes()).update(&record.size.to_le_bytes());
-    hasher.update(&(to_usize(record.chunks) as u64).to_le_bytes());
 }

@@ -113,7 +113,11 @@ impl Manifest {
             files: self.indexed,
             chunks: self.chunks,
             vectors: self.embedded,
-            languages: self.languages.iter().map(|name| language(name)).collect(),
+            languages: self
+                .languages
+                .iter()
+                .map(|code| Language::from_code(code).unwrap_or_default())
+                .collect(),
             embedding: self.embedding(),
         }
     }
@@ -142,21 +146,11 @@ impl Manifest {
 
     /// Says what the files are written in.
     pub(super) fn set_languages(&mut self, languages: impl IntoIterator<Item = Language>) {
-        self.languages = languages.into_iter().map(|language| name(language).to_owned()).collect();
+        self.languages = languages.into_iter().map(|language| language.code().to_owned()).collect();
     }
 
     /// Every file that belongs to it.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         self.files.keys().cloned().chain(self.vectors.iter().map(VectorFile::rows))
     }
-}
-
-/// What a language is called in files.
-pub(super) fn name(language: Language) -> &'static str {
-    language.code()
-}
-
-/// Which language that is.
-pub(super) fn language(name: &str) -> Language {
-    Language::from_code(name).unwrap_or_default()
 }

@@ -12,7 +12,7 @@
 //! - `vectors`: vectors to files, and a question's vector to the nearest
 //! - `write`, `tidy`: changes to the next generation
 //! - `snapshot`, `lazy`: a generation, opened
-//! - `words`, `filter`, `join`, `search`: a question to hits
+//! - `words`, `score`, `filter`, `join`, `search`: a question to hits
 //! - `check`: is it what was written?
 //! - `fault`: what can go wrong, to what a person can act on
 
@@ -27,6 +27,7 @@ mod lock;
 mod manifest;
 mod place;
 mod schema;
+mod score;
 mod search;
 mod shelf;
 mod snapshot;

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use tantivy::DocAddress;
-use tantivy::query::Query as Filtering;
 
 use super::bytes::to_usize;
 use super::filter;
 use super::schema::SOURCE;
 use super::snapshot::Snapshot;
+use super::vectors::Rows;
 use super::vectors::scan::nearest;
 use super::words::ByWords;
 use crate::blog::rank::fuse::fuse;
@@ -21,11 +21,14 @@ impl Snapshot {
     /// The best chunks for a question.
     pub(super) fn search(&self, query: &Query) -> Result<Found, StoreError> {
         let words = self.words()?;
-        let filter = filter::query(&query.filter, words.fields())?;
-        let filter = filter.as_deref();
-        let by_words = || words.search(&query.terms, filter, DEPTH);
+        let through = filter::query(&query.filter, words.fields())?
+            .map(|filter| filter::chunks(filter.as_ref(), words.searcher()))
+            .transpose()
+            .map_err(|error| self.place().faults().words("cannot search", &error))?;
+        let through = through.as_deref();
+        let by_words = || words.search(&query.terms, through, DEPTH);
         let (by_words, by_meaning) = match &query.vector {
-            Some(vector) => rayon::join(by_words, || self.by_meaning(vector, filter)),
+            Some(vector) => rayon::join(by_words, || self.by_meaning(vector, through)),
             None => (by_words(), Ok(Vec::new())),
         };
         let (ByWords { list: lexical, places, scale }, by_meaning) = (by_words?, by_meaning?);
@@ -43,7 +46,7 @@ impl Snapshot {
         Ok(Found { hits, lexical, semantic, scale })
     }
 
-    fn by_meaning(&self, vector: &[f32], filter: Option<&dyn Filtering>) -> Result<ByMeaning, StoreError> {
+    fn by_meaning(&self, vector: &[f32], allowed: Option<&[Rows]>) -> Result<ByMeaning, StoreError> {
         let Some(segment) = self.vectors().first() else { return Ok(Vec::new()) };
         if vector.len() != segment.dimension() {
             return Err(StoreError::Mismatch(format!(
@@ -56,11 +59,7 @@ impl Snapshot {
             .ok_or_else(|| StoreError::Mismatch("the question's vector has no direction".to_owned()))?;
         let words = self.words()?;
         let joined = self.joined()?;
-        let allowed = filter
-            .map(|filter| filter::chunks(filter, words.searcher()))
-            .transpose()
-            .map_err(|error| self.place().faults().words("cannot search", &error))?;
-        let among = allowed.as_ref().map(|allowed| joined.among(allowed));
+        let among = allowed.map(|allowed| joined.among(allowed));
         let near = nearest(self.vectors(), among.as_deref().unwrap_or(&joined.live), &question, DEPTH)
             .map_err(|error| self.place().faults().io("cannot search", error))?;
         let keys = self.keys()?;
@@ -71,7 +70,7 @@ impl Snapshot {
                 break;
             }
             for (((reader, _), keys), segment) in words.segments().zip(&keys).zip(0_u32..) {
-                let through = allowed.as_ref().and_then(|allowed| allowed.get(to_usize(segment)));
+                let through = allowed.and_then(|allowed| allowed.get(to_usize(segment)));
                 for doc in keys.docs(near.key).filter(|doc| !reader.is_deleted(*doc)) {
                     if through.is_none_or(|through| through.contains(to_usize(doc))) {
                         let place = DocAddress::new(segment, doc);

@@ -3,8 +3,8 @@
 use std::io;
 
 use super::bytes::{Reader, put_text};
-use super::manifest::{language, name};
 use crate::blog::store::{FileRecord, Stamp};
+use crate::blog::words::Language;
 
 /// The bytes of the table.
 pub(super) fn encode<'a>(records: impl Iterator<Item = &'a FileRecord>) -> Vec<u8> {
@@ -29,7 +29,7 @@ fn put(bytes: &mut Vec<u8>, record: &FileRecord) {
     for tag in record.tags.iter().take(u32::MAX as usize) {
         put_text(bytes, tag);
     }
-    put_text(bytes, name(record.language));
+    put_text(bytes, record.language.code());
     bytes.extend(record.chunks.to_le_bytes());
     bytes.extend(record.size.to_le_bytes());
 }
@@ -59,7 +59,7 @@ fn take(reader: &mut Reader<'_>) -> io::Result<FileRecord> {
         title: reader.text()?,
         date: Some(reader.text()?).filter(|date| !date.is_empty()),
         tags: (0..reader.u32()?).map(|_| reader.text()).collect::<io::Result<_>>()?,
-        language: language(&reader.text()?),
+        language: Language::from_code(&reader.text()?).unwrap_or_default(),
         chunks: reader.u32()?,
         size: reader.u64()?,
     })

@@ -2,13 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use tantivy::collector::TopDocs;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use tantivy::columnar::ColumnValues;
-use tantivy::query::{
-    Bm25StatisticsProvider, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, Query, TermQuery,
-};
 use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::{
     DocAddress, DocSet, Index, ReloadPolicy, Searcher, SegmentReader, TERMINATED, TantivyDocument,
@@ -17,12 +14,17 @@ use tantivy::{
 
 use super::fault::Faults;
 use super::schema::{Fields, ID, INDEX, KEY, LENGTH, schema, tokenizers};
+use super::score::best;
 use super::shelf::Shelf;
+use super::vectors::Rows;
 use crate::blog::rank::bm25::{self, Scale};
 use crate::blog::store::{Chunk, ChunkId, StoreError, VectorKey};
 
 /// A question of more words is shortened to its rarest.
 const MOST_WORDS: usize = 1_024;
+
+/// No chunk at all.
+static NONE: LazyLock<Rows> = LazyLock::new(Rows::default);
 
 /// How many words' frequencies are remembered.
 const REMEMBERED: usize = 10_000;
@@ -117,11 +119,11 @@ impl Words {
         self.faults.words("cannot search", error)
     }
 
-    /// The best chunks for the words of a question.
+    /// The best chunks for the words of a question, among those that are let through.
     pub(super) fn search(
         &self,
         terms: &[(String, u32)],
-        filter: Option<&dyn Query>,
+        through: Option<&[Rows]>,
         depth: usize,
     ) -> Result<ByWords, StoreError> {
         let mut said: BTreeMap<&str, u32> = BTreeMap::new();
@@ -143,38 +145,35 @@ impl Words {
             weights: weighed.iter().map(|(term, _, _, weight)| ((*term).to_owned(), *weight)).collect(),
             average_length: self.average_length(),
         };
-        weighed.retain(|(_, with, _, _)| *with > 0);
-        if weighed.is_empty() || depth == 0 {
-            return Ok(ByWords { scale, ..ByWords::default() });
+        let mut asked: Vec<(Term, f32)> = weighed
+            .iter()
+            .filter(|(_, with, _, weight)| *with > 0 && *weight > 0.0)
+            .map(|(term, _, _, weight)| (Term::from_field_text(self.fields.words, term), *weight))
+            .collect();
+        asked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let segments = self.searcher.segment_readers();
+        let best: tantivy::Result<Vec<_>> = segments
+            .par_iter()
+            .enumerate()
+            .map(|(number, segment)| {
+                let through = through.map(|through| through.get(number).unwrap_or(&NONE));
+                best(segment, &asked, &scale, through, depth)
+            })
+            .collect();
+        let mut found = Vec::new();
+        for (best, segment) in best.map_err(|error| self.failed(&error))?.into_iter().zip(0..) {
+            found.extend(best.into_iter().map(|(score, doc)| {
+                let place = DocAddress::new(segment, doc);
+                (self.id(place), score, place)
+            }));
         }
-        let statistics =
-            Statistics { words: self, with: weighed.iter().map(|word| (word.0, word.1)).collect() };
-        let clauses: Vec<(Occur, Box<dyn Query>)> =
-            weighed.iter().map(|(term, _, times, _)| (Occur::Should, self.clause(term, *times))).collect();
-        let mut query: Box<dyn Query> = Box::new(BooleanQuery::new(clauses));
-        if let Some(filter) = filter {
-            let filter: Box<dyn Query> = Box::new(ConstScoreQuery::new(filter.box_clone(), 0.0));
-            query = Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, filter)]));
-        }
-        let best = TopDocs::with_limit(depth).order_by_score();
-        let found = self
-            .searcher
-            .search_with_statistics_provider(&query, &best, &statistics)
-            .map_err(|error| self.failed(&error))?;
-        let mut list = Vec::with_capacity(found.len());
-        let mut places = Vec::with_capacity(found.len());
-        for (score, place) in found {
-            let id = self.id(place);
-            list.push((id, score));
-            places.push((id, place));
-        }
-        list.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        Ok(ByWords { list, places, scale })
-    }
-
-    fn clause(&self, term: &str, times: f32) -> Box<dyn Query> {
-        let term = Term::from_field_text(self.fields.words, term);
-        Box::new(BoostQuery::new(Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)), times))
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.truncate(depth);
+        Ok(ByWords {
+            list: found.iter().map(|(id, score, _)| (*id, *score)).collect(),
+            places: found.iter().map(|(id, _, place)| (*id, *place)).collect(),
+            scale,
+        })
     }
 
     /// Words in a chunk, on average; at least one.
@@ -287,24 +286,4 @@ fn live_frequency(segment: &SegmentReader, term: &Term) -> tantivy::Result<u64> 
         docs.advance();
     }
     Ok(with)
-}
-
-/// What tantivy weighs words by: chunks that are gone do not count.
-struct Statistics<'a> {
-    words: &'a Words,
-    with: HashMap<&'a str, u64>,
-}
-
-impl Bm25StatisticsProvider for Statistics<'_> {
-    fn total_num_tokens(&self, _field: Field) -> tantivy::Result<u64> {
-        Ok(self.words.tokens.max(self.words.docs))
-    }
-
-    fn total_num_docs(&self) -> tantivy::Result<u64> {
-        Ok(self.words.docs)
-    }
-
-    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        Ok(term.value().as_str().and_then(|term| self.with.get(term)).copied().unwrap_or_default())
-    }
 }

@@ -11,7 +11,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::ask::{get, row, rows};
 use super::fault::Fault;
 use super::meta::Vectors;
-use super::text::{clean, clean_all, code, file_number, word};
+use super::text::{clean, clean_all, file_number, word};
 use super::write::Totals;
 use super::{ChunkId, Entry, FileRecord};
 
@@ -185,7 +185,7 @@ async fn copy_files(client: &Client, files: &[FileRecord]) -> Result<(), Fault> 
             Box::new(file.date.as_deref().map(clean)),
             Box::new(clean_all(&file.tags)),
             Box::new(folded),
-            Box::new(code(file.language)),
+            Box::new(file.language.code()),
             Box::new(i32::try_from(file.chunks).unwrap_or(i32::MAX)),
             Box::new(file.size.cast_signed()),
         ];

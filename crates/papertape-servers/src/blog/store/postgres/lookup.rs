@@ -8,8 +8,9 @@ use tokio_postgres::{Client, Row};
 use super::ask::{Question, count, get, rows};
 use super::fault::Fault;
 use super::meta::Meta;
-use super::text::{file_number, language};
+use super::text::file_number;
 use super::{Chunk, FileRecord, Stamp, Summary, VectorKey};
+use crate::blog::words::Language;
 
 /// Chunks `c` of files `f`, in the columns that [`chunk`] reads.
 pub(super) const CHUNK: &str = "SELECT f.path, c.index, f.title, c.headings, c.text, c.key, c.id
@@ -131,7 +132,7 @@ fn file(row: &Row) -> Result<FileRecord, Fault> {
         title: get(row, 3)?,
         date: get(row, 4)?,
         tags: get(row, 5)?,
-        language: language(get(row, 6)?),
+        language: Language::from_code(get(row, 6)?).unwrap_or_default(),
         chunks: u32::try_from(count(row, 7)?).unwrap_or(u32::MAX),
         size: get::<i64>(row, 8)?.cast_unsigned(),
     })

@@ -5,8 +5,8 @@ use tokio_postgres::Client;
 use super::ask::{count, get, row};
 use super::fault::Fault;
 use super::schema;
-use super::text::language;
 use super::{Embedding, Summary};
+use crate::blog::words::Language;
 
 const READ: &str = "
     SELECT generation, files, chunks, length, wanting, languages, model, dimension, digest, weight, calibrated_on,
@@ -75,7 +75,7 @@ impl Meta {
             files: count(&row, 1)?,
             chunks,
             vectors: if embedding.is_some() { chunks.saturating_sub(wanting) } else { 0 },
-            languages: languages.iter().map(|code| language(code)).collect(),
+            languages: languages.iter().map(|code| Language::from_code(code).unwrap_or_default()).collect(),
             embedding,
         };
         Ok(Self { summary, length: count(&row, 3)?, vectors, table })

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use crate::blog::words::Language;
-
 /// The longest word that goes into an index as it is, in bytes.
 const LONGEST_WORD: usize = 256;
 
@@ -31,20 +29,9 @@ pub(super) fn file_number(path: &str) -> i64 {
     hash.as_bytes().first_chunk().map_or(0, |bytes| i64::from_le_bytes(*bytes))
 }
 
-/// A language's code.
-pub(super) fn code(language: Language) -> &'static str {
-    language.code()
-}
-
-/// The language of a code.
-pub(super) fn language(code: &str) -> Language {
-    Language::from_code(code).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{clean, code, language, word};
-    use crate::blog::words::Language;
+    use super::{clean, word};
 
     #[test]
     fn what_postgres_cannot_keep_is_replaced() {
@@ -53,12 +40,5 @@ mod tests {
         assert_eq!(word(&"x".repeat(256)), "x".repeat(256));
         assert_eq!(word(&"x".repeat(100_000)).len(), 69);
         assert_ne!(word(&"x".repeat(300)), word(&"x".repeat(301)));
-    }
-
-    #[test]
-    fn every_language_comes_back() {
-        for it in [Language::Other, Language::English, Language::Spanish, Language::Chinese] {
-            assert_eq!(language(code(it)), it);
-        }
     }
 }
