@@ -12,8 +12,8 @@ const FEWEST_TRIALS: usize = 30;
 /// Hits further down are not looked at by anybody.
 const IN_SIGHT: usize = 10;
 
-/// What a place in the list of meanings may count.
-const WEIGHTS: [f32; 10] = [0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
+/// What a place in the list of meanings may count, if it counts.
+const WEIGHTS: [f32; 9] = [0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
 
 /// How many standard errors the gain must be above none: 1 in 200 by chance, because nine weights are tried.
 const CERTAIN: f64 = 2.6;
@@ -38,23 +38,27 @@ impl Trial {
     }
 }
 
-/// The weight that answers best, if it is certain that it is better than words alone; else 0.
+/// The weight whose gain over words alone is the most certain, if it is certain enough; else 0.
+///
+/// Not the one whose gain is the greatest: on known headings, greater weights gain a little more on average and lose more
+/// of what words had found. Questions in the author's own words pay for that.
 #[must_use]
 pub fn choose(trials: &[Trial]) -> f32 {
     if trials.len() < FEWEST_TRIALS {
         return 0.0;
     }
     let words: Vec<f64> = trials.iter().map(|trial| trial.worth(0.0)).collect();
-    let mut best = (0.0, 0.0, false);
+    let mut best = (0.0, CERTAIN);
     for weight in WEIGHTS {
         let gains: Vec<f64> =
             trials.iter().zip(&words).map(|(trial, words)| trial.worth(weight) - words).collect();
         let (gain, error) = mean_and_error(&gains);
-        if gain > best.1 {
-            best = (weight, gain, gain > CERTAIN * error);
+        let certainty = if gain > 0.0 { gain / error.max(f64::MIN_POSITIVE) } else { 0.0 };
+        if certainty > best.1 {
+            best = (weight, certainty);
         }
     }
-    if best.2 { best.0 } else { 0.0 }
+    best.0
 }
 
 /// The mean of a sample, and by how much it may be off by chance.
@@ -126,10 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn the_more_meaning_helps_the_more_it_counts() {
-        let some = choose(&trials(200, |n| if n % 4 == 0 { (0, 1) } else { (1, 15) }));
-        let much = choose(&trials(200, |n| if n % 4 == 0 { (1, 15) } else { (8, 1) }));
-        assert!(some > 0.0 && some < much, "{some} {much}");
-        assert!(WEIGHTS.contains(&some) && WEIGHTS.contains(&much));
+    fn meaning_counts_no_more_than_it_must() {
+        // A little weight puts half of the answers first; more would push the other half down.
+        assert_eq!(choose(&trials(200, |n| if n % 2 == 0 { (2, 1) } else { (1, 0) })), WEIGHTS[0]);
+        // Words find none of the answers.
+        assert!(choose(&trials(200, |_| (0, 1))) > 0.5);
     }
 }
