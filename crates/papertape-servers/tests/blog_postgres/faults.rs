@@ -181,10 +181,9 @@ async fn frozen_connections_are_given_up_for_others() {
     let mut all = backends(&client).await;
     all.extend(postmaster);
     signal("STOP", &all);
-    let results = timeout(HANGS, async {
-        tokio::join!(store.search(&question("apples")), store.summary(), store.write())
-    })
-    .await;
+    let asked = question("apples");
+    let results =
+        timeout(HANGS, async { tokio::join!(store.search(&asked), store.summary(), store.write()) }).await;
     signal("CONT", &all);
     let (search, summary, write) = results.expect("it hangs");
     for error in [search.map(drop).unwrap_err(), summary.map(drop).unwrap_err(), write.map(drop).unwrap_err()]

@@ -105,10 +105,10 @@ async fn what_is_not_postgres_ends_in_an_error() {
 
 #[tokio::test]
 async fn messages_of_gigabytes_are_not_waited_for() {
-    let greeting = [&[b'E'], &0x7fff_ffff_u32.to_be_bytes()[..]].concat();
+    let greeting = [b"E", &0x7fff_ffff_u32.to_be_bytes()[..]].concat();
     let error = refused(Script { greeting, ..Script::default() }).await;
     assert!(error.contains("a message of 2047 MiB"), "{error}");
-    let answer = [&[b'D'], &0x7fff_ffff_u32.to_be_bytes()[..], &[0; 1000]].concat();
+    let answer = [b"D", &0x7fff_ffff_u32.to_be_bytes()[..], &[0; 1000]].concat();
     refused(Script { greeting: welcome(), answer, ..Script::default() }).await;
 }
 
