@@ -73,7 +73,7 @@ fn options(folder: &Path) -> Options {
 }
 
 async fn open(options: Options, revision: Revision) -> Client {
-    crate::open(blog::server(options).await, revision, ClientOptions::new()).await
+    crate::open(blog::server(options).await.unwrap(), revision, ClientOptions::new()).await
 }
 
 /// A client in the newest revision.
