@@ -72,7 +72,7 @@ pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>
     for heading in &held.headings {
         lists.push(subject.ask(&heading.text).await?);
     }
-    measure(&mut table, &held.headings, &lists, |heading, list| Subject::chunk_place(heading, list));
+    measure(&mut table, &held.headings, &lists, Subject::chunk_place);
     say(&format!(
         "\n{} headings, taken out of their files and searched for their section\n{table}",
         lists.len()
