@@ -11,7 +11,7 @@ use papertape_servers::blog::embed::{Embedder, Local, Purpose};
 use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
 use papertape_servers::blog::store::embedded::Embedded;
-use papertape_servers::blog::store::{ChunkId, DEPTH, Filter, Query, Store, Summary};
+use papertape_servers::blog::store::{ChunkId, DEPTH, Filter, Found, Query, Store, Summary};
 use papertape_servers::blog::words::{self, Language};
 use tempfile::TempDir;
 
@@ -116,6 +116,17 @@ impl Subject {
 
     /// Asks the store as the product does.
     pub(crate) async fn ask(&self, question: &str) -> Result<Lists> {
+        let found = self.found(question).await?;
+        let ids = |list: &[(ChunkId, f32)]| list.iter().map(|(chunk, _)| *chunk).collect::<Vec<_>>();
+        let hits = || found.hits.iter().map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index)).collect();
+        Ok(Lists {
+            lexical: ids(&found.lexical),
+            semantic: self.model.as_ref().map(|_| ids(&found.semantic)),
+            hybrid: self.model.as_ref().map(|_| hits()),
+        })
+    }
+
+    async fn found(&self, question: &str) -> Result<Found> {
         let vector = match &self.model {
             None => None,
             Some(model) => {
@@ -125,17 +136,9 @@ impl Subject {
                 Some(vector.map_err(|why| anyhow!("no vector for {question:?}: {why}"))?)
             }
         };
-        let is_hybrid = vector.is_some();
         let terms = words::question(question, &self.languages);
         let query = Query { terms, vector, filter: Filter::default(), top_k: DEPTH, weight: None };
-        let found = self.store.search(&query).await?;
-        let ids = |list: &[(ChunkId, f32)]| list.iter().map(|(chunk, _)| *chunk).collect::<Vec<_>>();
-        let hits = || found.hits.iter().map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index)).collect();
-        Ok(Lists {
-            lexical: ids(&found.lexical),
-            semantic: is_hybrid.then(|| ids(&found.semantic)),
-            hybrid: is_hybrid.then(hits),
-        })
+        Ok(self.store.search(&query).await?)
     }
 
     /// The place of the first chunk of a page that the link leads to, among chunks that are not on a linking page.
