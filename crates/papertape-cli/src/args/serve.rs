@@ -64,14 +64,15 @@ impl Blog {
             ("--content", self.content.is_some()),
             ("--index", self.index.is_some()),
             ("--store", self.search.store.is_some()),
+            ("--embed", self.search.embed.is_some()),
             ("--watch", self.watch),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 
     pub(crate) fn options(self) -> blog::Options {
-        let Blog { content, index, search: Search { store }, watch } = self;
-        blog::Options { content, index, store, watch }
+        let Blog { content, index, search, watch } = self;
+        blog::Options { content, index, watch, ..search.options() }
     }
 }
 

@@ -48,6 +48,7 @@ async fn index(args: &Index) -> Result<(), Failure> {
             index.clear().await.map_err(failed)?;
         }
     }
+    options.embedder().map_err(|error| Failure::usage(format!("--embed: {error}")))?;
     let library = options.open().map_err(failed)?;
     let wanted = ingest::Options { reembed: args.reembed, full: args.rebuild };
     let report = {
@@ -97,6 +98,12 @@ fn given(args: &Index) -> String {
     if args.search.store.is_some() {
         // There may be a password in it.
         options.extend(["--store", "URL"]);
+    }
+    if let Some(embed) = &args.search.embed {
+        options.extend(["--embed", &embed.typed]);
+    }
+    if let Some(url) = &args.search.embed_url {
+        options.extend(["--embed-url", url]);
     }
     shell_words::join(options)
 }

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::embed::{self, Choice, EmbedError, Embedder, Identity, Purpose};
 use super::library::Library;
 use super::store::embedded::Embedded;
+use super::store::postgres::Postgres;
 use super::store::{Store, StoreError};
 
 /// The folder for the index, within that of the texts.
@@ -19,6 +21,12 @@ pub struct Options {
     pub index: Option<PathBuf>,
     /// The URL of a PostgreSQL database in place of the index.
     pub store: Option<String>,
+    /// The model that finds meaning. Without one, words alone are searched for.
+    pub embed: Option<Choice>,
+    /// Where the model's service is, if not where such a service usually is.
+    pub embed_url: Option<String>,
+    /// Whether tables of an older version of this program may be changed in the database.
+    pub upgrade: bool,
     /// Whether to index what changes while it is served.
     pub watch: bool,
 }
@@ -46,8 +54,13 @@ impl Options {
     /// # Errors
     /// If what was said makes no sense.
     pub fn open(&self) -> Result<Library, StoreError> {
-        let store: Arc<dyn Store> = Arc::new(self.embedded()?);
-        Ok(Library::new(store, None))
+        let store: Arc<dyn Store> = match &self.store {
+            Some(url) if self.upgrade => Arc::new(Postgres::open(url)?.upgrading()),
+            Some(url) => Arc::new(Postgres::open(url)?),
+            None => Arc::new(self.embedded()?),
+        };
+        let embedder = self.embedder().unwrap_or_else(|error| Some(Arc::new(Broken(error))));
+        Ok(Library::new(store, embedder))
     }
 
     /// The index in a folder.
@@ -56,6 +69,34 @@ impl Options {
     /// If its folder cannot be one.
     pub fn embedded(&self) -> Result<Embedded, StoreError> {
         Embedded::open(&self.index())
+    }
+
+    /// The model, if one was chosen.
+    ///
+    /// # Errors
+    /// If what was said about it makes no sense.
+    pub fn embedder(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
+        let Some(choice) = &self.embed else { return Ok(None) };
+        let options = embed::Options { url: self.embed_url.clone(), ..embed::Options::default() };
+        choice.open(&options).map(Some)
+    }
+}
+
+/// Stands for a model that cannot be had: questions are answered without it, and told why.
+#[derive(Debug)]
+struct Broken(EmbedError);
+
+impl Embedder for Broken {
+    fn identify(&self) -> embed::Answer<'_, Identity> {
+        Box::pin(async { Err(self.0.clone()) })
+    }
+
+    fn embed<'a>(&'a self, _: &'a [String], _: Purpose) -> embed::Answer<'a, Vec<Result<Vec<f32>, String>>> {
+        Box::pin(async { Err(self.0.clone()) })
+    }
+
+    fn batch(&self) -> usize {
+        1
     }
 }
 

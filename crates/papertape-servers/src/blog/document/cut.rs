@@ -23,7 +23,19 @@ const DENSE: usize = 3;
 /// How large a text is for a reader. Further blanks after a blank are nothing.
 pub(super) fn cost(text: &str) -> usize {
     let mut after_blank = false;
+    if text.is_ascii() {
+        // The same, and faster.
+        return text
+            .bytes()
+            .filter(|byte| !std::mem::replace(&mut after_blank, is_blank(*byte)) || !after_blank)
+            .count();
+    }
     text.chars().map(|c| weight(c, &mut after_blank)).sum()
+}
+
+/// What `char::is_whitespace` says of ASCII.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
 fn weight(c: char, after_blank: &mut bool) -> usize {
@@ -173,5 +185,20 @@ impl Grinding<'_> {
             size += weight;
         }
         ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cost, is_blank};
+
+    #[test]
+    fn blanks_after_blanks_cost_nothing_and_chinese_costs_more() {
+        for (text, wanted) in
+            [("", 0), (" ", 1), ("a b", 3), ("a \n\t b", 3), ("añ  o", 4), ("漢字", 6), ("漢  x", 5)]
+        {
+            assert_eq!(cost(text), wanted, "{text:?}");
+        }
+        assert!((0..128_u8).all(|byte| is_blank(byte) == char::from(byte).is_whitespace()));
     }
 }

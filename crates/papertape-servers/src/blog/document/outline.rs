@@ -10,7 +10,7 @@ use super::plain::Plain;
 use crate::blog::words::is_han_or_kana;
 
 /// How much prose is kept to tell its language by.
-const SAMPLE: usize = 4 * 1024;
+const SAMPLE: usize = 2 * 1024;
 
 /// What people write beside CommonMark.
 pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
@@ -104,8 +104,9 @@ impl Reading<'_> {
             Event::Html(html) => {
                 let mut text = String::new();
                 self.html.strip(&html, &mut text);
-                self.sample(&text);
-                self.words(&text, range);
+                self.sample(text.trim());
+                self.words(text.trim(), range);
+                self.outline.plain.space();
             }
             Event::InlineHtml(html) => {
                 if html.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("<br")) {
@@ -210,7 +211,7 @@ impl Reading<'_> {
 
     fn sample(&mut self, text: &str) {
         let sample = &mut self.outline.sample;
-        if sample.len() < SAMPLE {
+        if sample.len() < SAMPLE && !text.is_empty() {
             sample.extend(text.chars().take(SAMPLE));
             sample.push(' ');
         }
@@ -237,7 +238,3 @@ impl Reading<'_> {
         self.line
     }
 }
-
-#[cfg(test)]
-#[path = "outline/tests.rs"]
-mod tests;

@@ -70,6 +70,9 @@ impl Plain {
 
     /// Parts blocks.
     pub(super) fn end_block(&mut self) {
+        if self.text.ends_with(' ') {
+            self.text.pop();
+        }
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }

@@ -64,7 +64,7 @@ pub fn bag(path: &str, title: &str, headings: &[String], plain: &str, language: 
         let words = said.chunk_by(|one, other| one.0 == other.0).filter_map(|same| {
             let (number, _) = same.first()?;
             let count = same.iter().fold(0_u32, |sum, (_, weight)| sum.saturating_add(*weight));
-            Some((terms.term(*number)?.clone(), count))
+            Some((terms.term(*number)?.to_owned(), count))
         });
         Bag { words: words.collect() }
     })

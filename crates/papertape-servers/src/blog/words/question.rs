@@ -29,7 +29,7 @@ pub fn question(text: &str, languages: &[Language]) -> Vec<(Term, u32)> {
                 if let Some((_, times)) = said.iter_mut().find(|(known, _)| known == term) {
                     *times = times.saturating_add(1);
                 } else if said.len() < MOST_TERMS {
-                    said.push((term.clone(), 1));
+                    said.push((term.to_owned(), 1));
                 }
             }
         });

@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use rust_stemmers::Stemmer;
 
+use super::Language;
 use super::fold::folded;
 use super::token::Token;
-use super::{Language, Term};
 
-/// The most words a thread remembers; then it begins anew.
-const MOST_KNOWN: usize = 1 << 15;
+/// The most terms a thread remembers; then it begins anew.
+const MOST_KNOWN: usize = 1 << 16;
 
 thread_local! {
     static TERMS: RefCell<Terms> = RefCell::default();
@@ -20,11 +21,16 @@ thread_local! {
 /// Words seen before, so that each is stemmed once: most words of a text are the same few thousand.
 #[derive(Default)]
 pub(super) struct Terms {
-    /// By language and word.
-    known: HashMap<(Language, bool), HashMap<Box<str>, Number>>,
-    numbers: HashMap<Term, Number>,
-    terms: Vec<Term>,
-    stemmers: HashMap<Language, Option<Stemmer>>,
+    languages: [Known; Language::ALL.len()],
+    numbers: HashMap<Rc<str>, Number>,
+    terms: Vec<Rc<str>>,
+}
+
+/// A language's words.
+#[derive(Default)]
+struct Known {
+    stemmer: Option<Stemmer>,
+    words: HashMap<Box<str>, Number>,
 }
 
 /// A term's number, the same until [`Terms::with`] is left.
@@ -34,7 +40,8 @@ impl Terms {
     /// Lends the terms of this thread.
     pub(super) fn with<T>(work: impl FnOnce(&mut Self) -> T) -> T {
         TERMS.with_borrow_mut(|terms| {
-            if terms.terms.len() > MOST_KNOWN {
+            let words: usize = terms.languages.iter().map(|known| known.words.len()).sum();
+            if terms.terms.len() + words > MOST_KNOWN {
                 *terms = Self::default();
             }
             work(terms)
@@ -43,45 +50,57 @@ impl Terms {
 
     /// What a token is looked up by, in a language.
     pub(super) fn number(&mut self, token: Token<'_>, language: Language) -> Number {
-        let (word, stemmed) = match token {
-            Token::Word(word) => (word, true),
-            Token::Whole(word) => (word, false),
+        let word = match token {
+            Token::Whole(word) => return self.number_of(word),
+            Token::Word(word) => word,
         };
-        let known = self.known.entry((language, stemmed)).or_default();
-        if let Some(number) = known.get(word) {
+        if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {
             return *number;
         }
-        let term = match stemmed {
-            true => {
-                let own = language.has_own_letters() && word.is_ascii();
-                let language = if own { Language::English } else { language };
-                let stemmer = self
-                    .stemmers
-                    .entry(language)
-                    .or_insert_with(|| language.algorithm().map(Stemmer::create));
-                stem(word, language, stemmer.as_ref())
-            }
-            false => word.to_owned(),
-        };
-        let next = Number::try_from(self.terms.len()).unwrap_or(Number::MAX);
-        let number = *self.numbers.entry(term).or_insert_with_key(|term| {
-            self.terms.push(term.clone());
-            next
-        });
-        known.insert(word.into(), number);
+        // Latin words in a text of other letters are English, as a rule.
+        let foreign = language.has_own_letters() && word.is_ascii();
+        let term = self.stem(word, if foreign { Language::English } else { language });
+        let number = self.number_of(&term);
+        if let Some(known) = self.known(language) {
+            known.words.insert(word.into(), number);
+        }
         number
     }
 
     /// The term of a number.
-    pub(super) fn term(&self, number: Number) -> Option<&Term> {
-        self.terms.get(usize::try_from(number).ok()?)
+    pub(super) fn term(&self, number: Number) -> Option<&str> {
+        self.terms.get(usize::try_from(number).ok()?).map(AsRef::as_ref)
     }
-}
 
-fn stem(word: &str, language: Language, stemmer: Option<&Stemmer>) -> Term {
-    let Some(stemmer) = stemmer else { return folded(word).into_owned() };
-    let accented = with_accent(word, language);
-    folded(&stemmer.stem(&accented)).into_owned()
+    fn known(&mut self, language: Language) -> Option<&mut Known> {
+        self.languages.get_mut(language as usize)
+    }
+
+    fn number_of(&mut self, term: &str) -> Number {
+        if let Some(number) = self.numbers.get(term) {
+            return *number;
+        }
+        let number = Number::try_from(self.terms.len()).unwrap_or(Number::MAX);
+        let term: Rc<str> = term.into();
+        self.terms.push(Rc::clone(&term));
+        self.numbers.insert(term, number);
+        number
+    }
+
+    /// Never empty, unless the word is.
+    fn stem(&mut self, word: &str, language: Language) -> String {
+        let stemmer = self.known(language).and_then(|known| {
+            if known.stemmer.is_none() {
+                known.stemmer = language.algorithm().map(Stemmer::create);
+            }
+            known.stemmer.as_ref()
+        });
+        let stemmed = match stemmer {
+            Some(stemmer) => folded(&stemmer.stem(&with_accent(word, language))).into_owned(),
+            None => folded(word).into_owned(),
+        };
+        if stemmed.is_empty() { word.to_owned() } else { stemmed }
+    }
 }
 
 /// Stemmers know some endings with their accent only, and people type them without.

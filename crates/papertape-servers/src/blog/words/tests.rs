@@ -1,1 +1,199 @@
 //! Chunks and questions meet.
+
+use proptest::prelude::{ProptestConfig, any, prop, proptest};
+
+use super::{Bag, Language, bag, detect, question, weights};
+
+fn terms(text: &str, languages: &[Language]) -> Vec<String> {
+    question(text, languages).into_iter().map(|(term, _)| term).collect()
+}
+
+/// What is asked finds what is written.
+#[track_caller]
+fn meets(asked: &str, written: &str, language: Language) {
+    let bag = bag("", "", &[], written, language);
+    let terms = terms(asked, &[language]);
+    assert!(!terms.is_empty(), "{asked}");
+    for term in terms {
+        assert!(bag.count(&term) > 0, "{asked:?} asks for {term:?}, and {written:?} is {bag:?}");
+    }
+}
+
+#[test]
+fn words_meet_in_their_forms() {
+    for (asked, written, language) in [
+        ("install", "Installing", Language::English),
+        ("connections", "connection", Language::English),
+        ("Rust’s", "rust", Language::English),
+        ("instalacion", "instalación", Language::Spanish),
+        ("instalaciones", "INSTALACIÓN", Language::Spanish),
+        ("codigo", "códigos", Language::Spanish),
+        ("anos", "años", Language::Spanish),
+        ("contenedor", "contenedores", Language::Spanish),
+        ("instalacao", "instalação", Language::Portuguese),
+        ("Strasse", "Straße", Language::German),
+        ("resume", "re\u{301}sume\u{301}", Language::Other),
+        ("docker", "使用Docker部署", Language::Chinese),
+        ("container", "使用 containers", Language::Chinese),
+        ("部署", "使用Docker部署应用", Language::Chinese),
+        ("数据库", "关系数据库管理", Language::Chinese),
+        ("ガイド", "ｶﾞｲﾄﾞ", Language::Japanese),
+        ("한국", "한국어", Language::Korean),
+        ("foo bar", "fooBar", Language::English),
+        ("foo_bar", "call foo_bar()", Language::English),
+        ("1.88", "since 1.88.", Language::Other),
+        ("c++", "in C++, not C#", Language::English),
+        ("машина", "машины", Language::Russian),
+        ("servers", "сервер server", Language::Russian),
+    ] {
+        meets(asked, written, language);
+    }
+}
+
+#[test]
+fn words_of_titles_and_headings_count_more() {
+    let headings = ["Above".to_owned(), "Own".to_owned()];
+    let bag = bag("a/file-name.md", "Title", &headings, "body body", Language::English);
+    for (term, weight) in [
+        ("titl", weights::TITLE),
+        ("abov", weights::HEADING),
+        ("own", weights::OWN_HEADING),
+        ("file", weights::PATH),
+        ("name", weights::PATH),
+        ("a", weights::PATH),
+        ("bodi", 2 * weights::BODY),
+        ("md", 0),
+    ] {
+        assert_eq!(bag.count(term), weight, "{term}");
+    }
+    let length: u32 = bag.iter().map(|(_, count)| count).sum();
+    assert_eq!(bag.length(), length);
+}
+
+#[test]
+fn questions_are_stemmed_in_each_language_there_is() {
+    assert_eq!(terms("canciones", &[Language::English, Language::Spanish]), ["cancion"]);
+    let both = terms("running", &[Language::English, Language::Other]);
+    assert_eq!(both, ["run", "running"]);
+    assert_eq!(terms("Ñandú", &[]), ["nandu"]);
+    assert_eq!(
+        question("to be or not to be", &[]),
+        [("to", 2), ("be", 2), ("or", 1), ("not", 1)].map(|(w, n)| (w.to_owned(), n))
+    );
+}
+
+#[test]
+fn questions_have_bounds() {
+    let many: String = (0..1_000).map(|n| format!("w{n} ")).collect();
+    assert_eq!(question(&many, &Language::ALL).len(), 64);
+    assert_eq!(question(&"漢".repeat(10_000_000), &Language::ALL).len(), 1);
+    assert_eq!(question(&format!("{}word", " ".repeat(5_000)), &[]), []);
+    let ligatures = "\u{fdfa}".repeat(2_000);
+    assert!(question(&ligatures, &Language::ALL).len() <= 64);
+}
+
+#[test]
+fn odd_questions_are_words_or_nothing() {
+    for text in [
+        "",
+        " ",
+        "\0",
+        "%",
+        "_",
+        "\\",
+        "'; DROP TABLE chunks; --",
+        "a & | ! ( :*",
+        "\"unclosed",
+        "NEAR(a b)",
+        "title:x^2~",
+        "{\"a\":1}",
+        "$(touch x)",
+        "../../etc/passwd",
+        "<script>alert(1)</script>",
+        "NaN",
+        "-1",
+        "1e999",
+        "\u{202e}abc",
+        "\u{feff}",
+        "\u{200b}",
+        "🏳️‍🌈",
+        "T̴̨̛h̷̢e̶ ̵n̸a̷m̴e",
+        "ﷺ",
+        "İ",
+        "ß",
+        "ŉ",
+        "ǰ",
+        "ΐ",
+        "DŽ",
+        "ᾳ",
+        "\u{345}",
+        "𝕳𝖊𝖑𝖑𝖔",
+        "1⁄4",
+        "①",
+        "㍿",
+        "田中さん",
+        "사회과학원",
+        "الله",
+        "ก็",
+        "\u{1f468}\u{200d}\u{1f469}",
+        "0x0",
+        "1,000.00",
+        "…",
+        "null",
+        "true",
+    ] {
+        for term in terms(text, &Language::ALL) {
+            assert!(
+                !term.is_empty() && !term.contains(char::is_whitespace) && !term.contains('\0'),
+                "{text:?}: {term:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn lengths_are_rounded_as_stores_keep_them() {
+    for (length, kept) in
+        [(0, 0), (1, 1), (40, 40), (41, 40), (42, 42), (100, 96), (1_000, 984), (u32::MAX, 2_013_265_944)]
+    {
+        let mut bag = Bag::default();
+        bag.add("a".to_owned(), length);
+        assert_eq!(bag.rounded_length(), kept, "{length}");
+    }
+}
+
+#[test]
+fn adding_never_overflows() {
+    let mut bag = Bag::default();
+    bag.add("a".to_owned(), u32::MAX);
+    bag.add("a".to_owned(), 1);
+    bag.add("b".to_owned(), 1);
+    assert_eq!((bag.count("a"), bag.length()), (u32::MAX, u32::MAX));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_text_is_found_by_each_of_its_words(text in any::<String>(), at in 0..Language::ALL.len()) {
+        let language = Language::ALL[at];
+        let bag = bag("", "", &[], &text, language);
+        for (term, _) in question(&text, &[language]) {
+            assert!(!term.is_empty());
+            assert!(bag.count(&term) > 0);
+        }
+        let _ = detect(&text);
+    }
+
+    /// Stemmers are old programs; letters of their own are where they would stumble.
+    #[test]
+    fn no_stemmer_panics(words in prop::collection::vec(
+        "[a-zA-Z']{1,12}|[a-zà-öø-ÿßœ]{1,70}|[а-яё]{1,20}|[α-ωά-ώς]{1,20}|[؀-ۿ]{1,20}|[அ-ஹா-்]{1,20}|[a-zçğıöşü]{1,20}|[a-zăâîșț]{1,20}|\\PC{1,20}",
+        1..20,
+    )) {
+        let text = words.join(" ");
+        for language in Language::ALL {
+            drop(bag(&text, &text, std::slice::from_ref(&text), &text, language));
+        }
+    }
+}

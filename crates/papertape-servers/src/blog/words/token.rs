@@ -72,6 +72,9 @@ struct Scan<'a, F> {
 impl<F: FnMut(Token<'_>)> Scan<'_, F> {
     /// A word, with parts if it is an identifier.
     fn words<'t>(&mut self, text: &'t str) -> &'t str {
+        if let Some(rest) = self.simple_word(text) {
+            return rest;
+        }
         let length = run(text);
         let (word, rest) = text.split_at_checked(length).unwrap_or((text, ""));
         let name = word.trim_matches(['_', '.']);
@@ -84,6 +87,27 @@ impl<F: FnMut(Token<'_>)> Scan<'_, F> {
         }
         self.identifier(name);
         possessive(rest).unwrap_or(rest)
+    }
+
+    /// The short way for most words of most texts: a few plain letters, the first of them perhaps a capital, then a blank.
+    fn simple_word<'t>(&mut self, text: &'t str) -> Option<&'t str> {
+        let bytes = text.as_bytes();
+        let small = bytes.iter().skip(1).take_while(|byte| byte.is_ascii_lowercase()).count();
+        let length = small + 1;
+        let alone = bytes.get(length).is_none_or(|next| matches!(next, b' ' | b'\n' | b',' | b')'));
+        if !bytes.first().is_some_and(u8::is_ascii_alphabetic) || !alone || length > MOST_CHARACTERS {
+            return None;
+        }
+        let (word, rest) = text.split_at_checked(length)?;
+        if bytes.first().is_some_and(u8::is_ascii_lowercase) {
+            (self.take)(Token::Word(word));
+        } else {
+            self.word.clear();
+            self.word.push_str(word);
+            self.word.make_ascii_lowercase();
+            (self.take)(Token::Word(&self.word));
+        }
+        Some(rest)
     }
 
     fn identifier(&mut self, name: &str) {

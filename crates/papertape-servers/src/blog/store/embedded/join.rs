@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use tantivy::index::SegmentId;
+
 use super::bytes::to_usize;
 use super::vectors::Rows;
 use super::vectors::segment::Segment;
@@ -46,7 +48,11 @@ pub(super) struct Join {
 
 impl Join {
     /// Of both sides of a generation. If a key has two vectors, the newer counts.
-    pub(super) fn of(words: &Words, keys: &[Arc<Keys>], vectors: &[Arc<Segment>]) -> io::Result<Self> {
+    pub(super) fn of(
+        words: &Words,
+        keys: &[(SegmentId, Arc<Keys>)],
+        vectors: &[Arc<Segment>],
+    ) -> io::Result<Self> {
         let mut starts = Vec::new();
         let mut all = 0_u32;
         for segment in vectors {
@@ -55,7 +61,7 @@ impl Join {
         }
         let mut live: Vec<Rows> = vectors.iter().map(|segment| Rows::none(segment.len())).collect();
         let (mut rows, mut embedded) = (Vec::new(), 0);
-        for ((reader, _), keys) in words.segments().zip(keys) {
+        for ((reader, _), (_, keys)) in words.segments().zip(keys) {
             let mut of_docs = vec![NONE; to_usize(reader.max_doc())];
             for (segment, start) in vectors.iter().zip(&starts) {
                 pair(&keys.sorted, &segment.codes()?.keys, |doc, row| {

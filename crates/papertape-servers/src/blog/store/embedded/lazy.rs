@@ -16,6 +16,11 @@ impl<T> Default for Lazy<T> {
 }
 
 impl<T> Lazy<T> {
+    /// The value, if it has been made.
+    pub(super) fn get(&self) -> Option<&T> {
+        self.made.get()
+    }
+
     /// The value; made now if it is not there yet.
     pub(super) fn or_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         if let Some(value) = self.made.get() {

@@ -16,7 +16,7 @@ const NAME: &str = "lock";
 /// Held while somebody writes. The system takes it back when the process ends, however it ends.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -39,7 +39,16 @@ impl Lock {
         }
         file.set_len(0).map_err(io)?;
         writeln!(file, "{}", std::process::id()).map_err(io)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that was started just now may still have a copy of it.
+        if let Err(error) = flock(&self.file, FlockOperation::Unlock) {
+            tracing::warn!(%error, "the lock of the index cannot be given back");
+        }
     }
 }
 

@@ -19,7 +19,7 @@ const MAGIC: &str = "papertape index";
 const VERSION: u32 = 1;
 
 /// Longer than any manifest of ours: a thousand segments have less.
-pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
+pub(super) const LIMIT: u32 = 16 * 1024 * 1024;
 
 /// What a generation consists of.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

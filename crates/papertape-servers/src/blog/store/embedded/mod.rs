@@ -263,10 +263,11 @@ impl Core {
             match Snapshot::open(&self.place, manifest, before) {
                 Ok(snapshot) => return Ok((look, snapshot)),
                 // A newer generation is there, and the files of this one have gone. Unless it is the same one again.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && last != Some(look) => {
-                    last = Some(look)
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if last.replace(look.clone()) == Some(look) {
+                        break;
+                    }
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                 Err(error) => return Err(self.place.faults().io("cannot read", error)),
             }
         }

@@ -3,23 +3,22 @@
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tantivy::index::SegmentId;
 
 use super::blocks::open_plain;
+use super::bytes::to_usize;
 use super::fault::Faults;
 use super::manifest::{LIMIT, Manifest, NAME};
 use crate::blog::store::StoreError;
 
-/// How the manifest looks from outside: another one looks differently.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-}
+/// Bytes that the first line of a manifest has, and more.
+const HEAD: u32 = 96;
+
+/// The first line of a manifest: no two generations have the same, since it has the checksum of all the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Look(Vec<u8>);
 
 /// Where an index is.
 #[derive(Debug, Clone)]
@@ -46,40 +45,32 @@ impl Place {
         self.folder.join(name)
     }
 
-    /// How the manifest looks, if there is one.
+    /// How the manifest begins, if there is one.
     pub(super) fn look(&self) -> Result<Option<Look>, StoreError> {
-        match fs::symlink_metadata(self.path(NAME)) {
-            Ok(meta) => Ok(Some(Look {
-                inode: meta.ino(),
-                size: meta.size(),
-                modified: (meta.mtime(), meta.mtime_nsec()),
-            })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.check()?;
-                Ok(None)
-            }
-            Err(error) => {
-                self.check()?;
-                Err(self.faults.io("cannot read", error))
-            }
-        }
+        let Some(bytes) = self.read(HEAD)? else { return Ok(None) };
+        Ok(Some(Look(bytes)))
     }
 
-    /// The newest generation's manifest, and how it looks.
+    /// The newest generation's manifest, and how it begins.
     pub(super) fn manifest(&self) -> Result<Option<(Look, Manifest)>, StoreError> {
-        self.check()?;
-        let Some(look) = self.look()? else { return Ok(None) };
-        let file = match open_plain(&self.path(NAME)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(_) if self.path(NAME).is_symlink() => {
-                return Err(self.faults.foreign(format!("{NAME} is a link; remove it")));
-            }
-            Err(error) => return Err(self.faults.io("cannot read", error)),
-        };
+        let Some(bytes) = self.read(LIMIT)? else { return Ok(None) };
+        let manifest = Manifest::decode(&bytes, &self.faults)?;
+        Ok(Some((Look(bytes.into_iter().take(to_usize(HEAD)).collect()), manifest)))
+    }
+
+    fn read(&self, limit: u32) -> Result<Option<Vec<u8>>, StoreError> {
         let mut bytes = Vec::new();
-        file.take(LIMIT).read_to_end(&mut bytes).map_err(|error| self.faults.io("cannot read", error))?;
-        Ok(Some((look, Manifest::decode(&bytes, &self.faults)?)))
+        let read =
+            open_plain(&self.path(NAME)).and_then(|file| file.take(u64::from(limit)).read_to_end(&mut bytes));
+        let Err(error) = read else { return Ok(Some(bytes)) };
+        self.check()?;
+        if error.kind() == io::ErrorKind::NotFound {
+            return Ok(None);
+        }
+        if self.path(NAME).is_symlink() {
+            return Err(self.faults.foreign(format!("{NAME} is a link; remove it")));
+        }
+        Err(self.faults.io("cannot read", error))
     }
 
     /// Says no to what is there but is no folder of ours.
@@ -101,7 +92,11 @@ impl Place {
     pub(super) fn prepare(&self) -> Result<(), StoreError> {
         self.check()?;
         let io = |error| self.faults.io("cannot write to", error);
-        fs::create_dir_all(&self.folder).map_err(io)?;
+        if !self.folder.is_dir() {
+            fs::create_dir_all(&self.folder).map_err(io)?;
+            let parent = self.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+            File::open(parent.unwrap_or(Path::new("."))).and_then(|parent| parent.sync_all()).map_err(io)?;
+        }
         self.check()?;
         match OpenOptions::new().write(true).create_new(true).open(self.path(".gitignore")) {
             Ok(mut file) => file.write_all(b"*\n").map_err(io),
@@ -144,8 +139,13 @@ impl Place {
     }
 
     /// Removes files of ours that belong to no generation: what dead or failed writers left, and what is of no use now.
-    pub(super) fn sweep(&self, keep: Option<&Manifest>) {
-        let keep: HashSet<String> = keep.map(|manifest| manifest.names().collect()).unwrap_or_default();
+    /// What does is what the manifest says that everybody sees, whoever asks.
+    pub(super) fn sweep(&self) {
+        let keep: HashSet<String> = match self.manifest() {
+            Ok(Some((_, manifest))) => manifest.names().collect(),
+            Ok(None) => HashSet::new(),
+            Err(_) => return,
+        };
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
@@ -166,7 +166,7 @@ impl Place {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(self.faults.io("cannot clear", error)),
         }
-        self.sweep(None);
+        self.sweep();
         Ok(())
     }
 }

@@ -69,7 +69,7 @@ impl Snapshot {
             if found.len() >= DEPTH && found.last().is_none_or(|(_, last, _)| *last > near.cosine) {
                 break;
             }
-            for (((reader, _), keys), segment) in words.segments().zip(&keys).zip(0_u32..) {
+            for (((reader, _), (_, keys)), segment) in words.segments().zip(keys).zip(0_u32..) {
                 let through = allowed.and_then(|allowed| allowed.get(to_usize(segment)));
                 for doc in keys.docs(near.key).filter(|doc| !reader.is_deleted(*doc)) {
                     if through.is_none_or(|through| through.contains(to_usize(doc))) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tantivy::DocAddress;
 use tantivy::index::SegmentId;
@@ -27,7 +27,8 @@ pub(super) struct Snapshot {
     vectors: Vec<Arc<Segment>>,
     words: Lazy<Words>,
     table: Lazy<Arc<[FileRecord]>>,
-    keys: Mutex<HashMap<SegmentId, Arc<Keys>>>,
+    keys: Lazy<Vec<(SegmentId, Arc<Keys>)>>,
+    inherited: Vec<(SegmentId, Arc<Keys>)>,
     joined: Lazy<Join>,
     /// Chunks without a vector, in the order of their files.
     pub(super) wanting: Lazy<Vec<DocAddress>>,
@@ -58,7 +59,7 @@ impl Snapshot {
                 (None, None) => return Err(io::ErrorKind::NotFound.into()),
             });
         }
-        let keys = before.map(|before| before.keys.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let inherited = before.map(|before| before.keys.get().unwrap_or(&before.inherited).clone());
         Ok(Self {
             shelf: Shelf::new(place.folder(), open, &manifest.lexical),
             place: place.clone(),
@@ -66,7 +67,8 @@ impl Snapshot {
             vectors,
             words: Lazy::default(),
             table: Lazy::default(),
-            keys: Mutex::new(keys.unwrap_or_default()),
+            keys: Lazy::default(),
+            inherited: inherited.unwrap_or_default(),
             joined: Lazy::default(),
             wanting: Lazy::default(),
         })
@@ -127,27 +129,23 @@ impl Snapshot {
     /// Which chunk has which vector.
     pub(super) fn joined(&self) -> Result<&Join, StoreError> {
         self.joined.or_make(|| {
-            let keys = self.keys()?;
-            Join::of(self.words()?, &keys, &self.vectors)
+            Join::of(self.words()?, self.keys()?, &self.vectors)
                 .map_err(|error| self.place.faults().io("cannot read", error))
         })
     }
 
     /// What chunks mean, for each segment of words in their order. Kept from generation to generation.
-    pub(super) fn keys(&self) -> Result<Vec<Arc<Keys>>, StoreError> {
+    pub(super) fn keys(&self) -> Result<&[(SegmentId, Arc<Keys>)], StoreError> {
         let words = self.words()?;
-        let mut known = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut still = HashMap::new();
-        let keys = words
-            .segments()
-            .map(|(reader, columns)| {
+        let keys = self.keys.or_make(|| {
+            let keys = words.segments().map(|(reader, columns)| {
                 let id = reader.segment_id();
-                let keys = known.remove(&id).unwrap_or_else(|| Arc::new(Keys::of(columns, reader.max_doc())));
-                still.insert(id, Arc::clone(&keys));
-                keys
-            })
-            .collect();
-        *known = still;
+                let known =
+                    self.inherited.iter().find(|(other, _)| *other == id).map(|(_, keys)| Arc::clone(keys));
+                (id, known.unwrap_or_else(|| Arc::new(Keys::of(columns, reader.max_doc()))))
+            });
+            Ok::<_, StoreError>(keys.collect())
+        })?;
         Ok(keys)
     }
 }

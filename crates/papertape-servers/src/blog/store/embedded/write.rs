@@ -59,7 +59,7 @@ impl Changes {
             Err(StoreError::Missing { .. }) => None,
             Err(error) => return Err(error),
         };
-        place.sweep(base.as_ref().map(|base| base.manifest()));
+        place.sweep();
         let open = base.as_ref().map(|base| base.open_files()).transpose();
         let open = open.map_err(|error| place.faults().io("cannot read", error))?.unwrap_or_default();
         let list = base.as_ref().map(|base| base.manifest().lexical.clone()).unwrap_or_default();
@@ -317,7 +317,7 @@ impl Changes {
         let snapshot = Arc::new(snapshot);
         self.base = Some(Arc::clone(&snapshot));
         self.core.install(snapshot)?;
-        place.sweep(self.base.as_ref().map(|base| base.manifest()));
+        place.sweep();
         Ok(())
     }
 
@@ -379,7 +379,7 @@ impl Drop for Changes {
     fn drop(&mut self) {
         // Its threads write files: they have to end first.
         drop(self.writer.take());
-        self.core.place().sweep(self.base.as_ref().map(|base| base.manifest()));
+        self.core.place().sweep();
     }
 }
 

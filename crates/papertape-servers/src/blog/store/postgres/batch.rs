@@ -194,31 +194,41 @@ async fn copy_files(client: &Client, files: &[FileRecord]) -> Result<(), Fault> 
     copy(client, into, &types, rows).await
 }
 
-/// The number of every word of these chunks, after counting in how many of them it stands.
-async fn number_words<'a>(
+/// The words of a chunk as they stand in the index, which may take two for the same.
+fn spelled(entry: &Entry) -> BTreeMap<Cow<'_, str>, i32> {
+    let mut words: BTreeMap<_, i32> = BTreeMap::new();
+    for (said, times) in entry.bag.iter() {
+        let sum = words.entry(word(said)).or_default();
+        *sum = sum.saturating_add(i32::try_from(times).unwrap_or(i32::MAX));
+    }
+    words
+}
+
+/// The words of each chunk by number, after counting in how many chunks each stands.
+async fn number_words(
     client: &Client,
-    chunks: &'a [(i64, ChunkId, Entry)],
-) -> Result<HashMap<Cow<'a, str>, i32>, Fault> {
-    let mut counts: BTreeMap<Cow<'a, str>, i32> = BTreeMap::new();
-    for (_, _, entry) in chunks {
-        for (said, _) in entry.bag.iter() {
-            *counts.entry(word(said)).or_default() += 1;
-        }
+    chunks: &[(i64, ChunkId, Entry)],
+) -> Result<Vec<Vec<(i32, i32)>>, Fault> {
+    let spelled: Vec<_> = chunks.iter().map(|(_, _, entry)| spelled(entry)).collect();
+    let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
+    for word in spelled.iter().flat_map(BTreeMap::keys) {
+        *counts.entry(word).or_default() += 1;
     }
     let (said, times): (Vec<_>, Vec<_>) = counts.into_iter().unzip();
     let numbered =
         rows(client, COUNT_WORDS, &[(&said, Type::TEXT_ARRAY), (&times, Type::INT4_ARRAY)]).await?;
-    let mut numbers = HashMap::with_capacity(numbered.len());
+    let mut numbers: HashMap<&str, i32> = HashMap::with_capacity(numbered.len());
     for row in &numbered {
-        numbers.insert(Cow::Owned(get::<String>(row, 1)?), get(row, 0)?);
+        numbers.insert(get(row, 1)?, get(row, 0)?);
     }
-    Ok(numbers)
+    let number = |(word, times): (&Cow<'_, str>, &i32)| Some((*numbers.get(word.as_ref())?, *times));
+    Ok(spelled.iter().map(|words| words.iter().filter_map(number).collect()).collect())
 }
 
 async fn copy_chunks(
     client: &Client,
     chunks: &[(i64, ChunkId, Entry)],
-    numbers: &HashMap<Cow<'_, str>, i32>,
+    numbers: &[Vec<(i32, i32)>],
 ) -> Result<(), Fault> {
     let into = "papertape.chunks (id, file, index, headings, text, key, length, words)";
     let types = [
@@ -231,9 +241,8 @@ async fn copy_chunks(
         Type::INT4,
         Type::INT4_ARRAY,
     ];
-    let rows = chunks.iter().map(|(file, id, entry)| {
-        let words: Vec<i32> =
-            entry.bag.iter().filter_map(|(said, _)| numbers.get(&word(said)).copied()).collect();
+    let rows = chunks.iter().zip(numbers).map(|((file, id, entry), words)| {
+        let words: Vec<i32> = words.iter().map(|(word, _)| *word).collect();
         let row: Vec<Box<dyn ToSql + Sync + Send + '_>> = vec![
             Box::new(id.0.cast_signed()),
             Box::new(*file),
@@ -252,17 +261,12 @@ async fn copy_chunks(
 async fn copy_postings(
     client: &Client,
     chunks: &[(i64, ChunkId, Entry)],
-    numbers: &HashMap<Cow<'_, str>, i32>,
+    numbers: &[Vec<(i32, i32)>],
 ) -> Result<(), Fault> {
     let mut postings: Vec<(i32, i64, i32, i32)> = Vec::new();
-    for (_, id, entry) in chunks {
+    for ((_, id, entry), words) in chunks.iter().zip(numbers) {
         let length = i32::try_from(entry.bag.rounded_length()).unwrap_or(i32::MAX);
-        for (said, times) in entry.bag.iter() {
-            let times = i32::try_from(times).unwrap_or(i32::MAX);
-            if let Some(number) = numbers.get(&word(said)) {
-                postings.push((*number, id.0.cast_signed(), times, length));
-            }
-        }
+        postings.extend(words.iter().map(|(word, times)| (*word, id.0.cast_signed(), *times, length)));
     }
     // In the order of the index, which then changes page by page.
     postings.sort_unstable();

@@ -69,13 +69,17 @@ impl Meta {
             }),
             _ => None,
         };
-        let languages = get::<Vec<String>>(&row, 5)?;
+        let mut languages: Vec<_> = get::<Vec<String>>(&row, 5)?
+            .iter()
+            .map(|code| Language::from_code(code).unwrap_or_default())
+            .collect();
+        languages.sort_unstable();
         let summary = Summary {
             generation: count(&row, 0)?,
             files: count(&row, 1)?,
             chunks,
             vectors: if embedding.is_some() { chunks.saturating_sub(wanting) } else { 0 },
-            languages: languages.iter().map(|code| Language::from_code(code).unwrap_or_default()).collect(),
+            languages,
             embedding,
         };
         Ok(Self { summary, length: count(&row, 3)?, vectors, table })

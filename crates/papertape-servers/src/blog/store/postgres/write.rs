@@ -29,7 +29,7 @@ const LOCK: i64 = 0x7061_7065_7274_6170;
 const STEP: Duration = Duration::from_secs(900);
 
 /// How long opening a transaction may take, with the wait for the lock.
-const BEGIN: Duration = Duration::from_secs(4);
+const BEGIN: Duration = Duration::from_secs(10);
 
 /// Joins over a few rows of large tables: each is looked up in its index, whatever the statistics say. A client that is
 /// gone without a word is noticed, because the lock must not outlive it.
@@ -40,6 +40,9 @@ const BEGIN_WRITING: &str = "BEGIN; SET LOCAL lock_timeout = 900; SET LOCAL jit 
 
 /// So many new chunks are worth new statistics.
 const WORTH_COUNTING: usize = 1000;
+
+/// How long those may take.
+const SETTLE: Duration = Duration::from_secs(120);
 
 /// What makes the next generation.
 pub(super) struct Next {
@@ -236,14 +239,22 @@ impl Next {
             (&graph as _, Type::BOOL),
         ];
         row(client, &sql, &values).await?;
-        if totals.written >= WORTH_COUNTING {
-            let tables = "ANALYZE papertape.files, papertape.chunks, papertape.words, papertape.postings";
-            client.batch_execute(tables).await?;
-        }
         let meta = Meta::read(client).await?;
         client.batch_execute("COMMIT").await?;
         advance(&self.news, meta.summary.generation);
+        if totals.written >= WORTH_COUNTING {
+            self.settle().await;
+        }
         Ok(meta.summary)
+    }
+
+    /// Has the database count anew, and note which rows everybody sees: searches read the index alone then. It would do so by
+    /// itself, within minutes.
+    async fn settle(&self) {
+        let sql = "VACUUM (ANALYZE) papertape.files, papertape.chunks, papertape.words, papertape.postings";
+        if !matches!(timeout(SETTLE, self.link.client.batch_execute(sql)).await, Ok(Ok(()))) {
+            tracing::debug!("the database did not settle what was written");
+        }
     }
 }
 

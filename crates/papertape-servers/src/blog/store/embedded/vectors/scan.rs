@@ -56,7 +56,7 @@ pub(crate) fn nearest(
         let planes = Planes::of(question, &codes.centre, &codes.rotation);
         let scanned = (0..segment.len().div_ceil(STEP))
             .into_par_iter()
-            .with_min_len(8)
+            .with_min_len(2)
             .fold(|| Best::new(promising), |best, step| scan(codes, &planes, among, step, number, best))
             .reduce(|| Best::new(promising), Best::join);
         best = best.join(scanned);
