@@ -1,7 +1,7 @@
 //! How often a word counts, by where it stands.
 
 /// In the title of the document.
-pub const TITLE: u32 = 3;
+pub const TITLE: u32 = 6;
 
 /// In the heading of the chunk itself.
 pub const OWN_HEADING: u32 = 3;
@@ -10,7 +10,7 @@ pub const OWN_HEADING: u32 = 3;
 pub const HEADING: u32 = 2;
 
 /// In the path of the file.
-pub const PATH: u32 = 1;
+pub const PATH: u32 = 3;
 
 /// In the text.
 pub const BODY: u32 = 1;
