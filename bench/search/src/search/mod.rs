@@ -48,6 +48,7 @@ pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>
     say(&subject.described())?;
 
     let mut texts = links::link_texts(&subject.files);
+    texts.retain(|text| text.targets.iter().any(|page| subject.has_chunks(page)));
     let all = texts.len();
     Random::new(search.seed).shuffle(&mut texts);
     texts.truncate(search.queries);

@@ -141,6 +141,11 @@ impl Subject {
         Ok(self.store.search(&query).await?)
     }
 
+    /// There is something of a page to find: some have a title and nothing else.
+    pub(crate) fn has_chunks(&self, page: &str) -> bool {
+        self.pages.contains_key(&ChunkId::of(page, 0))
+    }
+
     /// The place of the first chunk of a page that the link leads to, among chunks that are not on a linking page.
     pub(crate) fn page_place(&self, link: &LinkText, found: &[ChunkId]) -> Option<usize> {
         let pages = found.iter().filter_map(|chunk| self.pages.get(chunk));

@@ -1,6 +1,6 @@
 //! What was changed, to a generation that everybody sees, and then to fewer and fuller files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use super::table;
 use super::tidy::{Size, choose};
 use super::vectors::build;
 use super::write::Changes;
-use crate::blog::store::{FileRecord, StoreError, Summary};
+use crate::blog::store::{FileRecord, StoreError, Summary, main_languages};
 use crate::blog::words::Language;
 
 /// The table of indexed files, written.
 struct Table {
     name: String,
     indexed: u64,
-    languages: BTreeSet<Language>,
+    languages: Vec<Language>,
 }
 
 impl Changes {
@@ -55,7 +55,11 @@ impl Changes {
         records.extend(kept);
         records.extend(self.files.values().flatten());
         records.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let languages = records.iter().map(|record| record.language).collect();
+        let mut chunks: BTreeMap<Language, u64> = BTreeMap::new();
+        for record in &records {
+            *chunks.entry(record.language).or_default() += u64::from(record.chunks);
+        }
+        let languages = main_languages(&chunks);
         let name = format!("{}.files", unique());
         let written = (|| {
             let mut sink = self.shelf.create(&name)?;
@@ -109,7 +113,7 @@ impl Changes {
         while self.merge_words()? | self.merge_vectors()? {
             let Some(base) = &self.base else { return Ok(()) };
             let manifest = base.manifest();
-            let languages = manifest.summary().languages.into_iter().collect();
+            let languages = manifest.summary().languages;
             let table = Table { name: manifest.table.clone(), indexed: manifest.indexed, languages };
             let generation = manifest.generation;
             self.publish(table, generation)?;
