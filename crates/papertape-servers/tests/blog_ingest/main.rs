@@ -12,5 +12,6 @@ mod files;
 mod interrupted;
 mod library;
 mod models;
+mod service;
 mod support;
 mod vectors;

@@ -7,7 +7,7 @@ use crate::models::{DIMENSION, Mood, Numbers};
 use crate::support::Desk;
 
 /// Files whose headings say in other words what their bodies say: `boat17` above `ship17`.
-fn synonyms(count: usize) -> Desk {
+pub(crate) fn synonyms(count: usize) -> Desk {
     let desk = Desk::new();
     for n in 1..=count {
         let text = format!(

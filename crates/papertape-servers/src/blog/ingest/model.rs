@@ -42,7 +42,7 @@ pub(in crate::blog) fn difference(known: &Embedding, identity: &Identity) -> Opt
     if known.model != identity.model {
         return Some(format!("the index has vectors by {}, not by {}", known.model, identity.model));
     }
-    (known.digest != identity.digest).then(|| {
+    (!identity.is_of(known)).then(|| {
         format!(
             "the index has vectors by another {} ({}) than the one that is there now ({})",
             known.model,

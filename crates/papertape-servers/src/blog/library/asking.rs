@@ -17,9 +17,6 @@ const BUDGET: Duration = Duration::from_millis(900);
 /// How long the model itself may take: it may be loading, and the next question will find it ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a model is taken to be the one it was: it may be replaced under the same name.
-const SAME_FOR: Duration = Duration::from_secs(300);
-
 /// Models read no more of a question than this.
 const LONGEST: usize = 2_000;
 
@@ -32,9 +29,9 @@ pub(super) struct Asking {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Which model it is, and when it said so. Asked again after it failed.
-    identity: Option<(Identity, Instant)>,
+    /// Vectors by this model.
     recent: Recent,
+    model: Option<Identity>,
     /// When the questions were asked that the model still has.
     asked: BTreeMap<u64, Instant>,
     tickets: u64,
@@ -64,7 +61,7 @@ impl Asking {
         let answer = tokio::spawn(async move {
             let _place = place;
             match timeout(PATIENCE, asking.ask(question, &embedding)).await {
-                Ok(answer) => answer,
+                Ok(answer) => answer.map_err(|why| why.to_string()),
                 Err(_) => Err(format!("the model did not answer within {} s", PATIENCE.as_secs())),
             }
         });
@@ -74,13 +71,10 @@ impl Asking {
         }
     }
 
-    /// The vector of a question that was asked a moment ago of the same model.
+    /// The vector of a question that was asked a moment ago, if it was by the model of the store's vectors.
     fn remembered(&self, question: &str, embedding: &Embedding) -> Option<Arc<[f32]>> {
         let mut state = self.state();
-        let (identity, since) = state.identity.as_ref()?;
-        if since.elapsed() > SAME_FOR || model::difference(embedding, identity).is_some() {
-            return None;
-        }
+        state.model.as_ref().filter(|model| model.is_of(embedding))?;
         state.recent.get(question)
     }
 
@@ -96,46 +90,25 @@ impl Asking {
         Ok(Place { asking: self.clone(), ticket })
     }
 
-    async fn ask(&self, question: String, embedding: &Embedding) -> Result<Arc<[f32]>, String> {
-        let answer = self.ask_model(&question, embedding).await;
-        let mut state = self.state();
-        match answer {
-            Ok(vector) => {
-                state.recent.put(question, Arc::clone(&vector));
-                Ok(vector)
-            }
-            Err(why) => {
-                // It may come back as another one.
-                state.identity = None;
-                Err(why.to_string())
-            }
-        }
-    }
-
-    async fn ask_model(&self, question: &str, embedding: &Embedding) -> Result<Arc<[f32]>, EmbedError> {
-        let identity = self.identify().await?;
+    async fn ask(&self, question: String, embedding: &Embedding) -> Result<Arc<[f32]>, EmbedError> {
+        // Embedders remember who they are for as long as it is likely to be true.
+        let identity = self.embedder.identify().await?;
         if let Some(difference) = model::difference(embedding, &identity) {
             return Err(EmbedError::Refused(difference));
         }
-        let texts = [question.to_owned()];
+        let texts = [question];
         let vectors = model::embed(self.embedder.as_ref(), &identity, &texts, Purpose::Query).await?;
         let vector = vectors.into_iter().next().unwrap_or_else(|| Err("no vector came back".to_owned()));
-        vector.map(Arc::from).map_err(EmbedError::Refused)
-    }
-
-    async fn identify(&self) -> Result<Identity, EmbedError> {
-        if let Some((identity, since)) = &self.state().identity
-            && since.elapsed() <= SAME_FOR
-        {
-            return Ok(identity.clone());
-        }
-        let identity = self.embedder.identify().await?;
+        let vector: Arc<[f32]> = vector.map(Arc::from).map_err(EmbedError::Refused)?;
         let mut state = self.state();
-        if state.identity.as_ref().is_none_or(|(known, _)| *known != identity) {
+        if state.model.as_ref() != Some(&identity) {
             state.recent.clear();
+            state.model = Some(identity);
         }
-        state.identity = Some((identity.clone(), Instant::now()));
-        Ok(identity)
+        for question in texts {
+            state.recent.put(question, Arc::clone(&vector));
+        }
+        Ok(vector)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -224,7 +224,10 @@ impl Next {
              model = $3, dimension = $4, digest = $5, weight = $6, calibrated_on = $7, vectors = $8, graph = $9,
              files = (SELECT count(*) FROM papertape.files),
              wanting = (SELECT count(*) FROM papertape.wanting),
-             languages = (SELECT coalesce(array_agg(DISTINCT language), '{{}}') FROM papertape.files)
+             languages = (SELECT coalesce(array_agg(language), '{{}}')
+                FROM (SELECT language, sum(chunks) AS many, max(sum(chunks)) OVER () AS most
+                    FROM papertape.files GROUP BY language) AS each
+                WHERE many > 0 AND many * 10 >= most)
              RETURNING pg_notify('{CHANNEL}', generation::text)::text"
         );
         let values = [
