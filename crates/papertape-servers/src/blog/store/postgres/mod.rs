@@ -3,7 +3,7 @@
 //! - `address`, `connect`, `guard`: a URL to connections, which bear whatever a server does
 //! - `ask`, `fault`: a question to an answer within its time, on another connection if the first one breaks
 //! - `meta`, `lookup`, `search`: what is asked
-//! - `schema`, `write`, `batch`, `vectors`: the next generation
+//! - `schema`, `write`, `batch`, `vocabulary`, `vectors`: the next generation
 //! - `listen`: news of generations that others made
 //!
 //! **Connections.** Opening a store connects to nothing, so that a server starts without its database. Questions share a
@@ -31,6 +31,7 @@ mod schema;
 mod search;
 mod text;
 mod vectors;
+mod vocabulary;
 mod write;
 
 use std::fmt;

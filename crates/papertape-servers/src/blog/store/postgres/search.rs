@@ -135,17 +135,21 @@ async fn best(
     scale: &Scale,
     wanted: &Wanted,
 ) -> Result<Vec<(ChunkId, f32)>, Fault> {
-    let (files, only) = if wanted.all() {
-        ("", String::new())
+    // `IS TRUE` makes it a set that is made once and looked into, not a join that visits the chunk of every posting.
+    let only = if wanted.all() {
+        String::new()
     } else {
-        let files = "JOIN papertape.chunks c ON c.id = p.chunk JOIN papertape.files f ON f.id = c.file";
-        (files, format!("WHERE {}", Wanted::sql(6)))
+        format!(
+            "WHERE (p.chunk IN (SELECT c.id FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file
+                                WHERE {})) IS TRUE",
+            Wanted::sql(6)
+        )
     };
     // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so.
     let sql = format!(
         "SELECT p.chunk, sum(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length)) AS score
          FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
-         JOIN papertape.postings p ON p.word = w.word {files} {only}
+         JOIN papertape.postings p ON p.word = w.word {only}
          GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {DEPTH}"
     );
     let (k1, b) = (f64::from(K1), f64::from(B));
