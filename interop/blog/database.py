@@ -46,8 +46,9 @@ class Database:
 
     def run(self, program, *words):
         command = [self.programs / program, "-D", self.folder / "data", *words]
-        done = {"check": True, "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "cwd": self.folder}
-        subprocess.run(command, timeout=LONGEST, **done, **self.user)
+        # What is started keeps its streams open, so that nobody could read them to their end.
+        quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        subprocess.run(command, check=True, timeout=LONGEST, cwd=self.folder, **quiet, **self.user)
 
     def __exit__(self, *_):
         try:

@@ -29,6 +29,9 @@ pub(crate) struct Search {
     /// A folder with a sentence-transformers model: evaluates meaning, too
     #[arg(long)]
     model: Option<PathBuf>,
+    /// Where the index stays, so that the next run need not make it again
+    #[arg(long)]
+    index: Option<PathBuf>,
     /// How many questions of each kind are asked, at most
     #[arg(long, default_value_t = 600)]
     queries: usize,
@@ -39,11 +42,13 @@ pub(crate) struct Search {
 
 /// Indexes the folder, asks, and says what was found.
 pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
-    let mut subject = Subject::index(&search.folder, search.model.as_deref()).await?;
+    let mut subject =
+        Subject::index(&search.folder, search.model.as_deref(), search.index.as_deref()).await?;
     ensure!(!subject.files.is_empty(), "there is no Markdown in {}", search.folder.display());
     say(&subject.described())?;
 
     let mut texts = links::link_texts(&subject.files);
+    texts.retain(|text| text.targets.iter().any(|page| subject.has_chunks(page)));
     let all = texts.len();
     Random::new(search.seed).shuffle(&mut texts);
     texts.truncate(search.queries);
@@ -72,7 +77,7 @@ pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>
     for heading in &held.headings {
         lists.push(subject.ask(&heading.text).await?);
     }
-    measure(&mut table, &held.headings, &lists, |heading, list| Subject::chunk_place(heading, list));
+    measure(&mut table, &held.headings, &lists, Subject::chunk_place);
     say(&format!(
         "\n{} headings, taken out of their files and searched for their section\n{table}",
         lists.len()

@@ -18,7 +18,9 @@ impl Pages {
     pub(crate) fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
         let mut by_name = HashMap::new();
         for path in paths {
-            by_name.entry(name(path)).or_insert_with(|| path.to_owned());
+            if let Some(name) = name(path) {
+                by_name.entry(name).or_insert_with(|| path.to_owned());
+            }
         }
         Self { by_name }
     }
@@ -46,13 +48,16 @@ fn candidates(from: &str, link: &str) -> Vec<String> {
     let Some(absolute) = link.strip_prefix('/') else {
         let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
         let page = from.rsplit_once('.').map_or(from, |(page, _)| page);
-        return vec![name(&format!("{folder}/{link}")), name(&format!("{page}/{link}"))];
+        return [format!("{folder}/{link}"), format!("{page}/{link}")]
+            .iter()
+            .filter_map(|path| name(path))
+            .collect();
     };
-    let mut candidates = vec![name(absolute)];
+    let mut candidates: Vec<String> = name(absolute).into_iter().collect();
     let (first, rest) = absolute.split_once('/').unwrap_or((absolute, ""));
     let rest = if is_language(first) { rest } else { absolute };
-    candidates.push(name(rest));
-    candidates.extend(rest.strip_prefix("docs/").map(name));
+    candidates.extend(name(rest));
+    candidates.extend(rest.strip_prefix("docs/").and_then(name));
     candidates.retain(|name| !name.is_empty());
     candidates
 }
@@ -65,14 +70,15 @@ fn is_language(part: &str) -> bool {
         && part.chars().all(|c| c.is_ascii_alphabetic() || c == '-')
 }
 
-/// A path as links call it: in lower case, without extension, without the name of an index, without dots.
-fn name(path: &str) -> String {
+/// A path as links call it: in lower case, without extension, without the name of an index, without dots. None
+/// if it leads out of the folder.
+fn name(path: &str) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for part in path.split('/') {
         match part {
             "" | "." => {}
             ".." => {
-                parts.pop();
+                parts.pop()?;
             }
             part => parts.push(part.to_lowercase()),
         }
@@ -84,7 +90,7 @@ fn name(path: &str) -> String {
             parts.push(last.to_owned());
         }
     }
-    parts.join("/")
+    Some(parts.join("/"))
 }
 
 #[cfg(test)]

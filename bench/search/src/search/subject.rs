@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
@@ -11,7 +11,7 @@ use papertape_servers::blog::embed::{Embedder, Local, Purpose};
 use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
 use papertape_servers::blog::store::embedded::Embedded;
-use papertape_servers::blog::store::{ChunkId, DEPTH, Filter, Query, Store, Summary};
+use papertape_servers::blog::store::{ChunkId, DEPTH, Filter, Found, Query, Store, Summary};
 use papertape_servers::blog::words::{self, Language};
 use tempfile::TempDir;
 
@@ -26,6 +26,7 @@ pub(crate) struct Subject {
     pub(crate) languages: Vec<Language>,
     pages: HashMap<ChunkId, String>,
     store: Embedded,
+    index: PathBuf,
     model: Option<Local>,
     summary: Summary,
     took: std::time::Duration,
@@ -41,8 +42,8 @@ pub(crate) struct Lists {
 }
 
 impl Subject {
-    /// Indexes a folder, with vectors if there is a model.
-    pub(crate) async fn index(path: &Path, model: Option<&Path>) -> Result<Self> {
+    /// Indexes a folder, with vectors if there is a model; into a folder that stays, if one is given.
+    pub(crate) async fn index(path: &Path, model: Option<&Path>, keep: Option<&Path>) -> Result<Self> {
         let folder = Folder::open(path)?;
         let mut files = Vec::new();
         for file in folder.list()?.files {
@@ -50,11 +51,13 @@ impl Subject {
             files.push((file.path, String::from_utf8_lossy(&bytes).into_owned()));
         }
         let place = TempDir::new()?;
+        let index = keep.map_or_else(|| place.path().join("index"), Path::to_owned);
         let mut subject = Self {
             files,
             languages: Vec::new(),
             pages: HashMap::new(),
-            store: Embedded::open(&place.path().join("index"))?,
+            store: Embedded::open(&index)?,
+            index,
             model: model.map(Local::new),
             summary: Summary::default(),
             took: std::time::Duration::ZERO,
@@ -82,8 +85,12 @@ impl Subject {
         Ok(())
     }
 
-    /// Puts other texts in place of some files, and brings the index up to date. What vectors are worth stays.
+    /// Puts other texts in place of some files, in a copy of folder and index, and brings the copy up to date. What vectors
+    /// are worth stays.
     pub(crate) async fn replace(&mut self, changed: &[(String, String)]) -> Result<()> {
+        let index = self.place.path().join("copy");
+        copy_files(&self.index, &index)?;
+        self.store = Embedded::open(&index)?;
         let copy = self.place.path().join("folder");
         for (path, text) in self.files.iter().chain(changed) {
             let path = copy.join(path);
@@ -109,6 +116,17 @@ impl Subject {
 
     /// Asks the store as the product does.
     pub(crate) async fn ask(&self, question: &str) -> Result<Lists> {
+        let found = self.found(question).await?;
+        let ids = |list: &[(ChunkId, f32)]| list.iter().map(|(chunk, _)| *chunk).collect::<Vec<_>>();
+        let hits = || found.hits.iter().map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index)).collect();
+        Ok(Lists {
+            lexical: ids(&found.lexical),
+            semantic: self.model.as_ref().map(|_| ids(&found.semantic)),
+            hybrid: self.model.as_ref().map(|_| hits()),
+        })
+    }
+
+    async fn found(&self, question: &str) -> Result<Found> {
         let vector = match &self.model {
             None => None,
             Some(model) => {
@@ -118,17 +136,14 @@ impl Subject {
                 Some(vector.map_err(|why| anyhow!("no vector for {question:?}: {why}"))?)
             }
         };
-        let is_hybrid = vector.is_some();
         let terms = words::question(question, &self.languages);
         let query = Query { terms, vector, filter: Filter::default(), top_k: DEPTH, weight: None };
-        let found = self.store.search(&query).await?;
-        let ids = |list: &[(ChunkId, f32)]| list.iter().map(|(chunk, _)| *chunk).collect::<Vec<_>>();
-        let hits = || found.hits.iter().map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index)).collect();
-        Ok(Lists {
-            lexical: ids(&found.lexical),
-            semantic: is_hybrid.then(|| ids(&found.semantic)),
-            hybrid: is_hybrid.then(hits),
-        })
+        Ok(self.store.search(&query).await?)
+    }
+
+    /// There is something of a page to find: some have a title and nothing else.
+    pub(crate) fn has_chunks(&self, page: &str) -> bool {
+        self.pages.contains_key(&ChunkId::of(page, 0))
     }
 
     /// The place of the first chunk of a page that the link leads to, among chunks that are not on a linking page.
@@ -143,4 +158,18 @@ impl Subject {
         let target = ChunkId::of(&heading.path, heading.chunk);
         found.iter().position(|chunk| *chunk == target).map(|place| place + 1)
     }
+}
+
+fn copy_files(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in from.read_dir()? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_files(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
 }

@@ -38,20 +38,23 @@ pub(crate) fn run(args: Serve) -> Result<(), Failure> {
     let result = runtime.block_on(serve(name, make, args));
     // A blocking tool that has outlived the grace period must not keep the process.
     runtime.shutdown_background();
-    Ok(result.with_context(|| format!("cannot serve {name}"))?)
+    result
 }
 
-async fn serve(name: &str, make: Make, args: Serve) -> anyhow::Result<()> {
+async fn serve(name: &str, make: Make, args: Serve) -> Result<(), Failure> {
     let Serve { tape, grace, outlive_parent, blog, http, .. } = args;
     let server = match make {
         Make::Alone(make) => make(),
-        Make::Blog => blog::server(blog.options()).await,
+        Make::Blog => {
+            blog::server(blog.options()).await.map_err(|error| Failure::usage(error.to_string()))?
+        }
     };
     let server = server.limits(Limits { grace: Duration::from_secs_f64(grace), ..Limits::default() });
-    match http.http {
+    let served = match http.http {
         Some(address) => on_http(name, server, address, tape, &http).await,
         None => on_stdio(name, server, tape, outlive_parent).await,
-    }
+    };
+    Ok(served.with_context(|| format!("cannot serve {name}"))?)
 }
 
 async fn on_stdio(

@@ -172,8 +172,8 @@ fn runs(text: &str) -> Vec<Run> {
             '"' => value_style(key),
             '⟦' => style::BYTES,
             '{' | '}' | '[' | ']' | ',' | ':' => style::DIM,
-            _ if token.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => style::NUMBER,
-            _ if matches!(token, "true" | "false" | "null") => match (key, token) {
+            _ if token.trim_start().starts_with(|c: char| c == '-' || c.is_ascii_digit()) => style::NUMBER,
+            _ if matches!(token.trim(), "true" | "false" | "null") => match (key, token.trim()) {
                 ("\"isError\"", "true") => style::WRONG,
                 _ => style::LITERAL,
             },

@@ -90,8 +90,15 @@ fn a_folder_in_three_languages_is_indexed_and_searched() {
 #[test]
 fn the_server_indexes_by_itself_where_it_is_started() {
     let folder = docs("blog_first_use");
-    let mut here = papertape(["call", "blog", "search_blog", "query=códigos de salida", "top_k=1"]);
-    let end = run(here.current_dir(&folder), "");
+    let ask = || {
+        let mut here = papertape(["call", "blog", "search_blog", "query=códigos de salida", "top_k=1"]);
+        run(here.current_dir(&folder), "")
+    };
+    let mut end = ask();
+    // On a busy machine the first index may take longer than a question waits.
+    while end.log.contains("the index is being made") {
+        end = ask();
+    }
     let found: Value = serde_json::from_str(text(end.is_clean())).unwrap();
     assert_eq!((&found["hits"][0]["source"], &found["mode"]), (&json!("es/guia.md"), &json!("lexical")));
     let mut here = papertape(["list", "blog", "--output", "json"]);
@@ -196,6 +203,7 @@ fn a_server_without_anything_starts_and_says_what_to_do() {
 #[test]
 fn a_change_is_found_as_soon_as_it_is_told() {
     let folder = docs("blog_watch");
+    index(&folder, &[]).is_clean();
     let mut server = Process::start(&mut beside(&folder, ["serve", "blog", "--content", "docs", "--watch"]));
     server.send(OPEN);
     assert_eq!(server.message()["id"], "open");
@@ -218,9 +226,9 @@ fn a_change_is_found_as_soon_as_it_is_told() {
     server.finish().is_clean();
 }
 
-/// Thousands of files, all about the same animal.
+/// Hundreds of files, all about the same animal.
 fn write_many(folder: &Path, animal: &str) {
-    for number in 0..4_000 {
+    for number in 0..300 {
         let text = format!("# Note {number}\n\nA note about {animal}.\n\n## More\n\nNumber {number}.\n");
         fs::write(folder.join(format!("{number}.md")), text).unwrap();
     }
@@ -256,7 +264,7 @@ fn an_index_that_is_interrupted_is_the_old_one() {
     assert_eq!(found["hits"].as_array().unwrap().is_empty(), code == Some(130), "{found}");
     // The next one goes to the end.
     let report = document(index(&folder, &["--output", "json"]).is_clean());
-    assert_eq!(report["files"], 4_001);
+    assert_eq!(report["files"], 301);
 }
 
 #[test]
@@ -273,7 +281,7 @@ fn of_two_indexers_at_once_one_is_told_to_wait() {
         contains(&end.log, &["is being written by process"]);
     }
     index(&folder, &["--verify"]).is_clean();
-    assert_eq!(document(index(&folder, &["--output", "json"]).is_clean())["unchanged"], 4_000);
+    assert_eq!(document(index(&folder, &["--output", "json"]).is_clean())["unchanged"], 300);
 }
 
 #[test]

@@ -3,17 +3,19 @@
 //! Tests that need a server are run by `interop/blog/run`, which says in `PAPERTAPE_TEST_POSTGRES` where PostgreSQL's
 //! binaries are.
 
-#[cfg(unix)]
+#![cfg(unix)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
+)]
+
 mod corpus;
-#[cfg(unix)]
 mod faults;
-#[cfg(unix)]
 mod hostile;
-#[cfg(unix)]
 mod same;
-#[cfg(unix)]
 mod server;
-#[cfg(unix)]
 mod tls;
-#[cfg(unix)]
 mod writing;

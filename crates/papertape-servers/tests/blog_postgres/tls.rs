@@ -22,9 +22,8 @@ fn certificates() -> PathBuf {
 }
 
 fn acceptor() -> TlsAcceptor {
-    let file = certificates().join("server.pem");
-    let chain = CertificateDer::pem_file_iter(&file).unwrap().map(Result::unwrap).collect();
-    let key = PrivateKeyDer::from_pem_file(&file).unwrap();
+    let chain = vec![CertificateDer::from_pem_file(certificates().join("server.pem")).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(certificates().join("server.key")).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()

@@ -253,3 +253,58 @@ async fn long_words_long_paths_and_odd_questions_do_no_harm() {
     };
     assert_eq!(places(&store, &Query { filter, ..question("drop") }).await, [""; 0]);
 }
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn what_is_counted_along_is_what_a_count_gives() {
+    let server = Server::start(&[]);
+    let store = server.store();
+    put_with_vectors(&store, &corpus::many(120, 6)).await.unwrap();
+    let mut dice = corpus::Dice(7);
+    for round in 8..12 {
+        let mut writer = store.write().await.unwrap();
+        for (record, chunks) in corpus::many(120, round) {
+            match dice.roll(4) {
+                0 => writer.remove(&record.path).await.unwrap(),
+                1 => writer.touch(record).await.unwrap(),
+                2 => {
+                    // Twice in one generation: the last one counts.
+                    writer.put(record.clone(), Vec::new()).await.unwrap();
+                    writer.put(record, chunks).await.unwrap();
+                }
+                _ => {}
+            }
+        }
+        writer.commit().await.unwrap();
+    }
+    let client = server.client().await;
+    for (what, sql) in [
+        (
+            "words",
+            "SELECT count(*) FROM papertape.words w WHERE chunks <= 0 OR chunks <> (SELECT count(*) FROM papertape.postings p WHERE p.word = w.id)",
+        ),
+        (
+            "postings",
+            "SELECT count(*) FROM papertape.postings p LEFT JOIN papertape.chunks c ON c.id = p.chunk LEFT JOIN papertape.words w ON w.id = p.word WHERE c.id IS NULL OR w.id IS NULL",
+        ),
+        (
+            "chunks",
+            "SELECT count(*) FROM papertape.chunks c LEFT JOIN papertape.files f ON f.id = c.file WHERE f.id IS NULL",
+        ),
+        (
+            "vectors",
+            "SELECT count(*) FROM papertape.vectors_1 v WHERE NOT EXISTS (SELECT 1 FROM papertape.chunks c WHERE c.key = v.key)",
+        ),
+        (
+            "wanting",
+            "SELECT count(*) FROM papertape.chunks c WHERE EXISTS (SELECT 1 FROM papertape.wanting w WHERE w.chunk = c.id) = EXISTS (SELECT 1 FROM papertape.vectors_1 v WHERE v.key = c.key)",
+        ),
+        (
+            "sums",
+            "SELECT count(*) FROM papertape.meta WHERE chunks <> (SELECT count(*) FROM papertape.chunks) OR length <> (SELECT sum(length) FROM papertape.chunks) OR files <> (SELECT count(*) FROM papertape.files)",
+        ),
+    ] {
+        let wrong: i64 = client.query_one(sql, &[]).await.unwrap().get(0);
+        assert_eq!(wrong, 0, "{what}");
+    }
+}

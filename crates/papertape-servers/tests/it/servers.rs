@@ -56,7 +56,7 @@ async fn made(make: Make) -> Server {
         Make::Alone(make) => make(),
         Make::Blog => {
             let nowhere = crate::scratch("bundled").join("none");
-            blog::server(blog::Options { content: Some(nowhere), ..blog::Options::default() }).await
+            blog::server(blog::Options { content: Some(nowhere), ..blog::Options::default() }).await.unwrap()
         }
     }
 }

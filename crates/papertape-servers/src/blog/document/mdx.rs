@@ -96,7 +96,7 @@ impl Scan<'_> {
                 }
                 Some(b'`') => {
                     at = self.code_end(at);
-                    end = end.max(self.line_end(at.saturating_sub(1)));
+                    end = self.end_after(at, end);
                     continue;
                 }
                 Some(b'<') => self.tag_end(at),
@@ -106,12 +106,17 @@ impl Scan<'_> {
             if let Some(after) = found {
                 self.found.push(at..after);
                 at = after;
-                end = end.max(self.line_end(after.saturating_sub(1)));
+                end = self.end_after(at, end);
             } else {
                 at += 1;
             }
         }
         end
+    }
+
+    /// Where the line ends that something ended in: another one, if it went beyond the end of this one.
+    fn end_after(&self, at: usize, end: usize) -> usize {
+        if at > end { self.line_end(at - 1) } else { end }
     }
 
     /// Where code between backticks ends; if it does not, where its first backticks end.
@@ -253,8 +258,19 @@ mod tests {
 
     #[test]
     fn no_text_takes_long() {
-        for piece in ["<a ", "<a {", "`", "``` ` ", "{/*", "<a '", "export {\n", "import (\n\n", "<a {'<a {"]
-        {
+        for piece in [
+            "<a>",
+            "``a``",
+            "<a ",
+            "<a {",
+            "`",
+            "``` ` ",
+            "{/*",
+            "<a '",
+            "export {\n",
+            "import (\n\n",
+            "<a {'<a {",
+        ] {
             let text = piece.repeat(1 << 16);
             assert_eq!(blanked(&text).len(), text.len());
         }

@@ -2,7 +2,7 @@
 //!
 //! - `decode`: bytes to text
 //! - `head` (with `date`): front matter to a title, a day and tags
-//! - `mdx`: MDX to Markdown of the same length
+//! - `mdx` and `shallow`: to Markdown of the same length that the parser can read, and soon
 //! - `outline` (with `plain` and `html`): Markdown to headings, words, and places to cut at
 //! - `chunk` (with `cut`): headings and places to chunks
 //! - [`links`]: what links to what
@@ -17,6 +17,7 @@ mod links;
 mod mdx;
 mod outline;
 mod plain;
+mod shallow;
 
 use std::borrow::Cow;
 
@@ -93,6 +94,9 @@ fn readable<'a>(path: &str, text: &'a str) -> Readable<'a> {
     }
     if is_mdx(path) {
         markdown = mdx::blanked(&markdown).into();
+    }
+    if let Cow::Owned(shallow) = shallow::shallow(&markdown) {
+        markdown = shallow.into();
     }
     Readable { head, markdown }
 }

@@ -2,11 +2,11 @@
 
 use crate::blog::words::{Bag, Term};
 
-/// How fast a word's repetition stops to count.
-pub const K1: f32 = 1.2;
+/// How fast a word's repetition stops to count: slower than the usual 1.2, because a word of a title counts as many.
+pub const K1: f32 = 4.0;
 
-/// How much the length of a chunk counts.
-pub const B: f32 = 0.75;
+/// How much the length of a chunk counts: less than the usual 0.75, because chunks are cut to much the same size.
+pub const B: f32 = 0.2;
 
 /// What the words of a question weigh among all chunks.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -7,6 +7,7 @@ use papertape::protocol::Role;
 use papertape::protocol::content::Annotations;
 use papertape::{Resource, Resources};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::{resource, uri};
 use crate::blog::library::Library;
@@ -37,22 +38,19 @@ pub(super) async fn keep(library: Library, resources: Resources, filled: watch::
     let mut catalogue = Catalogue::default();
     loop {
         generations.mark_unchanged();
-        match library.store().files().await {
+        let news = match library.store().files().await {
             Ok(files) => {
-                let changes = catalogue.take(&files);
-                tell(changes, &library, &resources);
+                tell(catalogue.take(&files), &library, &resources);
                 filled.send_replace(true);
+                generations.changed().await
             }
             Err(error) => {
                 // Without an index there is nothing to list, and searches say why.
                 tracing::debug!("cannot list the files: {error}");
-                tokio::select! {
-                    () = tokio::time::sleep(PAUSE) => continue,
-                    _ = generations.changed() => continue,
-                }
+                timeout(PAUSE, generations.changed()).await.unwrap_or(Ok(()))
             }
-        }
-        if generations.changed().await.is_err() {
+        };
+        if news.is_err() {
             return;
         }
     }

@@ -26,7 +26,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::options::Options;
-use situation::{Desk, Situation};
+use super::store::StoreError;
+use situation::{Desk, Work};
 
 /// How long a server waits with its first word until it can list its resources.
 const BEFORE_THE_FIRST_WORD: Duration = Duration::from_millis(500);
@@ -40,22 +41,26 @@ const INSTRUCTIONS: &str = "Here are the user's own texts: a folder of Markdown,
 /// A blog, ready to be served; it is looked after for as long as the server is there, on the runtime in which this is called.
 ///
 /// It starts whatever is missing; who calls a tool is then told what to do.
-pub async fn server(options: Options) -> Server {
+///
+/// # Errors
+/// If what was said makes no sense, such as a URL that is none.
+pub async fn server(options: Options) -> Result<Server, StoreError> {
+    let library = options.open()?;
     let mut server = Server::new("papertape-blog", env!("CARGO_PKG_VERSION"))
         .title("Blog search")
         .instructions(INSTRUCTIONS);
-    let (situation, news) = watch::channel(Situation::default());
+    let (work, news) = watch::channel(Work::default());
     let (filled, mut is_filled) = watch::channel(false);
     let mut upkeep = JoinSet::new();
-    upkeep.spawn(upkeep::run(options, situation, server.resources(), filled));
+    upkeep.spawn(upkeep::run(options, library.clone(), work, server.resources(), filled));
     // Most often there is an index, which is open in no time; a client that lists the resources once finds them then.
     drop(tokio::time::timeout(BEFORE_THE_FIRST_WORD, is_filled.wait_for(|&filled| filled)).await);
-    let desk = Desk::new(news, upkeep);
-    server
+    let desk = Desk::new(library, news, upkeep);
+    Ok(server
         .tool(search::tool(), at(&desk, search::search_blog))
         .tool(read_chunk::tool(), at(&desk, read_chunk::read_chunk))
         .resource_template(resource::template(&desk), at(&desk, resource::read_any))
-        .prompt(prompt::prompt(), at(&desk, prompt::answer_from_blog))
+        .prompt(prompt::prompt(), at(&desk, prompt::answer_from_blog)))
 }
 
 /// A function that works at the desk.

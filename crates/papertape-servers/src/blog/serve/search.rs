@@ -53,11 +53,23 @@ fn usual_hits() -> u8 {
 pub(super) struct Found {
     /// Best first. None if nothing fits.
     hits: Vec<Hit>,
-    /// How they were found: "lexical" by words, "semantic" by meaning, "hybrid" by both.
-    mode: &'static str,
+    /// How they were found.
+    mode: Way,
     /// What to know about this answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
+}
+
+/// How hits were found.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    /// By words.
+    Lexical,
+    /// By meaning.
+    Semantic,
+    /// By words and by meaning.
+    Hybrid,
 }
 
 /// One passage.
@@ -82,7 +94,7 @@ pub(super) fn tool() -> Tool {
 }
 
 pub(super) async fn search_blog(args: SearchBlog, desk: Desk, cx: Cx) -> Result<Json<Found>, ToolError> {
-    let opened = desk.open(Some(&cx)).await?;
+    let opened = desk.open(Some(&cx)).await;
     let filter = Filter {
         path_prefix: args
             .path_prefix
@@ -98,7 +110,7 @@ pub(super) async fn search_blog(args: SearchBlog, desk: Desk, cx: Cx) -> Result<
 
 /// The same for those who ask without a filter.
 pub(super) async fn best(question: &str, desk: &Desk, cx: &Cx) -> Result<Vec<store::Hit>, ToolError> {
-    let opened = desk.open(Some(cx)).await?;
+    let opened = desk.open(Some(cx)).await;
     Ok(ask(&opened, question, USUAL_HITS.into(), &Filter::default()).await?.hits)
 }
 
@@ -118,9 +130,9 @@ fn found(answered: Answered, opened: &Opened) -> Found {
     Found {
         hits: hits.into_iter().map(hit).collect(),
         mode: match mode {
-            Mode::Lexical => "lexical",
-            Mode::Hybrid => "hybrid",
-            Mode::Semantic => "semantic",
+            Mode::Lexical => Way::Lexical,
+            Mode::Hybrid => Way::Hybrid,
+            Mode::Semantic => Way::Semantic,
         },
         note: (!notes.is_empty()).then(|| notes.join("; ")),
     }

@@ -1,4 +1,4 @@
-//! How far the library is, and how long somebody who asks waits for it.
+//! How far the index is, and how long somebody who asks waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,19 +18,10 @@ const FOR_THE_FIRST: Duration = Duration::from_secs(5);
 /// How long it waits for what is new, if there is an index already.
 const FOR_NEWS: Duration = Duration::from_secs(1);
 
-/// What there is, and what is being done about it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Situation {
-    /// What answers questions, once the store is open.
-    pub(super) library: Option<Library>,
-    /// How it gets on with what is in the folder.
-    pub(super) work: Work,
-}
-
 /// How the index gets on with what is in the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Work {
-    /// The store is being opened, or the folder compared with it.
+    /// The folder is being compared with the index.
     #[default]
     Beginning,
     /// Files are read that cannot be found yet.
@@ -47,6 +38,10 @@ pub(super) enum Work {
 }
 
 impl Work {
+    fn is_settled(&self) -> bool {
+        matches!(self, Work::Done | Work::Failed(_))
+    }
+
     /// " (3 of 10 files)".
     fn how_far(&self) -> String {
         match self {
@@ -78,10 +73,11 @@ impl Work {
     }
 }
 
-/// Where the situation can be seen by those who answer.
+/// Where those who answer find the library, and see how far its index is.
 #[derive(Debug, Clone)]
 pub(super) struct Desk {
-    situation: watch::Receiver<Situation>,
+    library: Library,
+    work: watch::Receiver<Work>,
     /// What is done in the background, which ends when nobody can ask any more.
     _upkeep: Arc<JoinSet<()>>,
 }
@@ -107,45 +103,33 @@ impl Opened {
 }
 
 impl Desk {
-    pub(super) fn new(situation: watch::Receiver<Situation>, upkeep: JoinSet<()>) -> Self {
-        Self { situation, _upkeep: Arc::new(upkeep) }
+    pub(super) fn new(library: Library, work: watch::Receiver<Work>, upkeep: JoinSet<()>) -> Self {
+        Self { library, work, _upkeep: Arc::new(upkeep) }
     }
 
     /// The library, when all that was in the folder at the start can be found, or when that takes too long.
-    pub(super) async fn open(&self, cx: Option<&Cx>) -> Result<Opened, ToolError> {
-        let Situation { library, work } = self.settled(cx).await;
-        match (library, work) {
-            (Some(library), work) => Ok(Opened { library, work }),
-            (None, Work::Failed(why)) => Err(ToolError::failed(why)),
-            (None, _) => Err(ToolError::failed("the index is still being opened: ask again in a moment")),
-        }
+    pub(super) async fn open(&self, cx: Option<&Cx>) -> Opened {
+        Opened { library: self.library.clone(), work: self.settled(cx).await }
     }
 
-    async fn settled(&self, cx: Option<&Cx>) -> Situation {
-        let mut news = self.situation.clone();
+    async fn settled(&self, cx: Option<&Cx>) -> Work {
+        let mut news = self.work.clone();
         let began = Instant::now();
         loop {
             let now = news.borrow_and_update().clone();
-            if matches!(now.work, Work::Done | Work::Failed(_)) {
+            if now.is_settled() {
                 return now;
             }
-            if let (Some(cx), Work::Reading { done, of }) = (cx, &now.work) {
+            if let (Some(cx), Work::Reading { done, of }) = (cx, &now) {
                 cx.progress(to_f64(*done), to_f64(*of), "files indexed");
             }
-            let patience = if is_indexed(&now).await { FOR_NEWS } else { FOR_THE_FIRST };
+            let is_indexed = self.library.summary().await.is_ok_and(|summary| summary.files > 0);
+            let patience = if is_indexed { FOR_NEWS } else { FOR_THE_FIRST };
             match timeout_at(began + patience, news.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return now,
             }
         }
-    }
-}
-
-/// Whether there is something to be found already.
-async fn is_indexed(situation: &Situation) -> bool {
-    match &situation.library {
-        Some(library) => library.store().summary().await.is_ok_and(|summary| summary.files > 0),
-        None => false,
     }
 }
 
@@ -157,6 +141,7 @@ fn to_f64(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blog::Options;
 
     #[test]
     fn what_is_said_while_the_index_is_made() {
@@ -179,20 +164,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_question_waits_for_the_index_but_not_for_ever() {
-        let (sender, receiver) = watch::channel(Situation::default());
-        let desk = Desk::new(receiver, JoinSet::new());
+        let nowhere = Options { index: Some("/no/such/index".into()), ..Options::default() };
+        let (sender, receiver) = watch::channel(Work::default());
+        let desk = Desk::new(nowhere.open().unwrap(), receiver, JoinSet::new());
         let began = Instant::now();
-        let said = desk.open(None).await.unwrap_err();
-        assert!(format!("{said:?}").contains("still being opened"), "{said:?}");
-        assert_eq!(began.elapsed(), FOR_THE_FIRST);
+        assert_eq!(desk.open(None).await.work, Work::Beginning);
+        assert!(began.elapsed() >= FOR_THE_FIRST);
         let asking = tokio::spawn({
             let desk = desk.clone();
-            async move { desk.open(None).await.map(drop) }
+            async move { desk.open(None).await.work }
         });
         tokio::task::yield_now().await;
-        sender.send_modify(|situation| situation.work = Work::Failed("there is no folder".into()));
-        let said = asking.await.unwrap().unwrap_err();
-        assert!(format!("{said:?}").contains("there is no folder"), "{said:?}");
-        assert_eq!(began.elapsed(), FOR_THE_FIRST);
+        let failed = Work::Failed("there is no folder".into());
+        sender.send_replace(failed.clone());
+        assert_eq!(asking.await.unwrap(), failed);
     }
 }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::situation::{Situation, Work};
+use super::situation::Work;
 use super::watcher::Watcher;
 use super::{catalogue, words};
 use crate::blog::folder::Folder;
@@ -24,54 +24,36 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How many warnings of one run are logged.
 const MOST_WARNINGS: usize = 20;
 
-/// Does everything that nobody waits for, until it is dropped: opens the store, indexes the folder, keeps the list of
-/// resources. `filled` hears when that list has been made.
+/// Does everything that nobody waits for, until it is dropped: indexes the folder, keeps the list of resources. `filled` hears
+/// when that list has been made.
 pub(super) async fn run(
     options: Options,
-    situation: watch::Sender<Situation>,
+    library: Library,
+    work: watch::Sender<Work>,
     resources: Resources,
     filled: watch::Sender<bool>,
 ) {
-    let library = open(&options, &situation).await;
-    situation.send_modify(|situation| situation.library = Some(library.clone()));
     let mut tasks = JoinSet::new();
     tasks.spawn(catalogue::keep(library.clone(), resources, filled));
     match options.folder() {
-        Some(folder) => index(&folder, &options, &library, &situation).await,
-        None => situation.send_modify(|situation| situation.work = Work::Done),
+        Some(folder) => index(&folder, &options, &library, &work).await,
+        None => drop(work.send_replace(Work::Done)),
     }
     while tasks.join_next().await.is_some() {}
 }
 
-/// The library, as soon as its store can be opened.
-async fn open(options: &Options, situation: &watch::Sender<Situation>) -> Library {
-    let mut pause = FIRST_PAUSE;
-    loop {
-        match options.open() {
-            Ok(library) => return library,
-            Err(error) => {
-                tracing::warn!("{error}");
-                let why = words::in_words(&error);
-                situation.send_modify(|situation| situation.work = Work::Failed(why));
-                sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-        }
-    }
-}
-
 /// Indexes the folder, and again whenever something changes in it if it is watched.
-async fn index(root: &Path, options: &Options, library: &Library, situation: &watch::Sender<Situation>) {
+async fn index(root: &Path, options: &Options, library: &Library, work: &watch::Sender<Work>) {
     let mut watcher = match options.watch {
         true => Some(Watcher::new(absolute(root), absolute(&options.index())).await),
         false => None,
     };
     let mut pause = FIRST_PAUSE;
     loop {
-        match once(root, library, situation).await {
+        match once(root, library, work).await {
             Ok(report) => {
                 told(&report);
-                situation.send_modify(|situation| situation.work = Work::Done);
+                work.send_replace(Work::Done);
                 pause = FIRST_PAUSE;
                 match &mut watcher {
                     Some(watcher) => watcher.changed().await,
@@ -79,7 +61,7 @@ async fn index(root: &Path, options: &Options, library: &Library, situation: &wa
                 }
             }
             Err(why) => {
-                situation.send_modify(|situation| situation.work = Work::Failed(why));
+                work.send_replace(Work::Failed(why));
                 match &mut watcher {
                     Some(watcher) => tokio::select! {
                         () = sleep(pause) => {}
@@ -94,20 +76,16 @@ async fn index(root: &Path, options: &Options, library: &Library, situation: &wa
 }
 
 /// One run over the folder; if it fails, why, in words for clients.
-async fn once(
-    root: &Path,
-    library: &Library,
-    situation: &watch::Sender<Situation>,
-) -> Result<Report, String> {
+async fn once(root: &Path, library: &Library, work: &watch::Sender<Work>) -> Result<Report, String> {
     let folder = Folder::open(root).map_err(|error| {
         tracing::warn!("{}: {error}", root.display());
         format!("the folder {} cannot be read: {error}", name(root))
     })?;
     let progress = |progress: Progress| {
-        situation.send_if_modified(|situation| {
-            let work = after(&situation.work, &progress);
-            let is_news = work.is_some();
-            situation.work = work.unwrap_or_else(|| situation.work.clone());
+        work.send_if_modified(|work| {
+            let next = after(work, &progress);
+            let is_news = next.is_some();
+            *work = next.unwrap_or_else(|| work.clone());
             is_news
         });
     };

@@ -57,8 +57,7 @@ impl Terms {
         if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {
             return *number;
         }
-        // Latin words in a text of other letters are English, as a rule.
-        let foreign = language.has_own_letters() && word.is_ascii();
+        let foreign = language.has_english_words() && word.is_ascii();
         let term = self.stem(word, if foreign { Language::English } else { language });
         let number = self.number_of(&term);
         if let Some(known) = self.known(language) {

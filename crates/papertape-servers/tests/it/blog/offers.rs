@@ -89,17 +89,16 @@ async fn a_question_comes_with_the_passages_that_may_answer_it() {
 }
 
 #[tokio::test]
-async fn ten_thousand_files_are_listed_page_by_page() {
-    let folder = scratch("blog_ten_thousand");
-    for number in 0..10_000 {
+async fn thousands_of_files_are_listed_page_by_page() {
+    let folder = scratch("blog_thousands");
+    for number in 0..2_500 {
         let path = folder.join(format!("{number}.md"));
         std::fs::write(path, format!("# {number}\n\nnote number {number}\n")).unwrap();
     }
     let client = modern(&folder).await;
-    // The first index of so many takes longer than a question waits.
     let mut changes = client.listen(papertape::Interests::new().resources()).await.unwrap();
-    while client.resources().await.unwrap().len() < 10_000 {
+    while client.resources().await.unwrap().len() < 2_500 {
         changes.next().await.unwrap();
     }
-    assert_eq!(super::sources(&client, super::query("number 7777")).await[0], "7777.md");
+    assert_eq!(super::sources(&client, super::query("number 1777")).await[0], "1777.md");
 }

@@ -47,6 +47,8 @@ fn bombs() -> Vec<(&'static str, String)> {
             "empty lines in deeply nested lists in quotes",
             format!("{}x{}", "> ".repeat(300) + &"- ".repeat(300), "\n> ".repeat(3_000)),
         ),
+        ("lazy lines in deep quotations", format!("{}x{}", "> ".repeat(n), "\ny".repeat(n))),
+        ("lazy lines in deep lists", format!("{}x{}", "- ".repeat(n), "\ny".repeat(n))),
         ("reference definitions", references),
         ("emphasis in deep quotes", "> *a **b ".repeat(1_000)),
         ("headings", "# a\n".repeat(n)),

@@ -10,8 +10,8 @@
 //! - `schema`, `tokens`: a chunk to a document of tantivy
 //! - `table`, `bytes`: the records of files
 //! - `vectors`: vectors to files, and a question's vector to the nearest
-//! - `write`, `tidy`: changes to the next generation
-//! - `snapshot`, `lazy`: a generation, opened
+//! - `writer`, `write`, `publish`, `tidy`: changes to the next generation
+//! - `newest`, `snapshot`, `lazy`: the newest generation, opened
 //! - `words`, `score`, `filter`, `join`, `search`: a question to hits
 //! - `check`: is it what was written?
 //! - `fault`: what can go wrong, to what a person can act on
@@ -25,7 +25,9 @@ mod join;
 mod lazy;
 mod lock;
 mod manifest;
+mod newest;
 mod place;
+mod publish;
 mod schema;
 mod score;
 mod search;
@@ -37,29 +39,18 @@ mod tokens;
 mod vectors;
 mod words;
 mod write;
+mod writer;
 
-use std::fmt;
-use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use self::lock::Lock;
-use self::place::{Look, Place};
-use self::snapshot::Snapshot;
+use self::newest::Core;
 use self::write::Changes;
-use super::{
-    Answer, Chunk, Embedding, Entry, FileRecord, Found, Query, Store, StoreError, Summary, VectorKey, Writer,
-};
-
-/// How often somebody who wants to hear of generations looks for those of other processes.
-const GLANCE: Duration = Duration::from_millis(250);
-
-/// How often a generation may vanish while it is opened, because a newer one is there.
-const RETRIES: usize = 50;
+use self::writer::Writing;
+use super::{Answer, Chunk, FileRecord, Found, Query, Store, StoreError, Summary, Writer};
 
 /// A store in a folder. Opening it reads nothing; it may be there or not.
 #[derive(Debug, Clone)]
@@ -103,10 +94,10 @@ impl Embedded {
     /// If somebody is writing, or files cannot be removed.
     pub async fn clear(&self) -> Result<(), StoreError> {
         self.blocking(|core| {
-            core.place.prepare()?;
-            let _lock = Lock::take(core.place.folder(), core.place.faults())?;
-            core.place.clear()?;
-            *core.seen() = None;
+            core.place().prepare()?;
+            let _lock = Lock::take(core.place().folder(), core.place().faults())?;
+            core.place().clear()?;
+            core.forget();
             Ok(())
         })
         .await
@@ -119,7 +110,7 @@ impl Embedded {
         work: impl FnOnce(&Arc<Core>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let core = Arc::clone(&self.core);
-        let faults = core.place.faults().clone();
+        let faults = core.place().faults().clone();
         match tokio::task::spawn_blocking(move || work(&core)).await {
             Ok(result) => result,
             Err(_) => Err(faults.corrupt("what is in it makes no sense")),
@@ -167,192 +158,11 @@ impl Store for Embedded {
     fn write(&self) -> Answer<'_, Box<dyn Writer>> {
         Box::pin(async {
             let changes = self.blocking(|core| Changes::begin(Arc::clone(core))).await?;
-            let changes = Arc::new(Mutex::new(Some(changes)));
-            Ok(Box::new(Writing { store: self.clone(), changes }) as Box<dyn Writer>)
+            Ok(Box::new(Writing::new(self.clone(), changes)) as Box<dyn Writer>)
         })
     }
 
     fn generations(&self) -> watch::Receiver<u64> {
-        let receiver = self.core.generation.subscribe();
-        if !self.core.glancing.swap(true, Ordering::Relaxed) {
-            self.core.notice();
-            let core = Arc::downgrade(&self.core);
-            let started =
-                std::thread::Builder::new().name("papertape-index".to_owned()).spawn(move || glance(&core));
-            if let Err(error) = started {
-                tracing::warn!(%error, "changes that other processes make will be seen at the next question only");
-            }
-        }
-        receiver
-    }
-}
-
-/// Looks for generations that other processes made, for as long as somebody has the store.
-fn glance(core: &Weak<Core>) {
-    loop {
-        std::thread::sleep(GLANCE);
-        let Some(core) = core.upgrade() else { return };
-        core.notice();
-    }
-}
-
-/// What all who have the same store share.
-struct Core {
-    place: Place,
-    seen: Mutex<Option<(Look, Arc<Snapshot>)>>,
-    generation: watch::Sender<u64>,
-    glancing: AtomicBool,
-}
-
-impl fmt::Debug for Core {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Core").field("place", &self.place).finish_non_exhaustive()
-    }
-}
-
-impl Core {
-    fn new(folder: &Path) -> Self {
-        let generation = watch::Sender::new(0);
-        Self {
-            place: Place::new(folder),
-            seen: Mutex::new(None),
-            generation,
-            glancing: AtomicBool::new(false),
-        }
-    }
-
-    fn place(&self) -> &Place {
-        &self.place
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Option<(Look, Arc<Snapshot>)>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The number of the newest generation that was ever seen.
-    fn newest(&self) -> u64 {
-        *self.generation.borrow()
-    }
-
-    /// The newest generation. If it is the one that was seen last, that costs a look at one file.
-    fn current(&self) -> Result<Arc<Snapshot>, StoreError> {
-        let look = self.place.look()?.ok_or_else(|| self.place.faults().missing())?;
-        let mut seen = self.seen();
-        if let Some((known, snapshot)) = seen.as_ref()
-            && *known == look
-        {
-            return Ok(Arc::clone(snapshot));
-        }
-        let (look, snapshot) = self.open(seen.as_ref().map(|(_, snapshot)| snapshot.as_ref()))?;
-        let snapshot = Arc::new(snapshot);
-        *seen = Some((look, Arc::clone(&snapshot)));
-        drop(seen);
-        self.tell(snapshot.manifest().generation);
-        Ok(snapshot)
-    }
-
-    /// The newest generation, with nothing of it read before.
-    fn load(&self) -> Result<Snapshot, StoreError> {
-        self.open(None).map(|(_, snapshot)| snapshot)
-    }
-
-    fn open(&self, before: Option<&Snapshot>) -> Result<(Look, Snapshot), StoreError> {
-        let mut last = None;
-        for _ in 0..RETRIES {
-            let (look, manifest) = self.place.manifest()?.ok_or_else(|| self.place.faults().missing())?;
-            match Snapshot::open(&self.place, manifest, before) {
-                Ok(snapshot) => return Ok((look, snapshot)),
-                // A newer generation is there, and the files of this one have gone. Unless it is the same one again.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    if last.replace(look.clone()) == Some(look) {
-                        break;
-                    }
-                }
-                Err(error) => return Err(self.place.faults().io("cannot read", error)),
-            }
-        }
-        Err(self.place.faults().corrupt("a file of it is missing"))
-    }
-
-    /// Takes over a generation that was made here.
-    fn install(&self, snapshot: Arc<Snapshot>) -> Result<(), StoreError> {
-        let generation = snapshot.manifest().generation;
-        *self.seen() = self.place.look()?.map(|look| (look, snapshot));
-        self.tell(generation);
-        Ok(())
-    }
-
-    fn tell(&self, generation: u64) {
-        self.generation.send_if_modified(|told| std::mem::replace(told, generation) != generation);
-    }
-
-    fn notice(&self) {
-        match self.current() {
-            Ok(_) | Err(StoreError::Missing { .. }) => {}
-            Err(error) => tracing::debug!(%error, "the index cannot be read now"),
-        }
-    }
-}
-
-/// A writer whose work is done on threads that may block.
-struct Writing {
-    store: Embedded,
-    changes: Arc<Mutex<Option<Changes>>>,
-}
-
-impl Writing {
-    async fn change<T: Send + 'static>(
-        &self,
-        change: impl FnOnce(&mut Changes) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let changes = Arc::clone(&self.changes);
-        self.store
-            .blocking(move |_| {
-                let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
-                changes.as_mut().map_or_else(|| Err(over()), change)
-            })
-            .await
-    }
-}
-
-fn over() -> StoreError {
-    StoreError::Other("this writer has come to its end".to_owned())
-}
-
-impl Writer for Writing {
-    fn put(&mut self, file: FileRecord, chunks: Vec<Entry>) -> Answer<'_, ()> {
-        Box::pin(self.change(move |changes| changes.put(file, &chunks)))
-    }
-
-    fn touch(&mut self, file: FileRecord) -> Answer<'_, ()> {
-        Box::pin(self.change(move |changes| {
-            changes.touch(file);
-            Ok(())
-        }))
-    }
-
-    fn remove<'a>(&'a mut self, path: &'a str) -> Answer<'a, ()> {
-        let path = path.to_owned();
-        Box::pin(self.change(move |changes| changes.remove(&path)))
-    }
-
-    fn attach(&mut self, vectors: Vec<(VectorKey, Vec<f32>)>) -> Answer<'_, ()> {
-        Box::pin(self.change(move |changes| changes.attach(vectors)))
-    }
-
-    fn set_embedding(&mut self, embedding: Option<Embedding>) -> Answer<'_, ()> {
-        Box::pin(self.change(move |changes| changes.set_embedding(embedding)))
-    }
-
-    fn commit(self: Box<Self>) -> Answer<'static, Summary> {
-        Box::pin(async move {
-            let changes = Arc::clone(&self.changes);
-            self.store
-                .blocking(move |_| {
-                    let changes = changes.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    changes.map_or_else(|| Err(over()), Changes::commit)
-                })
-                .await
-        })
+        self.core.generations()
     }
 }

@@ -53,6 +53,7 @@ impl Place {
 
     /// The newest generation's manifest, and how it begins.
     pub(super) fn manifest(&self) -> Result<Option<(Look, Manifest)>, StoreError> {
+        self.check()?;
         let Some(bytes) = self.read(LIMIT)? else { return Ok(None) };
         let manifest = Manifest::decode(&bytes, &self.faults)?;
         Ok(Some((Look(bytes.into_iter().take(to_usize(HEAD)).collect()), manifest)))

@@ -1,6 +1,6 @@
 //! Changes to the next generation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -8,18 +8,15 @@ use half::f16;
 use tantivy::indexer::{IndexWriterOptions, NoMergePolicy, UserOperation};
 use tantivy::{Index, IndexWriter, TantivyError};
 
-use super::Core;
 use super::lock::Lock;
-use super::manifest::{Manifest, VectorFile};
-use super::place::unique;
+use super::manifest::VectorFile;
+use super::newest::Core;
 use super::schema::{Fields, schema, settings, tokenizers};
 use super::search::normalised;
 use super::shelf::Shelf;
 use super::snapshot::Snapshot;
-use super::table;
-use super::tidy::{Size, choose};
 use super::vectors::build::{self, Row};
-use crate::blog::store::{Embedding, Entry, FileRecord, StoreError, Summary, VectorKey};
+use crate::blog::store::{Embedding, Entry, FileRecord, StoreError, VectorKey};
 
 /// Fewer changes than this wait in memory until the commit, so that a small change needs a small writer.
 const FEW: usize = 2_000;
@@ -33,18 +30,18 @@ const VECTOR_BYTES: usize = 64 * 1024 * 1024;
 
 /// Makes the next generation. Dropped before its commit, it leaves nothing behind.
 pub(super) struct Changes {
-    core: Arc<Core>,
-    base: Option<Arc<Snapshot>>,
-    shelf: Shelf,
-    index: Index,
+    pub(super) core: Arc<Core>,
+    pub(super) base: Option<Arc<Snapshot>>,
+    pub(super) shelf: Shelf,
+    pub(super) index: Index,
     fields: Fields,
-    writer: Option<IndexWriter>,
+    pub(super) writer: Option<IndexWriter>,
     waiting: Vec<UserOperation>,
-    files: BTreeMap<String, Option<FileRecord>>,
+    pub(super) files: BTreeMap<String, Option<FileRecord>>,
     rows: BTreeMap<u64, Vec<f16>>,
-    vectors: Vec<VectorFile>,
-    embedding: Option<Embedding>,
-    changed: bool,
+    pub(super) vectors: Vec<VectorFile>,
+    pub(super) embedding: Option<Embedding>,
+    pub(super) changed: bool,
     _lock: Lock,
 }
 
@@ -91,11 +88,11 @@ impl Changes {
         })
     }
 
-    fn io(&self, error: io::Error) -> StoreError {
+    pub(super) fn io(&self, error: io::Error) -> StoreError {
         self.core.place().faults().io("cannot write to", self.shelf.failure().unwrap_or(error))
     }
 
-    fn words(&self, error: &TantivyError) -> StoreError {
+    pub(super) fn words(&self, error: &TantivyError) -> StoreError {
         match self.shelf.failure() {
             Some(failure) => self.core.place().faults().io("cannot write to", failure),
             None => self.core.place().faults().words("cannot write to", error),
@@ -188,7 +185,7 @@ impl Changes {
     }
 
     /// Gives what waits to tantivy.
-    fn feed(&mut self, much: bool) -> Result<(), StoreError> {
+    pub(super) fn feed(&mut self, much: bool) -> Result<(), StoreError> {
         if self.waiting.is_empty() {
             return Ok(());
         }
@@ -206,7 +203,7 @@ impl Changes {
         }
     }
 
-    fn start_writer(&mut self, much: bool) -> Result<(), StoreError> {
+    pub(super) fn start_writer(&mut self, much: bool) -> Result<(), StoreError> {
         if self.writer.is_some() {
             return Ok(());
         }
@@ -221,7 +218,7 @@ impl Changes {
         Ok(())
     }
 
-    fn write_vectors(&mut self) -> Result<(), StoreError> {
+    pub(super) fn write_vectors(&mut self) -> Result<(), StoreError> {
         let Some(embedding) = self.embedding.as_ref().filter(|_| !self.rows.is_empty()) else {
             return Ok(());
         };
@@ -239,140 +236,6 @@ impl Changes {
         self.vectors.push(written);
         Ok(())
     }
-
-    /// Makes it the newest generation.
-    pub(super) fn commit(mut self) -> Result<Summary, StoreError> {
-        if let Some(base) = self.base.as_ref().filter(|_| !self.changed) {
-            return Ok(base.manifest().summary());
-        }
-        self.feed(false)?;
-        if let Some(writer) = &mut self.writer {
-            let committed = writer.commit();
-            committed.map_err(|error| self.words(&error))?;
-        }
-        self.write_vectors()?;
-        let table = self.write_table()?;
-        let generation =
-            self.core.newest().max(self.base.as_ref().map_or(0, |base| base.manifest().generation)) + 1;
-        self.publish(table, generation)?;
-        if let Err(error) = self.tidy() {
-            // What was asked for is done; the next one will try again.
-            tracing::warn!(%error, "the index could not be tidied up");
-        }
-        Ok(self.base.as_ref().map(|base| base.manifest().summary()).unwrap_or_default())
-    }
-
-    fn write_table(&self) -> Result<Table, StoreError> {
-        let before = self.base.as_ref().map(|base| base.table()).transpose()?;
-        let mut records: Vec<&FileRecord> = Vec::new();
-        let kept = before
-            .iter()
-            .flat_map(|table| table.iter())
-            .filter(|record| !self.files.contains_key(&record.path));
-        records.extend(kept);
-        records.extend(self.files.values().flatten());
-        records.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let languages = records.iter().map(|record| record.language).collect();
-        let name = format!("{}.files", unique());
-        let written = (|| {
-            let mut sink = self.shelf.create(&name)?;
-            io::Write::write_all(&mut sink, &table::encode(records.iter().copied()))?;
-            self.shelf.finish(&name, &mut sink)
-        })();
-        written.map_err(|error| self.io(error))?;
-        Ok(Table { name, indexed: records.len() as u64, languages })
-    }
-
-    /// Opens what has been written as a generation, counts what is in it, and makes it the newest.
-    fn publish(&mut self, table: Table, generation: u64) -> Result<(), StoreError> {
-        let meta = self.index.load_metas().map_err(|error| self.words(&error))?;
-        let needed = meta.list_segment_files();
-        let mut files = self.base.as_ref().map(|base| base.manifest().files.clone()).unwrap_or_default();
-        files.extend(self.shelf.written());
-        let codes: BTreeSet<String> = self.vectors.iter().map(VectorFile::codes).collect();
-        files.retain(|name, _| {
-            needed.contains(std::path::Path::new(name)) || codes.contains(name) || *name == table.name
-        });
-        let mut manifest = Manifest {
-            generation,
-            lexical: self.shelf.list(),
-            files,
-            table: table.name,
-            vectors: self.vectors.clone(),
-            indexed: table.indexed,
-            ..Manifest::default()
-        };
-        manifest.set_languages(table.languages);
-        manifest.set_embedding(self.embedding.clone());
-        let place = self.core.place();
-        let opened = Snapshot::open(place, manifest, self.base.as_deref());
-        let mut snapshot = opened.map_err(|error| self.io(error))?;
-        let chunks = snapshot.words()?.docs();
-        let embedded = if self.vectors.is_empty() { 0 } else { snapshot.joined()?.embedded };
-        snapshot.manifest_mut().chunks = chunks;
-        snapshot.manifest_mut().embedded = embedded;
-        self.shelf.settle().map_err(|error| self.io(error))?;
-        let before = self.base.as_ref().map(|base| base.manifest());
-        place.publish(snapshot.manifest(), before).map_err(|error| self.io(error))?;
-        let snapshot = Arc::new(snapshot);
-        self.base = Some(Arc::clone(&snapshot));
-        self.core.install(snapshot)?;
-        place.sweep();
-        Ok(())
-    }
-
-    /// Merges segments where that is worth it. The generation stays the same: nothing in it changes.
-    fn tidy(&mut self) -> Result<(), StoreError> {
-        while self.merge_words()? | self.merge_vectors()? {
-            let Some(base) = &self.base else { return Ok(()) };
-            let manifest = base.manifest();
-            let languages = manifest.summary().languages.into_iter().collect();
-            let table = Table { name: manifest.table.clone(), indexed: manifest.indexed, languages };
-            let generation = manifest.generation;
-            self.publish(table, generation)?;
-        }
-        Ok(())
-    }
-
-    fn merge_words(&mut self) -> Result<bool, StoreError> {
-        let metas = self.index.searchable_segment_metas().map_err(|error| self.words(&error))?;
-        let sizes: Vec<Size> = metas
-            .iter()
-            .map(|meta| Size { live: u64::from(meta.num_docs()), dead: u64::from(meta.num_deleted_docs()) })
-            .collect();
-        let Some(chosen) = choose(&sizes) else { return Ok(false) };
-        let ids: Vec<_> =
-            chosen.iter().filter_map(|number| metas.get(*number)).map(|meta| meta.id()).collect();
-        drop(metas);
-        self.start_writer(false)?;
-        let Some(writer) = &mut self.writer else { return Ok(false) };
-        let merged = writer.merge(&ids).wait();
-        merged.map_err(|error| self.words(&error))?;
-        Ok(true)
-    }
-
-    fn merge_vectors(&mut self) -> Result<bool, StoreError> {
-        let Some(base) = self.base.as_ref().filter(|base| !base.vectors().is_empty()).map(Arc::clone) else {
-            return Ok(false);
-        };
-        let live = &base.joined()?.live;
-        let sizes: Vec<Size> = base
-            .vectors()
-            .iter()
-            .zip(live)
-            .map(|(segment, live)| (live.len() as u64, segment.len() as u64))
-            .map(|(live, all)| Size { live, dead: all - live })
-            .collect();
-        let Some(chosen) = choose(&sizes) else { return Ok(false) };
-        let inputs: Vec<_> = chosen
-            .iter()
-            .filter_map(|number| Some((base.vectors().get(*number)?.as_ref(), live.get(*number)?)))
-            .collect();
-        let merged = build::merge(&self.shelf, &inputs).map_err(|error| self.io(error))?;
-        self.vectors.retain(|file| !inputs.iter().any(|(segment, _)| segment.file() == file));
-        self.vectors.extend(merged);
-        Ok(true)
-    }
 }
 
 impl Drop for Changes {
@@ -381,11 +244,4 @@ impl Drop for Changes {
         drop(self.writer.take());
         self.core.place().sweep();
     }
-}
-
-/// The table of indexed files, written.
-struct Table {
-    name: String,
-    indexed: u64,
-    languages: BTreeSet<crate::blog::words::Language>,
 }

@@ -180,8 +180,11 @@ mod tests {
             "postgres://me:secret@host/db?what=secret",
             "postgres://me:%zzsecret@host/db?connect_timeout=secret",
         ] {
-            let error = Address::parse(url).unwrap_err().to_string();
-            assert!(!error.contains("secret"), "{error}");
+            let shown = match Address::parse(url) {
+                Ok(address) => format!("{address:?} {}", address.place()),
+                Err(error) => format!("{error} {error:?}"),
+            };
+            assert!(!shown.contains("secret"), "{shown}");
         }
         let address = Address::parse("postgres://me:secret@host/db").unwrap();
         assert!(!format!("{address:?} {}", address.place()).contains("secret"));

@@ -101,7 +101,9 @@ impl Asker {
         match &answer {
             Ok(_) => lease.give_back().await,
             // The server itself said so: its connection is still good.
-            Err(Fault::NoTable | Fault::Foreign(_) | Fault::Final(_)) => lease.give_back().await,
+            Err(Fault::NoTable | Fault::Missing | Fault::Foreign(_) | Fault::Final(_)) => {
+                lease.give_back().await
+            }
             Err(Fault::Lost(_) | Fault::Crossed(_)) => {}
         }
         answer

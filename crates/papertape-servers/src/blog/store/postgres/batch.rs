@@ -1,7 +1,7 @@
 //! Files and chunks to rows, many at once.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::pin::pin;
 
 use tokio_postgres::Client;
@@ -12,11 +12,12 @@ use super::ask::{get, row, rows};
 use super::fault::Fault;
 use super::meta::Vectors;
 use super::text::{clean, clean_all, file_number, word};
+use super::vocabulary::Vocabulary;
 use super::write::Totals;
 use super::{ChunkId, Entry, FileRecord};
 
 /// Chunks that are written at once, at most.
-const CHUNKS: usize = 500;
+const CHUNKS: usize = 1000;
 
 /// Files likewise.
 const FILES: usize = 1000;
@@ -29,23 +30,19 @@ const TAKE_OUT: &str = "
     WITH gone AS (DELETE FROM papertape.chunks WHERE file = ANY($1) RETURNING id, key, length, words),
          parts AS (SELECT gone.id, part.word FROM gone, unnest(gone.words) AS part(word)),
          unposted AS (DELETE FROM papertape.postings p USING parts WHERE p.word = parts.word AND p.chunk = parts.id),
-         fewer AS (UPDATE papertape.words w SET chunks = w.chunks - less.times
-                   FROM (SELECT word, count(*)::integer AS times FROM parts GROUP BY word) AS less
-                   WHERE w.id = less.word RETURNING w.id, w.chunks),
          unwanted AS (DELETE FROM papertape.wanting w USING gone WHERE w.chunk = gone.id)
     SELECT (SELECT count(*) FROM gone), (SELECT coalesce(sum(length), 0)::bigint FROM gone),
            (SELECT coalesce(array_agg(key), '{}') FROM gone),
-           (SELECT coalesce(array_agg(id), '{}') FROM fewer WHERE chunks = 0)";
+           (SELECT coalesce(array_agg(word), '{}') FROM parts)";
 
-/// Counts words up, makes those that are new, and gives the numbers of all.
-const COUNT_WORDS: &str = "
-    WITH said AS (SELECT * FROM unnest($1::text[], $2::integer[]) AS s(word, times)),
-         more AS (UPDATE papertape.words w SET chunks = w.chunks + said.times FROM said
-                  WHERE w.word = said.word COLLATE \"C\" RETURNING w.id, w.word),
-         fresh AS (INSERT INTO papertape.words (word, chunks) SELECT word, times FROM said
+/// Gives the numbers of words, and makes those that are new.
+const NUMBER_WORDS: &str = "
+    WITH said AS (SELECT word FROM unnest($1::text[]) AS s(word)),
+         known AS (SELECT w.id, w.word FROM said JOIN papertape.words w ON w.word = said.word COLLATE \"C\"),
+         fresh AS (INSERT INTO papertape.words (word, chunks) SELECT word, 0 FROM said
                    WHERE NOT EXISTS (SELECT 1 FROM papertape.words w WHERE w.word = said.word COLLATE \"C\")
                    RETURNING id, word)
-    SELECT id, word FROM more UNION ALL SELECT id, word FROM fresh";
+    SELECT id, word FROM known UNION ALL SELECT id, word FROM fresh";
 
 /// What is to be written.
 #[derive(Debug, Default)]
@@ -113,7 +110,7 @@ impl Batch {
             totals.chunks -= get::<i64>(&out, 0)?;
             totals.length -= get::<i64>(&out, 1)?;
             totals.idle_keys.extend(get::<Vec<i64>>(&out, 2)?);
-            totals.idle_words.extend(get::<Vec<i32>>(&out, 3)?);
+            totals.words.count(get::<Vec<i32>>(&out, 3)?, -1);
         }
         let sql = "DELETE FROM papertape.files WHERE id = ANY($1)";
         rows(client, sql, &[(&self.gone, Type::INT8_ARRAY)]).await?;
@@ -121,7 +118,7 @@ impl Batch {
         if self.chunks.is_empty() {
             return Ok(());
         }
-        let numbers = number_words(client, &self.chunks).await?;
+        let numbers = number_words(client, &self.chunks, &mut totals.words).await?;
         copy_chunks(client, &self.chunks, &numbers).await?;
         copy_postings(client, &self.chunks, &numbers).await?;
         if let Some(vectors) = vectors {
@@ -204,25 +201,28 @@ fn spelled(entry: &Entry) -> BTreeMap<Cow<'_, str>, i32> {
     words
 }
 
-/// The words of each chunk by number, after counting in how many chunks each stands.
+/// The words of each chunk by number, and how often it has each.
 async fn number_words(
     client: &Client,
     chunks: &[(i64, ChunkId, Entry)],
+    known: &mut Vocabulary,
 ) -> Result<Vec<Vec<(i32, i32)>>, Fault> {
     let spelled: Vec<_> = chunks.iter().map(|(_, _, entry)| spelled(entry)).collect();
-    let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
-    for word in spelled.iter().flat_map(BTreeMap::keys) {
-        *counts.entry(word).or_default() += 1;
+    let all: BTreeSet<&str> = spelled.iter().flat_map(BTreeMap::keys).map(AsRef::as_ref).collect();
+    let unknown: Vec<&str> = all.into_iter().filter(|word| !known.numbers.contains_key(*word)).collect();
+    if !unknown.is_empty() {
+        for row in &rows(client, NUMBER_WORDS, &[(&unknown, Type::TEXT_ARRAY)]).await? {
+            known.numbers.insert(get::<String>(row, 1)?, get(row, 0)?);
+        }
     }
-    let (said, times): (Vec<_>, Vec<_>) = counts.into_iter().unzip();
-    let numbered =
-        rows(client, COUNT_WORDS, &[(&said, Type::TEXT_ARRAY), (&times, Type::INT4_ARRAY)]).await?;
-    let mut numbers: HashMap<&str, i32> = HashMap::with_capacity(numbered.len());
-    for row in &numbered {
-        numbers.insert(get(row, 1)?, get(row, 0)?);
+    let number = |(word, times): (&Cow<'_, str>, &i32)| Some((*known.numbers.get(word.as_ref())?, *times));
+    let numbered: Vec<Vec<_>> =
+        spelled.iter().map(|words| words.iter().filter_map(number).collect()).collect();
+    known.count(numbered.iter().flatten().map(|(word, _)| *word), 1);
+    if known.is_full() {
+        known.write(client).await?;
     }
-    let number = |(word, times): (&Cow<'_, str>, &i32)| Some((*numbers.get(word.as_ref())?, *times));
-    Ok(spelled.iter().map(|words| words.iter().filter_map(number).collect()).collect())
+    Ok(numbered)
 }
 
 async fn copy_chunks(
@@ -270,13 +270,14 @@ async fn copy_postings(
     }
     // In the order of the index, which then changes page by page.
     postings.sort_unstable();
-    let rows = postings.into_iter().map(|(word, chunk, times, length)| {
-        let row: Vec<Box<dyn ToSql + Sync + Send + 'static>> =
-            vec![Box::new(chunk), Box::new(word), Box::new(times), Box::new(length)];
-        row
-    });
+    let sql = "COPY papertape.postings (chunk, word, times, length) FROM STDIN (FORMAT binary)";
     let types = [Type::INT8, Type::INT4, Type::INT4, Type::INT4];
-    copy(client, "papertape.postings (chunk, word, times, length)", &types, rows).await
+    let mut writer = pin!(BinaryCopyInWriter::new(client.copy_in(sql).await?, &types));
+    for (word, chunk, times, length) in &postings {
+        writer.as_mut().write(&[chunk, word, times, length]).await?;
+    }
+    writer.finish().await?;
+    Ok(())
 }
 
 /// Notes which of these chunks have no vector.

@@ -13,8 +13,10 @@ pub(super) enum Fault {
     Lost(String),
     /// The database could not do it now, because of others: it may work the next time.
     Crossed(String),
-    /// A table is not there: nothing was ever indexed, or the table of vectors has just been replaced.
+    /// A table is not there, for example the one of vectors that has just been replaced.
     NoTable,
+    /// Nothing was ever indexed.
+    Missing,
     /// The tables are not ours to read: what was found and what to do.
     Foreign(String),
     /// No use trying again.
@@ -24,14 +26,14 @@ pub(super) enum Fault {
 impl Fault {
     /// Whether to try again.
     pub(super) fn may_pass(&self) -> bool {
-        !matches!(self, Self::Foreign(_) | Self::Final(_))
+        !matches!(self, Self::Missing | Self::Foreign(_) | Self::Final(_))
     }
 
     /// For whoever asked.
     pub(super) fn into_error(self, place: &str) -> StoreError {
         match self {
             Self::Lost(what) | Self::Crossed(what) => StoreError::Unreachable(what),
-            Self::NoTable => StoreError::Missing { place: place.to_owned() },
+            Self::NoTable | Self::Missing => StoreError::Missing { place: place.to_owned() },
             Self::Foreign(what) => StoreError::Foreign { place: place.to_owned(), what },
             Self::Final(error) => error,
         }
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_missing_table_is_a_missing_index() {
-        let error = Fault::NoTable.into_error("postgres://host:1/db").to_string();
+        let error = Fault::Missing.into_error("postgres://host:1/db").to_string();
         assert_eq!(error, "there is no index yet at postgres://host:1/db: run `papertape index DIR`");
     }
 }

@@ -50,7 +50,7 @@ async fn hear(connector: &Arc<Connector>, news: &watch::Sender<u64>) -> Fault {
     let mut driving = tokio::spawn(drive(driver, heard));
     let fault = loop {
         match timeout(ANSWER, catch_up(&client, news)).await {
-            Ok(Ok(()) | Err(Fault::NoTable | Fault::Foreign(_))) => {}
+            Ok(Ok(()) | Err(Fault::Missing | Fault::Foreign(_))) => {}
             Ok(Err(fault)) => break fault,
             Err(_) => break Fault::late("the listening connection", ANSWER),
         }

@@ -44,6 +44,10 @@ impl Meta {
     pub(super) async fn read(client: &Client) -> Result<Self, Fault> {
         // Asked together: in a format of another version the second question may fail, but not before the first.
         let (version, read) = tokio::join!(schema::version(client), row(client, READ, &[]));
+        let version = version.map_err(|fault| match fault {
+            Fault::NoTable => Fault::Missing,
+            other => other,
+        });
         schema::check(version?)?;
         let row = read?;
         let dimension = get::<Option<i32>>(&row, 7)?.and_then(|it| u32::try_from(it).ok());

@@ -3,7 +3,7 @@
 //! - `address`, `connect`, `guard`: a URL to connections, which bear whatever a server does
 //! - `ask`, `fault`: a question to an answer within its time, on another connection if the first one breaks
 //! - `meta`, `lookup`, `search`: what is asked
-//! - `schema`, `write`, `batch`, `vectors`: the next generation
+//! - `schema`, `write`, `batch`, `vocabulary`, `vectors`: the next generation
 //! - `listen`: news of generations that others made
 //!
 //! **Connections.** Opening a store connects to nothing, so that a server starts without its database. Questions share a
@@ -14,8 +14,8 @@
 //! **Words** are rows `(word, chunk, times, length)`, because PostgreSQL's own ranking is no BM25. One statement sums up
 //! what each chunk scores, from an index that carries all it needs.
 //!
-//! **Vectors** are kept as they are. Up to 10,000 candidates are compared each; beyond that an HNSW index of half the
-//! precision gives 200, which the whole precision sorts. A model has a table of its own, so that readers of the old one
+//! **Vectors** are kept with length 1 and 16 bits a number, as in the other store. Up to 10,000 candidates are compared
+//! each; beyond that an HNSW index gives 200, of which the question's full precision takes the best. A model has a table of its own, so that readers of the old one
 //! are not in the way of the new one; the next writer drops it.
 
 mod address;
@@ -31,6 +31,7 @@ mod schema;
 mod search;
 mod text;
 mod vectors;
+mod vocabulary;
 mod write;
 
 use std::fmt;

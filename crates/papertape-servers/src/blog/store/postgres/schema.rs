@@ -52,17 +52,19 @@ pub(super) async fn prepare(client: &Client, upgrade: bool) -> Result<(), Fault>
         );
         return Err(Fault::Foreign(what));
     }
-    let there = if get::<bool>(&about, 1)? { version(client).await? } else { 0 };
-    if there != 0 && !(upgrade && there < newest()) {
+    let there = if get::<bool>(&about, 1)? { Some(version(client).await?) } else { None };
+    if let Some(there) = there
+        && !(upgrade && (1..newest()).contains(&there))
+    {
         return check(there);
     }
     for (to, sql) in MIGRATIONS {
-        if to > there {
+        if there.is_none_or(|there| to > there) {
             tracing::info!(version = to, "making the tables");
             client.batch_execute(sql).await?;
         }
     }
-    if there != 0 {
+    if there.is_some() {
         client.batch_execute(&format!("UPDATE papertape.meta SET version = {}", newest())).await?;
     }
     Ok(())

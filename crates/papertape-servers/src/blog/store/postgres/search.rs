@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::lookup::{CHUNK, chunk};
 use super::meta::{Meta, Vectors};
 use super::text::{clean, word};
-use super::vectors::has_direction;
+use super::vectors::unit;
 use super::{ChunkId, DEPTH, Filter, Found, Hit, Query, StoreError};
 use crate::blog::rank::bm25::{B, K1, Scale, idf};
 use crate::blog::rank::fuse;
@@ -22,7 +22,7 @@ pub(super) const EXACT: i64 = 10_000;
 /// A question of more words is shortened to its rarest.
 const MOST_WORDS: usize = 1_024;
 
-/// How many the graph gives, to be sorted by their full precision then.
+/// How many the graph gives, which knows the question in 16 bits a number, to be sorted by all of it then.
 const CANDIDATES: usize = 2 * DEPTH;
 
 /// The best chunks for a question.
@@ -135,17 +135,21 @@ async fn best(
     scale: &Scale,
     wanted: &Wanted,
 ) -> Result<Vec<(ChunkId, f32)>, Fault> {
-    let (files, only) = if wanted.all() {
-        ("", String::new())
+    // `IS TRUE` makes it a set that is made once and looked into, not a join that visits the chunk of every posting.
+    let only = if wanted.all() {
+        String::new()
     } else {
-        let files = "JOIN papertape.chunks c ON c.id = p.chunk JOIN papertape.files f ON f.id = c.file";
-        (files, format!("WHERE {}", Wanted::sql(6)))
+        format!(
+            "WHERE (p.chunk IN (SELECT c.id FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file
+                                WHERE {})) IS TRUE",
+            Wanted::sql(6)
+        )
     };
     // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so.
     let sql = format!(
         "SELECT p.chunk, sum(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length)) AS score
          FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
-         JOIN papertape.postings p ON p.word = w.word {files} {only}
+         JOIN papertape.postings p ON p.word = w.word {only}
          GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {DEPTH}"
     );
     let (k1, b) = (f64::from(K1), f64::from(B));
@@ -179,11 +183,12 @@ async fn by_meaning(
         );
         return Err(Fault::Final(StoreError::Mismatch(what)));
     }
-    if !has_direction(vector) {
+    let Some(vector) = unit(vector) else {
         return Err(Fault::Final(StoreError::Mismatch("the question's vector has no direction".to_owned())));
-    }
+    };
+    // All vectors have length 1, so that the scalar product, which pgvector negates, is the cosine.
     let asked = format!("$1::real[]::{types}.vector");
-    let distance = format!("v.embedding OPERATOR({types}.<=>) {asked}");
+    let distance = format!("v.embedding::{types}.vector OPERATOR({types}.<#>) {asked}");
     let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&vector, Type::FLOAT4_ARRAY)];
     let only = if wanted.all() {
         String::new()
@@ -203,8 +208,7 @@ async fn by_meaning(
             .await?;
         format!(
             "SELECT v.key, {distance} AS distance FROM {table} v {only} ORDER BY \
-             (v.embedding::{types}.halfvec({dimension})) OPERATOR({types}.<=>) \
-             ({asked}::{types}.halfvec({dimension})) LIMIT {CANDIDATES}"
+             v.embedding OPERATOR({types}.<#>) {asked}::{types}.halfvec({dimension}) LIMIT {CANDIDATES}"
         )
     } else {
         format!("SELECT v.key, {distance} AS distance FROM {table} v {only}")
@@ -218,7 +222,7 @@ async fn by_meaning(
     let sql = format!(
         "WITH near AS MATERIALIZED ({near}),
               nearest AS MATERIALIZED (SELECT key, distance FROM near ORDER BY distance LIMIT {CANDIDATES})
-         SELECT c.id, 1 - n.distance FROM nearest n JOIN papertape.chunks c ON c.key = n.key {files} {again}
+         SELECT c.id, -n.distance FROM nearest n JOIN papertape.chunks c ON c.key = n.key {files} {again}
          ORDER BY n.distance, c.id # (-9223372036854775808) LIMIT {DEPTH}"
     );
     listed(client, &sql, &values).await

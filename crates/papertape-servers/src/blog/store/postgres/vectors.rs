@@ -1,9 +1,11 @@
 //! Vectors: their table, which every model has of its own, and its index.
 
-use bytes::{BufMut, BytesMut};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::pin::pin;
 
+use bytes::{BufMut, BytesMut};
+use half::f16;
 use tokio_postgres::Client;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -47,15 +49,12 @@ pub(super) async fn create(client: &Client, table: &mut i32, dimension: u32) -> 
     let sql = "SELECT quote_ident(n.nspname) FROM pg_catalog.pg_extension e
                JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'";
     let types: String = get(&row(client, sql, &[]).await?, 0)?;
-    // Beside its key where it fits, so that comparing every vector reads the table alone.
-    let plain = if dimension <= 1900 {
-        format!("ALTER TABLE {name} ALTER COLUMN embedding SET STORAGE PLAIN;")
-    } else {
-        String::new()
-    };
+    // Beside its key where that fits on a page, so that comparing every vector reads the table alone.
+    let plain = if dimension <= MOST_IN_GRAPH { "SET STORAGE PLAIN" } else { "SET STORAGE EXTERNAL" };
     client
         .batch_execute(&format!(
-            "CREATE TABLE {name} (key bigint PRIMARY KEY, embedding {types}.vector({dimension}) NOT NULL); {plain}
+            "CREATE TABLE {name} (key bigint PRIMARY KEY, embedding {types}.halfvec({dimension}) NOT NULL);
+             ALTER TABLE {name} ALTER COLUMN embedding {plain};
              DELETE FROM papertape.wanting;
              INSERT INTO papertape.wanting (chunk, key) SELECT id, key FROM papertape.chunks"
         ))
@@ -67,34 +66,28 @@ pub(super) async fn create(client: &Client, table: &mut i32, dimension: u32) -> 
 pub(super) async fn attach(
     client: &Client,
     vectors: &Vectors,
-    mut given: Vec<(VectorKey, Vec<f32>)>,
+    given: Vec<(VectorKey, Vec<f32>)>,
 ) -> Result<(), Fault> {
-    let wrong = |what: String| Err(Fault::Final(StoreError::Mismatch(what)));
-    for (_, vector) in &given {
+    let wrong = |what: String| Fault::Final(StoreError::Mismatch(what));
+    let mut units = BTreeMap::new();
+    for (key, vector) in given {
         if u32::try_from(vector.len()) != Ok(vectors.dimension) {
-            return wrong(format!(
-                "a vector has {} numbers, and those of its model {}",
-                vector.len(),
-                vectors.dimension
-            ));
+            let (is, should) = (vector.len(), vectors.dimension);
+            return Err(wrong(format!("a vector has {is} numbers, and those of its model {should}")));
         }
-        if !has_direction(vector) {
-            return wrong("a vector has no direction: it is all zeros, or not all numbers".to_owned());
-        }
+        let none = || wrong("a vector has no direction: it is all zeros, or not all numbers".to_owned());
+        units.insert(key, unit(&vector).ok_or_else(none)?);
     }
-    if given.is_empty() {
+    if units.is_empty() {
         return Ok(());
     }
-    given.reverse(); // of two for the same key, the last one counts
-    given.sort_by_key(|(key, _)| *key);
-    given.dedup_by_key(|(key, _)| *key);
-    let keys: Vec<i64> = given.iter().map(|(key, _)| key.0.cast_signed()).collect();
+    let keys: Vec<i64> = units.keys().map(|key| key.0.cast_signed()).collect();
     let table = &vectors.table;
     let values = [(&keys as &(dyn ToSql + Sync), Type::INT8_ARRAY)];
     rows(client, &format!("DELETE FROM {table} WHERE key = ANY($1)"), &values).await?;
     let sink = client.copy_in(&format!("COPY {table} (key, embedding) FROM STDIN (FORMAT binary)")).await?;
     let mut writer = pin!(BinaryCopyInWriter::new(sink, &[Type::INT8, Type::BYTEA]));
-    for (key, vector) in &given {
+    for (key, vector) in &units {
         writer.as_mut().write(&[&key.0.cast_signed(), &Wire(vector)]).await?;
     }
     writer.finish().await?;
@@ -102,10 +95,16 @@ pub(super) async fn attach(
     Ok(())
 }
 
-/// Whether a vector points anywhere.
-pub(super) fn has_direction(vector: &[f32]) -> bool {
+/// The vector with length 1; none if it points nowhere.
+pub(super) fn unit(vector: &[f32]) -> Option<Vec<f32>> {
     let square: f64 = vector.iter().map(|number| f64::from(*number).powi(2)).sum();
-    square.is_finite() && square >= 1e-24
+    if !square.is_finite() || square < 1e-24 {
+        return None;
+    }
+    let length = square.sqrt();
+    #[expect(clippy::cast_possible_truncation, reason = "between -1 and 1")]
+    let unit = vector.iter().map(|number| (f64::from(*number) / length) as f32).collect();
+    Some(unit)
 }
 
 /// Deletes the vectors of these keys that no chunk has any more.
@@ -122,8 +121,7 @@ pub(super) async fn forget(client: &Client, vectors: &Vectors, keys: &[i64]) -> 
     Ok(())
 }
 
-/// Makes the HNSW index, once there are so many vectors that comparing each takes too long. It is of half the precision,
-/// which makes it half as large; what it finds is sorted by the whole.
+/// Makes the HNSW index, once there are so many vectors that comparing each takes too long.
 pub(super) async fn link(client: &Client, vectors: &mut Vectors) -> Result<(), Fault> {
     let Vectors { table, types, dimension, graph } = vectors;
     if *graph || *dimension > MOST_IN_GRAPH {
@@ -132,17 +130,15 @@ pub(super) async fn link(client: &Client, vectors: &mut Vectors) -> Result<(), F
     let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT {}) AS few", EXACT + 1);
     if get::<i64>(&row(client, &sql, &[]).await?, 0)? > EXACT {
         client
-            .batch_execute(&format!(
-                "CREATE INDEX ON {table} USING hnsw \
-                 ((embedding::{types}.halfvec({dimension})) {types}.halfvec_cosine_ops)"
-            ))
+            .batch_execute(&format!("CREATE INDEX ON {table} USING hnsw (embedding {types}.halfvec_ip_ops)"))
             .await?;
         *graph = true;
     }
     Ok(())
 }
 
-/// A vector as pgvector reads it from a binary COPY: its length, two bytes for later, its numbers.
+/// A vector as pgvector reads it from a binary COPY: its length, two bytes for later, its numbers in 16 bits each, as the
+/// other store keeps them.
 #[derive(Debug)]
 struct Wire<'a>(&'a [f32]);
 
@@ -151,7 +147,7 @@ impl ToSql for Wire<'_> {
         out.put_u16(u16::try_from(self.0.len())?);
         out.put_u16(0);
         for number in self.0 {
-            out.put_f32(*number);
+            out.put_u16(f16::from_f32(*number).to_bits());
         }
         Ok(IsNull::No)
     }

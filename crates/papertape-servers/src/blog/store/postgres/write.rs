@@ -15,6 +15,7 @@ use super::connect::{Connector, Link};
 use super::fault::Fault;
 use super::meta::{Meta, Vectors};
 use super::text::clean;
+use super::vocabulary::Vocabulary;
 use super::{
     Answer, Embedding, Entry, FileRecord, StoreError, Summary, VectorKey, Writer, advance, schema, vectors,
 };
@@ -62,8 +63,8 @@ pub(super) struct Totals {
     pub(super) chunks: i64,
     pub(super) length: i64,
     pub(super) written: usize,
-    /// Words that stand in no chunk any more, unless they came back.
-    pub(super) idle_words: Vec<i32>,
+    /// Words that were met.
+    pub(super) words: Vocabulary,
     /// What chunks that are gone meant.
     pub(super) idle_keys: Vec<i64>,
 }
@@ -205,9 +206,8 @@ impl Next {
     async fn finish(&mut self) -> Result<Summary, Fault> {
         self.flush().await?;
         let client = &self.link.client;
+        self.totals.words.write(client).await?;
         let totals = &self.totals;
-        let gone = "DELETE FROM papertape.words WHERE id = ANY($1) AND chunks = 0";
-        rows(client, gone, &[(&totals.idle_words, Type::INT4_ARRAY)]).await?;
         if let Some(vectors) = &mut self.meta.vectors {
             vectors::forget(client, vectors, &totals.idle_keys).await?;
             vectors::link(client, vectors).await?;
@@ -224,7 +224,10 @@ impl Next {
              model = $3, dimension = $4, digest = $5, weight = $6, calibrated_on = $7, vectors = $8, graph = $9,
              files = (SELECT count(*) FROM papertape.files),
              wanting = (SELECT count(*) FROM papertape.wanting),
-             languages = (SELECT coalesce(array_agg(DISTINCT language), '{{}}') FROM papertape.files)
+             languages = (SELECT coalesce(array_agg(language), '{{}}')
+                FROM (SELECT language, sum(chunks) AS many, max(sum(chunks)) OVER () AS most
+                    FROM papertape.files GROUP BY language) AS each
+                WHERE many > 0 AND many * 10 >= most)
              RETURNING pg_notify('{CHANNEL}', generation::text)::text"
         );
         let values = [
