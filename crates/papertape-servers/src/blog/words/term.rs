@@ -57,8 +57,13 @@ impl Terms {
         if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {
             return *number;
         }
-        let foreign = language.has_english_words() && word.is_ascii();
-        let term = self.stem(word, if foreign { Language::English } else { language });
+        // Without its accents, as it may have been asked for.
+        let plain = folded(word);
+        let term = if language.has_english_words() && plain.is_ascii() && !plain.is_empty() {
+            self.stem(&plain, Language::English)
+        } else {
+            self.stem(word, language)
+        };
         let number = self.number_of(&term);
         if let Some(known) = self.known(language) {
             known.words.insert(word.into(), number);
