@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tantivy::fieldnorm::FieldNormReader;
 
 use super::term::{Number, Terms};
-use super::token::tokens;
+use super::token::{Token, tokens};
 use super::{Language, Term, weights};
 
 /// The words of a chunk, and what they weigh: a word of the title or a heading counts several times.
@@ -51,7 +51,10 @@ pub fn bag(path: &str, title: &str, headings: &[String], plain: &str, language: 
     Terms::with(|terms| {
         let mut said: Vec<(Number, u32)> = Vec::with_capacity(plain.len() / 4);
         let mut say = |text: &str, weight: u32| {
-            tokens(text, &mut |token| said.push((terms.number(token, language), weight)));
+            tokens(text, &mut |token| {
+                let weight = if matches!(token, Token::Part(_)) { weight.min(weights::PART) } else { weight };
+                said.push((terms.number(token, language), weight));
+            });
         };
         say(path.rsplit_once('.').map_or(path, |(stem, _)| stem), weights::PATH);
         say(title, weights::TITLE);

@@ -52,7 +52,7 @@ impl Terms {
     pub(super) fn number(&mut self, token: Token<'_>, language: Language) -> Number {
         let word = match token {
             Token::Whole(word) => return self.number_of(word),
-            Token::Word(word) => word,
+            Token::Word(word) | Token::Part(word) => word,
         };
         if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {
             return *number;

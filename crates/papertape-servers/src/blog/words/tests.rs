@@ -53,19 +53,21 @@ fn words_meet_in_their_forms() {
 #[test]
 fn words_of_titles_and_headings_count_more() {
     let headings = ["Above".to_owned(), "Own".to_owned()];
-    let bag = bag("a/file-name.md", "Title", &headings, "body body", Language::English);
+    let bag = bag("b/file-name.md", "Title", &headings, "body body", Language::English);
     for (term, weight) in [
         ("titl", weights::TITLE),
         ("abov", weights::HEADING),
         ("own", weights::OWN_HEADING),
         ("file", weights::PATH),
         ("name", weights::PATH),
-        ("a", weights::PATH),
+        ("b", weights::PATH),
         ("bodi", 2 * weights::BODY),
         ("md", 0),
     ] {
         assert_eq!(bag.count(term), weight, "{term}");
     }
+    let named = super::bag("", "fooBar", &[], "", Language::English);
+    assert_eq!((named.count("foobar"), named.count("foo")), (weights::TITLE, weights::PART));
     let length: u32 = bag.iter().map(|(_, count)| count).sum();
     assert_eq!(bag.length(), length);
 }

@@ -14,3 +14,6 @@ pub const PATH: u32 = 3;
 
 /// In the text.
 pub const BODY: u32 = 1;
+
+/// As a part of an identifier, at the most: `Status` in a title `PodStatus` is not what it is about.
+pub const PART: u32 = 1;
