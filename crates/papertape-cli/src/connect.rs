@@ -8,17 +8,14 @@ use anyhow::Context;
 use papertape::http::{Credentials, Endpoint};
 use papertape::wire::tape::Direction;
 use papertape::{Client, ClientError, ClientOptions, ErrorKind, http, stdio};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{Connect, Framing};
 use crate::ask;
 use crate::exit::Failure;
 use crate::print::{self, Look, frame};
 use crate::sign_in;
+use crate::signals::Signals;
 use crate::target::{Target, Way};
-
-const SIGINT: u8 = 2;
-const SIGTERM: u8 = 15;
 
 /// Starts or reaches a server, hands the conversation to `work`, and ends it.
 pub(crate) fn with_server<T>(
@@ -154,24 +151,4 @@ fn options(args: &Connect, line: Line) -> ClientOptions {
         options = options.on_form(ask::form).on_url(ask::page);
     }
     options
-}
-
-/// What wants the process to end.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    /// The number of the next one.
-    async fn next(&mut self) -> u8 {
-        tokio::select! {
-            _ = self.interrupt.recv() => SIGINT,
-            _ = self.terminate.recv() => SIGTERM,
-        }
-    }
 }

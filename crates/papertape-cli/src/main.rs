@@ -3,6 +3,7 @@
 mod args;
 mod arguments;
 mod ask;
+mod bar;
 mod command;
 mod connect;
 mod exit;
@@ -14,6 +15,7 @@ mod reel;
 mod save;
 mod schema;
 mod sign_in;
+mod signals;
 mod target;
 
 use std::process::ExitCode;
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Command::Call(call) => call.connect.output,
         Command::Read(read) => read.connect.output,
         Command::Prompt(prompt) => prompt.connect.output,
+        Command::Index(index) => index.output,
         Command::Demo(_)
         | Command::Login(_)
         | Command::Logout(_)
@@ -45,7 +48,8 @@ fn main() -> ExitCode {
         Command::Prompt(prompt) => command::prompt::run(prompt),
         Command::Login(login) => command::login::run(login),
         Command::Logout(logout) => command::logout::run(&logout),
-        Command::Serve(serve) => command::serve::run(serve).map_err(Into::into),
+        Command::Serve(serve) => command::serve::run(serve),
+        Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
         Command::Completions(completions) => command::completions::run(&completions),
     };

@@ -6,7 +6,6 @@ use std::fmt;
 use anyhow::Context;
 use papertape::http::Endpoint;
 use papertape::stdio::ServerCommand;
-use papertape_servers::Bundled;
 
 use crate::exit::Failure;
 use crate::guess;
@@ -14,8 +13,8 @@ use crate::guess;
 /// A server that can be started or reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// One of ours, run by this same binary.
-    Bundled(&'static str),
+    /// One of ours, run by this same binary, with options of its own.
+    Bundled { name: &'static str, options: Vec<String> },
     /// Any program.
     Command { program: OsString, arguments: Vec<OsString> },
     /// One that runs already.
@@ -29,19 +28,20 @@ pub(crate) enum Way {
 }
 
 impl Target {
-    /// A bundled name, a URL, or a command line that is split as a shell would and run without one.
+    /// A bundled name and its options, a URL, or a command line that is split as a shell would and run without one.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
-        if let Some(Bundled { name, .. }) =
-            papertape_servers::ALL.into_iter().find(|server| server.name == text)
-        {
-            return Ok(Target::Bundled(name));
-        }
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         if matches!(scheme.as_deref(), Some("http" | "https")) {
             return Ok(Target::Url(text.to_owned()));
         }
         let words = shell_words::split(text)
             .map_err(|error| Failure::usage(format!("{text}: no command line: {error}")))?;
+        if let [first, options @ ..] = words.as_slice()
+            && let Some(name) = bundled_name(first)
+            && options.first().is_none_or(|option| option.starts_with('-'))
+        {
+            return Ok(Target::Bundled { name, options: options.to_vec() });
+        }
         Self::of_words(words.into_iter().map(OsString::from).collect())
             .ok_or_else(|| Failure::usage(format!("which server? {KINDS}")))
     }
@@ -56,7 +56,7 @@ impl Target {
     /// How to come by it.
     pub(crate) fn way(&self) -> anyhow::Result<Way> {
         Ok(match self {
-            Target::Bundled(name) => Way::Start(bundled(name)?),
+            Target::Bundled { name, options } => Way::Start(bundled(name)?.args(options)),
             Target::Command { program, arguments } => Way::Start(ServerCommand::new(program).args(arguments)),
             Target::Url(url) => Way::Reach(Endpoint::new(url)),
         })
@@ -71,6 +71,10 @@ impl Target {
             _ => String::new(),
         }
     }
+}
+
+fn bundled_name(word: &str) -> Option<&'static str> {
+    papertape_servers::ALL.into_iter().map(|server| server.name).find(|name| *name == word)
 }
 
 /// How to start one of our own servers: with this same program.
@@ -95,13 +99,13 @@ pub(crate) fn split(
 }
 
 /// What a target can be, for those who gave none.
-pub(crate) const KINDS: &str = "give a bundled name (grammar, text), a URL, a quoted command line such as \
+pub(crate) const KINDS: &str = "give a bundled name (blog, grammar, text), a URL, a quoted command line such as \
     'python3 server.py', or a command after --";
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Bundled(name) => f.write_str(name),
+            Target::Bundled { name, .. } => f.write_str(name),
             Target::Command { program, .. } => program.to_string_lossy().fmt(f),
             Target::Url(url) => f.write_str(url),
         }
@@ -123,8 +127,14 @@ mod tests {
             assert_eq!(parse(url), Target::Url(url.to_owned()));
         }
         assert_eq!(parse("ws://x"), command(&["ws://x"]));
-        assert_eq!(parse("grammar"), Target::Bundled("grammar"));
-        assert_eq!(parse("grammar --x"), command(&["grammar", "--x"]));
+        let bundled = |name, options: &[&str]| Target::Bundled {
+            name,
+            options: options.iter().map(|&option| option.to_owned()).collect(),
+        };
+        assert_eq!(parse("grammar"), bundled("grammar", &[]));
+        assert_eq!(parse(" blog --content 'my notes'"), bundled("blog", &["--content", "my notes"]));
+        assert_eq!(parse("text file.txt --x"), command(&["text", "file.txt", "--x"]));
+        assert_eq!(parse("./blog --x"), command(&["./blog", "--x"]));
         assert_eq!(parse("python3 'my server.py' --flag"), command(&["python3", "my server.py", "--flag"]));
         assert_eq!(parse(r#"a "$HOME" \* ~"#), command(&["a", "$HOME", "*", "~"]));
     }

@@ -1,10 +1,11 @@
 //! The servers that come with papertape, written on its public interface alone.
 //!
+//! - [`blog`]: a folder of Markdown, searchable
 //! - [`grammar`]: a tutor for twenty English verbs
 //! - [`text`]: echo and word count
-//! - [`all`]: both of them in one
+//! - [`all`]: the last two in one
 //!
-//! Each module has one function, `server()`, whose [`Server`] can be served over any transport.
+//! Each module has a function `server`, whose [`Server`] can be served over any transport.
 
 pub mod all;
 pub mod blog;
@@ -21,16 +22,30 @@ pub struct Bundled {
     /// One line about it.
     pub about: &'static str,
     /// Makes it.
-    pub make: fn() -> Server,
+    pub make: Make,
+}
+
+/// How a bundled server is made.
+#[derive(Debug, Clone, Copy)]
+pub enum Make {
+    /// From nothing.
+    Alone(fn() -> Server),
+    /// From [`blog::Options`], by [`blog::server`].
+    Blog,
 }
 
 /// Every bundled server.
-pub const ALL: [Bundled; 3] = [
+pub const ALL: [Bundled; 4] = [
+    Bundled {
+        name: "blog",
+        about: "search in a folder of Markdown, by words and by meaning",
+        make: Make::Blog,
+    },
     Bundled {
         name: "grammar",
         about: "a tutor for twenty English verbs: forms, Spanish readings, agreement, drills",
-        make: grammar::server,
+        make: Make::Alone(grammar::server),
     },
-    Bundled { name: "text", about: "echo and word count", make: text::server },
-    Bundled { name: "all", about: "grammar and text in one", make: all::server },
+    Bundled { name: "text", about: "echo and word count", make: Make::Alone(text::server) },
+    Bundled { name: "all", about: "grammar and text in one", make: Make::Alone(all::server) },
 ];

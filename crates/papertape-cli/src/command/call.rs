@@ -133,10 +133,18 @@ fn read_document(given: &str) -> Result<Map<String, Value>, Failure> {
     }
 }
 
-/// Text, or structured content if there is none. What a tool says when it failed goes to stderr.
+/// Text, or structured content if there is none. What a tool says when it failed goes to stderr. A text that is the structured
+/// content again is laid out for people, and left as it is for programs.
 fn printed(result: &CallToolResult, place: Place<'_>) -> Result<Printed, Failure> {
     let place = if result.is_error { Place { look: Look::of_stderr(), ..place } } else { place };
     let mut printed = Printed::default();
+    if place.look.terminal
+        && let (Some(value), [Content::Text(block)]) = (&result.structured_content, result.content.as_slice())
+        && serde_json::from_str::<Value>(&block.text).is_ok_and(|text| text == *value)
+    {
+        printed.laid_out(&block.text, place.look);
+        return Ok(printed);
+    }
     printed.content(&result.content, place)?;
     let has_text = |block: &Content| match block {
         Content::Text(_) => true,

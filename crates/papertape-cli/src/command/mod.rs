@@ -3,6 +3,7 @@
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod index;
 pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod login;

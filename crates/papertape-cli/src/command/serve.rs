@@ -2,45 +2,70 @@
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use papertape::http::{Auth, Keys, OAuthServer};
 use papertape::{Limits, Server, http, stdio};
-use papertape_servers::Bundled;
+use papertape_servers::{Bundled, Make, blog};
 use tokio::net::TcpListener;
 
 use crate::args::{Http, Serve};
+use crate::exit::Failure;
 
 /// How long somebody may take to answer what a tool asks.
 const STATE_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
-pub(crate) fn run(args: Serve) -> anyhow::Result<()> {
+pub(crate) fn run(args: Serve) -> Result<(), Failure> {
     let found = papertape_servers::ALL.into_iter().find(|server| server.name == args.server);
     let Bundled { name, make, .. } =
         found.with_context(|| format!("there is no server \"{}\"", args.server))?;
-    let limits = Limits { grace: Duration::from_secs_f64(args.grace), ..Limits::default() };
-    let server = make().limits(limits);
+    if let (Make::Alone(_), Some(option)) = (make, args.blog.given()) {
+        return Err(Failure::usage(format!("{option} is for the server blog, and this is {name}")));
+    }
     // On stdio fast handlers run on the wire's own thread; these are for the slow ones.
     let threads = if args.http.http.is_some() {
         std::thread::available_parallelism().map_or(2, usize::from)
     } else {
         2
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
-    let result = match args.http.http {
-        Some(address) => runtime.block_on(on_http(name, server, address, &args)),
-        None => runtime.block_on(on_stdio(name, server, args)),
-    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let result = runtime.block_on(serve(name, make, args));
     // A blocking tool that has outlived the grace period must not keep the process.
     runtime.shutdown_background();
-    result.with_context(|| format!("cannot serve {name}"))
+    result
 }
 
-async fn on_stdio(name: &str, server: Server, args: Serve) -> anyhow::Result<()> {
+async fn serve(name: &str, make: Make, args: Serve) -> Result<(), Failure> {
+    let Serve { tape, grace, outlive_parent, blog, http, .. } = args;
+    let server = match make {
+        Make::Alone(make) => make(),
+        Make::Blog => {
+            blog::server(blog.options()).await.map_err(|error| Failure::usage(error.to_string()))?
+        }
+    };
+    let server = server.limits(Limits { grace: Duration::from_secs_f64(grace), ..Limits::default() });
+    let served = match http.http {
+        Some(address) => on_http(name, server, address, tape, &http).await,
+        None => on_stdio(name, server, tape, outlive_parent).await,
+    };
+    Ok(served.with_context(|| format!("cannot serve {name}"))?)
+}
+
+async fn on_stdio(
+    name: &str,
+    server: Server,
+    tape: Option<PathBuf>,
+    outlive_parent: bool,
+) -> anyhow::Result<()> {
     let mut options = stdio::Options::default();
-    options.tape = args.tape;
-    options.outlive_parent = args.outlive_parent;
+    options.tape = tape;
+    options.outlive_parent = outlive_parent;
     if std::io::stdin().is_terminal() {
         let hint = "serving on stdin and stdout: type a JSON-RPC message per line, Ctrl-D to end";
         drop(writeln!(std::io::stderr(), "papertape: {name} is {hint}"));
@@ -48,14 +73,23 @@ async fn on_stdio(name: &str, server: Server, args: Serve) -> anyhow::Result<()>
     Ok(stdio::serve_with(server, options).await?)
 }
 
-async fn on_http(name: &str, mut server: Server, address: SocketAddr, args: &Serve) -> anyhow::Result<()> {
-    if let Some(key) = state_key(&args.http)? {
+async fn on_http(
+    name: &str,
+    mut server: Server,
+    address: SocketAddr,
+    tape: Option<PathBuf>,
+    args: &Http,
+) -> anyhow::Result<()> {
+    if let Some(key) = state_key(args)? {
         server = server.state_key(key, STATE_LIFETIME);
     }
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let address = listener.local_addr()?;
     let mut options = options(args, address);
-    if let Some(auth) = auth(&args.http)? {
+    if let Some(path) = tape {
+        options = options.tape(path);
+    }
+    if let Some(auth) = auth(args)? {
         options = options.auth(auth);
     }
     let said = writeln!(std::io::stderr(), "papertape: {name} is at http://{address}/mcp");
@@ -63,8 +97,8 @@ async fn on_http(name: &str, mut server: Server, address: SocketAddr, args: &Ser
     Ok(http::serve(listener, server, options).await?)
 }
 
-fn options(args: &Serve, address: SocketAddr) -> http::Options {
-    let Http { allow_host, allow_origin, legacy_sse, health, metrics, .. } = &args.http;
+fn options(args: &Http, address: SocketAddr) -> http::Options {
+    let Http { allow_host, allow_origin, legacy_sse, health, metrics, .. } = args;
     let mut options = http::Options::new();
     for host in allow_host {
         options = options.host(host);
@@ -85,9 +119,6 @@ fn options(args: &Serve, address: SocketAddr) -> http::Options {
     }
     if *metrics {
         options = options.metrics();
-    }
-    if let Some(path) = &args.tape {
-        options = options.tape(path);
     }
     options
 }

@@ -89,6 +89,14 @@ impl Printed {
         }
     }
 
+    /// JSON over several lines, in its own order.
+    pub(crate) fn laid_out(&mut self, text: &str, look: Look) {
+        for line in json::laid_out(text) {
+            self.output.extend_from_slice(json::line(&safe(&line), look).as_bytes());
+            self.output.push(b'\n');
+        }
+    }
+
     /// A resource: its text, or where its bytes are now.
     pub(crate) fn resource(&mut self, resource: &ResourceContents, place: Place<'_>) -> Result<(), Failure> {
         if let Some(text) = &resource.text {

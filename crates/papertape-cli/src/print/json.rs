@@ -28,6 +28,29 @@ pub(crate) fn line(text: &str, look: Look) -> String {
     runs(text).iter().map(|run| look.paint(run.style, &run.text)).collect()
 }
 
+/// JSON of one line over several, a member on each, in the order it has.
+pub(crate) fn laid_out(text: &str) -> Vec<String> {
+    let tokens: Vec<String> = runs(text).into_iter().map(|run| run.text.trim().to_owned()).collect();
+    let mut lines = vec![String::new()];
+    let mut depth = 0;
+    let mut before = "";
+    for token in tokens.iter().map(String::as_str).filter(|token| !token.is_empty()) {
+        let opened = matches!(before, "{" | "[");
+        let closes = matches!(token, "}" | "]");
+        depth -= usize::from(closes && depth > 0);
+        if before == "," || opened != closes && (opened || closes) {
+            lines.push("  ".repeat(depth));
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(token);
+            line.push_str(if token == ":" { " " } else { "" });
+        }
+        depth += usize::from(matches!(token, "{" | "["));
+        before = token;
+    }
+    lines
+}
+
 /// What is not broken if it fits into a line: `"name":`, a word, and the braces that close after it.
 type Unit = Vec<Run>;
 
@@ -149,8 +172,8 @@ fn runs(text: &str) -> Vec<Run> {
             '"' => value_style(key),
             '⟦' => style::BYTES,
             '{' | '}' | '[' | ']' | ',' | ':' => style::DIM,
-            _ if token.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => style::NUMBER,
-            _ if matches!(token, "true" | "false" | "null") => match (key, token) {
+            _ if token.trim_start().starts_with(|c: char| c == '-' || c.is_ascii_digit()) => style::NUMBER,
+            _ if matches!(token.trim(), "true" | "false" | "null") => match (key, token.trim()) {
                 ("\"isError\"", "true") => style::WRONG,
                 _ => style::LITERAL,
             },
@@ -200,7 +223,7 @@ fn string_length(text: &str) -> usize {
 mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
-    use super::{line, lines, runs, width};
+    use super::{laid_out, line, lines, runs, width};
     use crate::print::{Look, style};
 
     const PLAIN: Look = Look { colour: false, width: 100, terminal: false };
@@ -226,6 +249,29 @@ mod tests {
                 r#" four five"}]}}"#,
             ]
         );
+    }
+
+    #[test]
+    fn json_is_laid_out_in_its_own_order() {
+        let text = r#"{"z":[{"b":"x, {y}: \"z\"","a":1.5},{}],"e":[],"s": "ñ" , "n":null}"#;
+        assert_eq!(
+            laid_out(text),
+            [
+                "{",
+                "  \"z\": [",
+                "    {",
+                r#"      "b": "x, {y}: \"z\"","#,
+                "      \"a\": 1.5",
+                "    },",
+                "    {}",
+                "  ],",
+                "  \"e\": [],",
+                "  \"s\": \"ñ\",",
+                "  \"n\": null",
+                "}",
+            ]
+        );
+        assert_eq!(laid_out("3"), ["3"]);
     }
 
     #[test]

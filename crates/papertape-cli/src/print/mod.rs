@@ -4,6 +4,7 @@
 
 pub(crate) mod content;
 pub(crate) mod frame;
+pub(crate) mod indexed;
 pub(crate) mod json;
 pub(crate) mod listing;
 pub(crate) mod style;

@@ -234,7 +234,7 @@ fn on_a_terminal_a_server_that_asks_is_answered_at_once() {
 }
 
 /// A terminal: our end, and the one for a process.
-fn terminal() -> (fs::File, fs::File) {
+pub(crate) fn terminal() -> (fs::File, fs::File) {
     let ours =
         rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
     rustix::pty::grantpt(&ours).unwrap();

@@ -139,7 +139,7 @@ fn nothing_at_all_is_answered_with_the_usage() {
 
 #[test]
 fn a_target_that_is_none_is_answered_with_what_one_is() {
-    let kinds = "give a bundled name (grammar, text), a URL, a quoted command line";
+    let kinds = "give a bundled name (blog, grammar, text), a URL, a quoted command line";
     wrong(&["list", ""], &["which server?", kinds]);
     wrong(&["list", "--trace"], &["which server?", kinds]);
     wrong(&["list", "sh 'x"], &["no command line: missing closing quote"]);

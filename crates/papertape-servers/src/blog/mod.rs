@@ -10,14 +10,18 @@
 //! - [`rank`]: two lists of candidates to one
 //! - [`ingest`]: what changed in the folder to a new generation of the store
 //! - [`library`]: a question to hits, whatever is broken
-//! - `serve`: all of it as an MCP server
+//! - [`Options`]: what a user says about all that, and [`server`]: all of it as an MCP server
 
 pub mod document;
 pub mod embed;
 pub mod folder;
 pub mod ingest;
 pub mod library;
+mod options;
 pub mod rank;
 mod serve;
 pub mod store;
 pub mod words;
+
+pub use options::Options;
+pub use serve::server;

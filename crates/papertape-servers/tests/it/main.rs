@@ -8,9 +8,12 @@
 )]
 
 mod all;
+mod blog;
 mod drill;
 mod offers;
 mod servers;
+
+use std::path::PathBuf;
 
 use papertape::protocol::Revision;
 use papertape::{Client, ClientError, ClientOptions, ErrorKind, Server, memory};
@@ -27,4 +30,12 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (i32, String) 
         ErrorKind::Rpc(rpc) => (rpc.code, rpc.message.clone()),
         other => panic!("{other}"),
     }
+}
+
+/// An empty folder for one test.
+fn scratch(test: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
 }

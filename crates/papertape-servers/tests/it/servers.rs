@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use papertape::Server;
-use papertape_servers::{ALL, Bundled, grammar, text};
+use papertape_servers::{ALL, Bundled, Make, blog, grammar, text};
 use serde_json::{Value, json};
 
 /// Opens a conversation in a revision, sends the requests under the ids 1, 2, ... and returns the answers in that order,
@@ -50,12 +50,24 @@ async fn failure_of(server: Server, tool: &str, arguments: Value) -> String {
     result["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
+/// A bundled server; of a blog, one that has nothing.
+async fn made(make: Make) -> Server {
+    match make {
+        Make::Alone(make) => make(),
+        Make::Blog => {
+            let nowhere = crate::scratch("bundled").join("none");
+            blog::server(blog::Options { content: Some(nowhere), ..blog::Options::default() }).await.unwrap()
+        }
+    }
+}
+
 #[tokio::test]
 async fn every_server_can_start_and_says_who_it_is() {
     for Bundled { name, about, make } in ALL {
         assert!(!about.is_empty());
-        make().check().unwrap();
-        let answers = converse(make(), "2025-11-25", &[]).await;
+        let server = made(make).await;
+        server.check().unwrap();
+        let answers = converse(server, "2025-11-25", &[]).await;
         let info = &answers[0]["result"]["serverInfo"];
         assert_eq!(info["name"], format!("papertape-{name}"));
         assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
@@ -66,7 +78,7 @@ async fn every_server_can_start_and_says_who_it_is() {
 async fn every_tool_and_every_argument_is_described() {
     let mut names = Vec::new();
     for server in ALL {
-        let answers = converse((server.make)(), "2025-11-25", &[("tools/list", json!({}))]).await;
+        let answers = converse(made(server.make).await, "2025-11-25", &[("tools/list", json!({}))]).await;
         for tool in answers[1]["result"]["tools"].as_array().unwrap() {
             names.push(tool["name"].as_str().unwrap().to_owned());
             assert!(tool["title"].is_string() && tool["description"].is_string(), "{tool}");
@@ -96,6 +108,8 @@ async fn every_tool_and_every_argument_is_described() {
             "grammar_lookup_spanish",
             "lookup_irregular_verb",
             "lookup_spanish",
+            "read_chunk",
+            "search_blog",
             "text_echo",
             "text_word_count",
             "word_count"

@@ -84,6 +84,28 @@ impl Resources {
         self.registry.add(RegisteredResource::new(resource.into(), read)?)
     }
 
+    /// Removes and adds many resources at once: whoever lists them sees all of it or nothing, and clients are told once.
+    ///
+    /// A resource whose URI is there already gets its new description in the old one's place. Clients are not told of
+    /// that: those who watch it hear by [`Resources::updated`].
+    ///
+    /// # Errors
+    /// If one of them has no URI or asks for a scope that is none; then nothing is done.
+    pub fn exchange<F, Fut, O>(
+        &self,
+        remove: &[String],
+        put: impl IntoIterator<Item = (Resource, F)>,
+    ) -> Result<(), SetupError>
+    where
+        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let put = put.into_iter().map(|(resource, read)| RegisteredResource::new(resource, read));
+        let put = put.collect::<Result<Vec<_>, _>>()?;
+        self.registry.exchange(&remove.iter().map(String::as_str).collect(), put)
+    }
+
     /// Removes a resource; false if there is none with that URI.
     #[must_use = "tells whether there was such a resource"]
     pub fn remove(&self, uri: &str) -> bool {

@@ -1,6 +1,6 @@
 //! What a server offers, now: looked up by name, listed page by page, changed at run time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
@@ -65,11 +65,7 @@ impl<T: Offer> Registry<T> {
     }
 
     pub(crate) fn add(&self, offer: T) -> Result<(), SetupError> {
-        // A scope that cannot be written in a challenge can be asked of nobody.
-        if let Some(scope) = offer.scopes().iter().find(|scope| !is_scope(scope)) {
-            let (name, scope) = (offer.key().to_owned(), scope.clone());
-            return Err(SetupError::Scope { what: T::WHAT, name, scope });
-        }
+        check_scopes(&offer)?;
         {
             let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
             if now.by_key.contains_key(offer.key()) {
@@ -92,6 +88,20 @@ impl<T: Offer> Registry<T> {
         true
     }
 
+    /// Removes some and puts others, in place of what has their names or behind all others, in one step. Clients are told
+    /// once, if there are other names now.
+    pub(crate) fn exchange(&self, remove: &HashSet<&str>, put: Vec<T>) -> Result<(), SetupError> {
+        put.iter().try_for_each(check_scopes)?;
+        let renamed = {
+            let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut now).exchange(remove, put)
+        };
+        if renamed {
+            self.tell(|link| link.list_changed(T::KIND));
+        }
+        Ok(())
+    }
+
     /// Tells this link of changes from now on.
     pub(crate) fn watch(&self, link: &Arc<Link>) {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,6 +119,17 @@ impl<T: Offer> Registry<T> {
             tell(&link);
             true
         });
+    }
+}
+
+/// A scope that cannot be written in a challenge can be asked of nobody.
+fn check_scopes<T: Offer>(offer: &T) -> Result<(), SetupError> {
+    match offer.scopes().iter().find(|scope| !is_scope(scope)) {
+        Some(scope) => {
+            let (name, scope) = (offer.key().to_owned(), scope.clone());
+            Err(SetupError::Scope { what: T::WHAT, name, scope })
+        }
+        None => Ok(()),
     }
 }
 
@@ -143,9 +164,32 @@ impl<T: Offer> Snapshot<T> {
 
     fn remove(&mut self, at: usize) {
         self.offers.remove(at);
+        self.count_anew();
+        self.has_changed();
+    }
+
+    /// Whether there are other names now.
+    fn exchange(&mut self, remove: &HashSet<&str>, put: Vec<T>) -> bool {
+        let before = self.offers.len();
+        self.offers.retain(|offer| !remove.contains(offer.key()));
+        let left = self.offers.len();
+        if left < before {
+            self.count_anew();
+        }
+        for offer in put {
+            let at = self.by_key.get(offer.key()).copied();
+            match at.and_then(|at| self.offers.get_mut(at)) {
+                Some(there) => *there = Arc::new(offer),
+                None => self.push(offer),
+            }
+        }
+        self.has_changed();
+        left < before || left < self.offers.len()
+    }
+
+    fn count_anew(&mut self) {
         self.by_key =
             self.offers.iter().enumerate().map(|(at, offer)| (offer.key().to_owned(), at)).collect();
-        self.has_changed();
     }
 
     fn has_changed(&mut self) {

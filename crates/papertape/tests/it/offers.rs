@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use papertape::protocol::{ElicitResult, Reference, Revision, Role, Root, SamplingResult};
-use papertape::{Change, Client, ClientOptions, Content, ErrorKind, Interests, Server, ToolError, memory};
+use papertape::{
+    Change, Client, ClientOptions, Content, ErrorKind, Interests, Resource, Server, ToolError, memory,
+};
 use serde_json::{Map, Value, json};
 
 use crate::everything;
@@ -264,6 +266,44 @@ fn changes_of_resources_and_prompts_are_told() {
             assert_eq!(changes.next().await, Some(Change::Prompts));
             assert_eq!(client.prompt("late", Map::new()).await.unwrap().messages.len(), 1);
             assert!(prompts.remove("late"));
+            client.close().await;
+        }
+    });
+}
+
+#[test]
+fn many_resources_change_at_once_and_clients_are_told_once() {
+    run(async {
+        for revision in Revision::ALL {
+            let mut server = Server::new("many", "1").resource("n:1", |_| async { Ok("first") });
+            let (resources, prompts) = (server.resources(), server.prompts());
+            let client = open(server, revision, ClientOptions::new()).await;
+            let mut changes =
+                client.listen(Interests::new().resources().prompts().resource("n:1")).await.unwrap();
+            let read = |text: &'static str| move |_| async move { Ok(text) };
+            let note = |n: u32| (Resource::new(format!("n:{n}")), read("old"));
+            resources.exchange(&[], (0..3_000).map(note)).unwrap();
+            assert_eq!(changes.next().await, Some(Change::Resources), "{revision}");
+            let gone: Vec<String> = (2..2_000).map(|n| format!("n:{n}")).collect();
+            let put = [(Resource::new("n:1").title("new"), read("new")), (Resource::new("n:x"), read("x"))];
+            resources.exchange(&gone, put).unwrap();
+            assert_eq!(changes.next().await, Some(Change::Resources));
+            let listed = client.resources().await.unwrap();
+            let uris: Vec<&str> = listed.iter().map(|one| one.item.uri.as_str()).collect();
+            assert_eq!((uris.len(), &uris[..3], uris[1002]), (1_003, &["n:1", "n:0", "n:2000"][..], "n:x"));
+            assert_eq!(client.read("n:1").await.unwrap()[0].text.as_deref(), Some("new"));
+            assert!(client.read("n:2").await.is_err());
+            // In an old one's place, and so no other list; what is told next is something else.
+            resources.exchange(&["n:none".to_owned()], [(Resource::new("n:1"), read("newer"))]).unwrap();
+            resources.updated("n:1");
+            assert_eq!(changes.next().await, Some(Change::Resource("n:1".into())));
+            assert_eq!(client.read("n:1").await.unwrap()[0].text.as_deref(), Some("newer"));
+            let bad = [(Resource::new("n:y"), read("y")), (Resource::new("n:z").scopes(["\""]), read("z"))];
+            assert!(resources.exchange(&["n:1".to_owned()], bad).is_err());
+            assert!(resources.exchange(&[], [(Resource::new(""), read(""))]).is_err());
+            assert_eq!(client.resources().await.unwrap().len(), 1_003);
+            prompts.add("last", |_: (), _| async { Ok("Last.".to_owned()) }).unwrap();
+            assert_eq!(changes.next().await, Some(Change::Prompts));
             client.close().await;
         }
     });

@@ -58,6 +58,13 @@ pub(super) fn chunks(text: &str, outline: &Outline, title: &str) -> Vec<Section>
     chunks
 }
 
+/// What a chunk shows without its own heading.
+pub(super) fn plain<'a>(text: &str, outline: &'a Outline) -> &'a str {
+    let parts = parts(text, outline);
+    let lead = shared(&parts, 0).and_then(|shared| parts.get(shared.lead));
+    outline.plain.within(lead.map_or(0, |lead| lead.body)..text.len())
+}
+
 /// The heading that is the title of the document: the first of the outermost ones, if it says the same.
 fn is_title(outline: &Outline, title: &str) -> Option<usize> {
     let place = outline.headings.iter().position(|heading| heading.level == 1 && !heading.text.is_empty())?;

@@ -31,7 +31,6 @@ pub(super) fn check(
     Ok(came.into_iter().map(|vector| vector.and_then(to_length_one)).collect())
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "for services, which come next"))]
 /// A vector as it stands in JSON. Only what makes it no vector at all is found here.
 pub(super) fn read(json: &RawValue) -> Checked {
     let numbers: Option<Vec<Option<f64>>> =

@@ -1,6 +1,7 @@
 //! The folder of a sentence-transformers model to an embedder in this process.
 
 mod bert;
+mod distance;
 mod files;
 mod math;
 mod model;

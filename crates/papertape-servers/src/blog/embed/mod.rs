@@ -1,14 +1,25 @@
 //! A text to a vector, if there is a model: in this process, at Ollama, or at a service that speaks OpenAI's words.
 
+mod breaker;
 mod check;
+mod choice;
+mod http;
 mod local;
+mod ollama;
+mod openai;
 mod prefix;
+mod service;
+mod sketch;
 
+pub use self::breaker::Breaker;
+pub use self::choice::{Choice, Options};
 pub use self::local::Local;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+
+use super::store::Embedding;
 
 /// What an embedder's functions give.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, EmbedError>> + Send + 'a>>;
@@ -47,6 +58,17 @@ pub struct Identity {
     pub dimension: u32,
     /// What tells two models of the same name apart.
     pub digest: String,
+}
+
+impl Identity {
+    /// Whether a store's vectors are of this model. Not all digests of a model are equal: what a service that tells none is known
+    /// by comes out a little different each time. So the store keeps the one it has as long as this is true.
+    #[must_use]
+    pub fn is_of(&self, stored: &Embedding) -> bool {
+        self.model == stored.model
+            && self.dimension == stored.dimension
+            && sketch::alike(&self.digest, &stored.digest)
+    }
 }
 
 /// Why there are no vectors now.

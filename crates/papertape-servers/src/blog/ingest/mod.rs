@@ -1,8 +1,26 @@
-//! What changed in the folder to a new generation of the store.
+//! What changed in the folder to a new generation of the store: words first, then vectors, then what these are worth.
+//!
+//! - `compare`: what the folder shows and what the store knows to what must be read
+//! - `read`: a file to a record and its chunks
+//! - `words`: what was read to a generation
+//! - `model`: the model of the store's vectors, held against the one that is at hand
+//! - `vectors`: chunks that have no vector to generations in which they have
+//! - `trials`: headings as questions whose answers are known, for what vectors are worth here
+//! - `warnings`: what was odd, within bounds
+
+mod compare;
+pub(super) mod model;
+mod read;
+mod trials;
+mod vectors;
+mod warnings;
+mod words;
 
 use super::embed::Embedder;
 use super::folder::Folder;
 use super::store::{Store, StoreError, Summary};
+use model::Model;
+use warnings::Warnings;
 
 /// How far it is, for whoever watches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,21 +60,76 @@ pub struct Report {
     pub unchanged: u64,
     /// Paths of the files that are new, others or gone.
     pub paths: Vec<String>,
-    /// What was left out or odd, one line each.
+    /// What was left out or odd, one line each; at most a hundred, then how many more.
     pub warnings: Vec<String>,
     /// What the store holds now.
     pub summary: Summary,
 }
 
+/// What is asked for beyond the usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// A model other than that of the store's vectors makes them all anew. Without it, the run is refused.
+    pub reembed: bool,
+    /// Every file is read and cut anew, whatever it looks like.
+    pub full: bool,
+}
+
+/// Shows how far a run is.
+pub type Watcher<'a> = &'a (dyn Fn(Progress) + Send + Sync);
+
 /// Brings the store up to date with the folder: words first, so that they can be searched at once, then vectors.
 ///
+/// Without an embedder, the vectors that are there stay.
+///
 /// # Errors
-/// If the store cannot be written; it is then as it was. An embedder that fails is a warning.
+/// If the store cannot be written, or if its vectors are of another model ([`StoreError::Mismatch`]); it is then as it was.
+/// An embedder that fails is a warning.
 pub async fn run(
-    _folder: &Folder,
+    folder: &Folder,
     store: &dyn Store,
-    _embedder: Option<&dyn Embedder>,
-    _progress: &(dyn Fn(Progress) + Send + Sync),
+    embedder: Option<&dyn Embedder>,
+    progress: Watcher<'_>,
 ) -> Result<Report, StoreError> {
-    Ok(Report { summary: store.summary().await?, ..Report::default() })
+    run_with(folder, store, embedder, Options::default(), progress).await
+}
+
+/// As [`run`], with options.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_with(
+    folder: &Folder,
+    store: &dyn Store,
+    embedder: Option<&dyn Embedder>,
+    options: Options,
+    progress: Watcher<'_>,
+) -> Result<Report, StoreError> {
+    let mut warnings = Warnings::default();
+    let known = known_model(store).await?;
+    let mut model = None;
+    if let (Some(embedder), Some(_)) = (embedder, &known) {
+        // Refused before anything is written, or not at all.
+        model = Some(Model::meet(embedder, known.as_ref(), options.reembed).await?);
+    }
+    let mut report = words::bring(folder, store, options.full, &mut warnings, progress).await?;
+    if let Some(embedder) = embedder {
+        // Words can be searched from here on, however long a model takes to say its name.
+        let model = match model {
+            Some(model) => model,
+            None => Model::meet(embedder, None, options.reembed).await?,
+        };
+        report.summary = vectors::bring(store, &model, report.summary, &mut warnings, progress).await?;
+    }
+    report.warnings = warnings.into_lines();
+    Ok(report)
+}
+
+/// The model of the vectors that are there.
+async fn known_model(store: &dyn Store) -> Result<Option<super::store::Embedding>, StoreError> {
+    match store.summary().await {
+        Ok(summary) => Ok(summary.embedding),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }

@@ -2,11 +2,11 @@
 
 use crate::blog::words::{Bag, Term};
 
-/// How fast a word's repetition stops to count.
-pub const K1: f32 = 1.2;
+/// How fast a word's repetition stops to count: slower than the usual 1.2, because a word of a title counts as many.
+pub const K1: f32 = 4.0;
 
-/// How much the length of a chunk counts.
-pub const B: f32 = 0.75;
+/// How much the length of a chunk counts: less than the usual 0.75, because chunks are cut to much the same size.
+pub const B: f32 = 0.2;
 
 /// What the words of a question weigh among all chunks.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,16 +21,28 @@ impl Scale {
     /// What a chunk with these words would score.
     #[must_use]
     pub fn score(&self, bag: &Bag) -> f32 {
-        let length = to_f32(bag.rounded_length());
-        let norm = K1 * (1.0 - B + B * length / self.average_length.max(1.0));
-        self.weights
-            .iter()
-            .map(|(term, weight)| {
-                let times = to_f32(bag.count(term));
-                weight * times * (1.0 + K1) / (times + norm)
-            })
-            .sum()
+        let norm = self.norm(bag.rounded_length());
+        self.weights.iter().map(|(term, weight)| worth(*weight, bag.count(term), norm)).sum()
     }
+
+    /// How much the length of a chunk (as stores keep it) takes from the worth of its words.
+    #[must_use]
+    pub fn norm(&self, rounded_length: u32) -> f32 {
+        K1 * (1.0 - B + B * to_f32(rounded_length) / self.average_length.max(1.0))
+    }
+}
+
+/// What a word of this weight adds to a chunk that has it so many times: less than [`at_most`].
+#[must_use]
+pub fn worth(weight: f32, times: u32, norm: f32) -> f32 {
+    let times = to_f32(times);
+    weight * times * (1.0 + K1) / (times + norm)
+}
+
+/// What a word of this weight cannot add more than, however often a chunk has it.
+#[must_use]
+pub fn at_most(weight: f32) -> f32 {
+    weight * (1.0 + K1)
 }
 
 /// How rare a word is: it stands in `with` of `all` chunks.

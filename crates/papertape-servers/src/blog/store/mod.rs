@@ -3,6 +3,10 @@
 //! A store has generations. A search sees one of them from beginning to end; a writer makes the next one, which is there
 //! for everybody or for nobody.
 
+pub mod embedded;
+pub mod postgres;
+
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -231,10 +235,22 @@ pub struct Summary {
     pub chunks: u64,
     /// How many chunks have a vector.
     pub vectors: u64,
-    /// What the files are written in.
+    /// What questions are read in: see [`main_languages`].
     pub languages: Vec<Language>,
     /// Which model the vectors are of.
     pub embedding: Option<Embedding>,
+}
+
+/// The languages that have at least a tenth as many chunks as the commonest one, sorted. A question is stemmed in each of
+/// them, and the words of a few stray files would be the rarest of all, and so weigh more than any other.
+#[must_use]
+pub fn main_languages(chunks: &BTreeMap<Language, u64>) -> Vec<Language> {
+    let most = chunks.values().copied().max().unwrap_or_default();
+    chunks
+        .iter()
+        .filter(|(_, many)| **many > 0 && **many * 10 >= most)
+        .map(|(language, _)| *language)
+        .collect()
 }
 
 /// The model that made the vectors, and what they are worth here.
@@ -303,4 +319,18 @@ pub enum StoreError {
     /// Anything else.
     #[error("{0}")]
     Other(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::main_languages;
+    use crate::blog::words::Language;
+
+    #[test]
+    fn stray_files_are_no_language_of_the_folder() {
+        let many =
+            [(Language::English, 100), (Language::Spanish, 10), (Language::French, 9), (Language::Other, 0)];
+        assert_eq!(main_languages(&many.into()), [Language::English, Language::Spanish]);
+        assert_eq!(main_languages(&[(Language::Other, 0)].into()), []);
+    }
 }

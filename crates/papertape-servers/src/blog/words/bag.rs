@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tantivy::fieldnorm::FieldNormReader;
 
 use super::term::{Number, Terms};
-use super::token::{Token, tokens};
+use super::token::tokens;
 use super::{Language, Term, weights};
 
 /// The words of a chunk, and what they weigh: a word of the title or a heading counts several times.
@@ -50,19 +50,22 @@ impl Bag {
 pub fn bag(path: &str, title: &str, headings: &[String], plain: &str, language: Language) -> Bag {
     Terms::with(|terms| {
         let mut said: Vec<(Number, u32)> = Vec::with_capacity(plain.len() / 4);
-        let mut say = |text: &str, weight: u32| {
-            tokens(text, &mut |token| {
-                let weight = if matches!(token, Token::Part(_)) { weight.min(weights::PART) } else { weight };
-                said.push((terms.number(token, language), weight));
-            });
+        let mut say = |texts: &[&str], weight: &dyn Fn(usize) -> u32| {
+            let start = said.len();
+            for text in texts {
+                tokens(text, &mut |token| said.push((terms.number(token, language), 0)));
+            }
+            let new = said.get_mut(start..).unwrap_or_default();
+            let weight = weight(new.len());
+            new.iter_mut().for_each(|(_, counts)| *counts = weight);
         };
-        say(path.rsplit_once('.').map_or(path, |(stem, _)| stem), weights::PATH);
-        say(title, weights::TITLE);
-        if let Some((own, above)) = headings.split_last() {
-            above.iter().for_each(|heading| say(heading, weights::HEADING));
-            say(own, weights::OWN_HEADING);
-        }
-        say(plain, weights::BODY);
+        let (own, above) = headings.split_last().map_or(("", &[][..]), |(own, above)| (own.as_str(), above));
+        let above: Vec<&str> = above.iter().map(String::as_str).collect();
+        say(&[path.rsplit_once('.').map_or(path, |(stem, _)| stem)], &|_| weights::PATH);
+        say(&[title], &|words| weights::each(weights::TITLE, words));
+        say(&above, &|words| weights::each(weights::HEADINGS, words));
+        say(&[own], &|words| weights::each(weights::OWN_HEADING, words));
+        say(&[plain], &|_| weights::BODY);
         said.sort_unstable_by_key(|(number, _)| *number);
         let words = said.chunk_by(|one, other| one.0 == other.0).filter_map(|same| {
             let (number, _) = same.first()?;

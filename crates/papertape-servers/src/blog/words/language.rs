@@ -144,11 +144,12 @@ impl Language {
         })
     }
 
-    /// Written in letters of its own: its Latin words are English, as a rule.
-    pub(super) fn has_own_letters(self) -> bool {
+    /// Its words of plain Latin letters are English, as a rule: it has letters of its own, or is a text too short to tell.
+    pub(super) fn has_english_words(self) -> bool {
         matches!(
             self,
-            Self::Chinese
+            Self::Other
+                | Self::Chinese
                 | Self::Japanese
                 | Self::Korean
                 | Self::Arabic

@@ -52,14 +52,18 @@ impl Terms {
     pub(super) fn number(&mut self, token: Token<'_>, language: Language) -> Number {
         let word = match token {
             Token::Whole(word) => return self.number_of(word),
-            Token::Word(word) | Token::Part(word) => word,
+            Token::Word(word) => word,
         };
         if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {
             return *number;
         }
-        // Latin words in a text of other letters are English, as a rule.
-        let foreign = language.has_own_letters() && word.is_ascii();
-        let term = self.stem(word, if foreign { Language::English } else { language });
+        // Without its accents, as it may have been asked for.
+        let plain = folded(word);
+        let term = if language.has_english_words() && plain.is_ascii() && !plain.is_empty() {
+            self.stem(&plain, Language::English)
+        } else {
+            self.stem(word, language)
+        };
         let number = self.number_of(&term);
         if let Some(known) = self.known(language) {
             known.words.insert(word.into(), number);

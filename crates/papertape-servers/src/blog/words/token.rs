@@ -15,8 +15,6 @@ pub(super) const MOST_CHARACTERS: usize = 64;
 pub(super) enum Token<'a> {
     /// To be stemmed.
     Word(&'a str),
-    /// The same, as a part of an identifier.
-    Part(&'a str),
     /// To be looked up as it is.
     Whole(&'a str),
 }
@@ -123,7 +121,7 @@ impl<F: FnMut(Token<'_>)> Scan<'_, F> {
             }
             parts += 1;
             self.lower(part);
-            (self.take)(Token::Part(&self.word));
+            (self.take)(Token::Word(&self.word));
         }
         if name.is_empty() {
             return;
@@ -238,7 +236,7 @@ mod tests {
     fn gives(text: &str, wanted: &[&str]) {
         let mut found = Vec::new();
         tokens(text, &mut |token| match token {
-            Token::Word(word) | Token::Part(word) | Token::Whole(word) => found.push(word.to_owned()),
+            Token::Word(word) | Token::Whole(word) => found.push(word.to_owned()),
         });
         assert_eq!(found, wanted, "{text}");
     }

@@ -1,4 +1,4 @@
-//! Tokens to vectors: the network that BERT, RoBERTa and their offspring share.
+//! Tokens to vectors: the network that BERT, RoBERTa, MPNet and their offspring share.
 //!
 //! Texts are laid end to end, not padded to the same length: what looks at one token at a time works on all of them at
 //! once, and only attention looks at each text for itself.
@@ -6,10 +6,11 @@
 use std::ops::Range;
 
 use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayView2, Axis, Slice};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice};
 
+use super::distance::{CLASSES, Distances};
 use super::math;
-use super::settings::{Pooling, Shape};
+use super::settings::{Family, Pooling, Shape};
 use super::weights::Weights;
 
 /// How many rows of attention are worked on at once: few enough to stay in the processor's cache.
@@ -23,6 +24,7 @@ pub(super) struct Bert {
     /// With the vector of the one type of token that there is here.
     positions: Array2<f32>,
     norm: Norm,
+    distances: Option<Distances>,
     layers: Vec<Layer>,
 }
 
@@ -72,13 +74,22 @@ impl Bert {
         let Shape { vocabulary, positions, types, hidden, .. } = shape;
         let words = matrix(weights, "embeddings.word_embeddings.weight", vocabulary, hidden)?;
         let mut places = matrix(weights, "embeddings.position_embeddings.weight", positions, hidden)?;
-        let kinds = matrix(weights, "embeddings.token_type_embeddings.weight", types, hidden)?;
-        places += &kinds.row(0);
+        let mut distances = None;
+        match shape.family {
+            Family::Bert => {
+                let kinds = matrix(weights, "embeddings.token_type_embeddings.weight", types, hidden)?;
+                places += &kinds.row(0);
+            }
+            Family::Mpnet => {
+                let counts = matrix(weights, "encoder.relative_attention_bias.weight", CLASSES, shape.heads)?;
+                distances = Some(Distances(counts));
+            }
+        }
         let norm = Norm::new(weights, "embeddings.LayerNorm", shape)?;
         let layers = (0..shape.layers)
             .map(|index| Layer::new(weights, &format!("encoder.layer.{index}"), shape))
             .collect::<Result<_, _>>()?;
-        Ok(Self { shape, words, positions: places, norm, layers })
+        Ok(Self { shape, words, positions: places, norm, distances, layers })
     }
 
     /// A vector for each text. Every token must be below the size of the vocabulary, every text within the positions.
@@ -86,7 +97,7 @@ impl Bert {
         let mut x = self.look_up(texts);
         self.norm.apply(&mut x);
         for layer in &self.layers {
-            layer.apply(&mut x, texts, self.shape.heads);
+            layer.apply(&mut x, texts, self.shape.heads, self.distances.as_ref());
         }
         texts.spans.iter().map(|span| pool(&rows(&x, span), pooling)).collect()
     }
@@ -105,21 +116,26 @@ impl Bert {
 impl Layer {
     fn new(weights: &mut Weights, name: &str, shape: Shape) -> Result<Self, String> {
         let Shape { hidden, inner, .. } = shape;
+        let [query, key, value, out, attention_norm] = match shape.family {
+            Family::Bert => ["self.query", "self.key", "self.value", "output.dense", "output.LayerNorm"],
+            Family::Mpnet => ["attn.q", "attn.k", "attn.v", "attn.o", "LayerNorm"],
+        };
+        let attention_norm = Norm::new(weights, &format!("{name}.attention.{attention_norm}"), shape)?;
         let mut linear = |part: &str, from, to| Linear::new(weights, &format!("{name}.{part}"), from, to);
         Ok(Self {
-            query: linear("attention.self.query", hidden, hidden)?,
-            key: linear("attention.self.key", hidden, hidden)?,
-            value: linear("attention.self.value", hidden, hidden)?,
-            out: linear("attention.output.dense", hidden, hidden)?,
+            query: linear(&format!("attention.{query}"), hidden, hidden)?,
+            key: linear(&format!("attention.{key}"), hidden, hidden)?,
+            value: linear(&format!("attention.{value}"), hidden, hidden)?,
+            out: linear(&format!("attention.{out}"), hidden, hidden)?,
             up: linear("intermediate.dense", hidden, inner)?,
             down: linear("output.dense", inner, hidden)?,
-            attention_norm: Norm::new(weights, &format!("{name}.attention.output.LayerNorm"), shape)?,
+            attention_norm,
             norm: Norm::new(weights, &format!("{name}.output.LayerNorm"), shape)?,
         })
     }
 
-    fn apply(&self, x: &mut Array2<f32>, texts: &Texts, heads: usize) {
-        let seen = self.out.apply(&self.attend(x, texts, heads));
+    fn apply(&self, x: &mut Array2<f32>, texts: &Texts, heads: usize, distances: Option<&Distances>) {
+        let seen = self.out.apply(&self.attend(x, texts, heads, distances));
         *x += &seen;
         self.attention_norm.apply(x);
         let mut inner = self.up.apply(x);
@@ -129,7 +145,13 @@ impl Layer {
     }
 
     /// What each token takes from the others of its text.
-    fn attend(&self, x: &Array2<f32>, texts: &Texts, heads: usize) -> Array2<f32> {
+    fn attend(
+        &self,
+        x: &Array2<f32>,
+        texts: &Texts,
+        heads: usize,
+        distances: Option<&Distances>,
+    ) -> Array2<f32> {
         let (query, key, value) = (self.query.apply(x), self.key.apply(x), self.value.apply(x));
         let mut seen = Array2::zeros(x.raw_dim());
         let width = x.ncols() / heads;
@@ -140,10 +162,14 @@ impl Layer {
             for head in 0..heads {
                 let columns = Slice::from(head * width..(head + 1) * width);
                 let (key, value) = (part(&key, span, columns), part(&value, span, columns));
+                let counts = distances.map(|distances| distances.of(span.len(), head));
                 for start in span.clone().step_by(ROWS) {
                     let block = start..span.end.min(start + ROWS);
                     let mut shares = shares.slice_axis_mut(Axis(0), Slice::from(..block.len()));
                     general_mat_mul(scale, &part(&query, &block, columns), &key.t(), 0.0, &mut shares);
+                    if let Some(counts) = &counts {
+                        count_distances(&mut shares, counts, start - span.start);
+                    }
                     if let Some(shares) = shares.as_slice_mut() {
                         math::softmax(shares, span.len());
                     }
@@ -186,6 +212,15 @@ impl Norm {
 
     fn apply(&self, x: &mut Array2<f32>) {
         math::normalise(flat(x), &self.scale, &self.shift, self.epsilon);
+    }
+}
+
+/// Adds what distances count to rows of attention, of which the first is that of the text's token `first`.
+fn count_distances(rows: &mut ArrayViewMut2<'_, f32>, counts: &[f32], first: usize) {
+    let last = rows.ncols().saturating_sub(1);
+    for (place, row) in (first..).zip(rows.rows_mut()) {
+        let counts = counts.iter().skip(last.saturating_sub(place));
+        row.into_iter().zip(counts).for_each(|(x, count)| *x += count);
     }
 }
 

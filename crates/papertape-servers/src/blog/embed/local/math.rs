@@ -3,7 +3,7 @@
 //! Everything is written so that the compiler can turn it into vector instructions: sums go into sixteen lanes, and `exp`
 //! is a polynomial. [`pulp`] picks the best instructions that this machine has.
 
-use std::f32::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
+use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
 const LANES: usize = 16;
 
@@ -78,10 +78,13 @@ fn max(values: &[f32]) -> f32 {
 fn exp(x: f32) -> f32 {
     // Added to this, a number loses what follows the point, and its last bits are the exponent's.
     const ROUND: f32 = 12_582_912.0 + 127.0;
+    // Their sum is the logarithm of 2. Whole multiples of the first are exact.
+    const LN_2: [f32; 2] = [355.0 / 512.0, -2.121_944_4e-4];
     let x = if x < -87.0 { -87.0 } else { x };
     let rounded = x * LOG2_E + ROUND;
     let power = f32::from_bits(rounded.to_bits() << 23);
-    let r = x - (rounded - ROUND) * LN_2;
+    let whole = rounded - ROUND;
+    let r = x - whole * LN_2[0] - whole * LN_2[1];
     let series = 1.0
         + r * (1.0
             + r * (1.0 / 2.0 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0))))));

@@ -12,6 +12,7 @@ use super::settings::Settings;
 use super::weights::Weights;
 use crate::blog::embed::check::{Checked, check};
 use crate::blog::embed::prefix::Prefixes;
+use crate::blog::embed::service::beginning;
 use crate::blog::embed::{EmbedError, Identity, Purpose, fingerprint};
 
 /// How many tokens are worked on together: short texts are laid end to end until there are so many.
@@ -108,11 +109,6 @@ impl Model {
             None => Ok(tokens.to_vec()),
         }
     }
-}
-
-/// At most so many bytes of a text, and no part of a character.
-fn beginning(text: &str, most: usize) -> &str {
-    (0..=most.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 fn read_tokenizer(files: &mut Files, longest: usize) -> Result<Tokenizer, String> {

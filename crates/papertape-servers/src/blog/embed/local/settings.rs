@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::distance::CLASSES;
 use super::files::Files;
 
 /// What kind of network it is, how it reads, and what it does with the result.
@@ -20,6 +21,7 @@ pub(super) struct Settings {
 /// The sizes of the network, from `config.json`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Shape {
+    pub(super) family: Family,
     pub(super) vocabulary: usize,
     pub(super) positions: usize,
     /// The position of the first token: RoBERTa begins to count after the padding's.
@@ -30,6 +32,15 @@ pub(super) struct Shape {
     pub(super) heads: usize,
     pub(super) layers: usize,
     pub(super) epsilon: f32,
+}
+
+/// What a network is called and how it differs from the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    /// Also `RoBERTa`, but for where positions begin.
+    Bert,
+    /// Other names, no types of tokens, and distances count in attention.
+    Mpnet,
 }
 
 /// How the vectors of a text's tokens become one.
@@ -55,7 +66,8 @@ struct Config {
     #[serde(default)]
     pad_token_id: Option<usize>,
     position_embedding_type: Option<String>,
-    type_vocab_size: usize,
+    type_vocab_size: Option<usize>,
+    relative_attention_num_buckets: Option<usize>,
     vocab_size: usize,
 }
 
@@ -132,13 +144,15 @@ impl Settings {
 
 impl Config {
     fn shape(&self) -> Result<Shape, String> {
-        let first_position = match self.model_type.as_str() {
-            "bert" => 0,
-            "roberta" | "xlm-roberta" | "camembert" => self.pad_token_id.unwrap_or(1).saturating_add(1),
+        let after_padding = self.pad_token_id.unwrap_or(1).saturating_add(1);
+        let (family, first_position) = match self.model_type.as_str() {
+            "bert" => (Family::Bert, 0),
+            "roberta" | "xlm-roberta" | "camembert" => (Family::Bert, after_padding),
+            "mpnet" => (Family::Mpnet, after_padding),
             other => {
                 return Err(format!(
-                    "it is a model of the type {other}; supported are bert, roberta, xlm-roberta and camembert, such as \
-                     all-MiniLM-L6-v2, paraphrase-multilingual-MiniLM-L12-v2, multilingual-e5-small and bge-small"
+                    "it is a model of the type {other}; supported are bert, roberta, xlm-roberta, camembert and mpnet, \
+                     such as all-MiniLM-L6-v2, all-mpnet-base-v2, multilingual-e5-small and bge-small"
                 ));
             }
         };
@@ -148,10 +162,16 @@ impl Config {
         if let Some(other) = self.position_embedding_type.as_deref().filter(|name| *name != "absolute") {
             return Err(format!("its position_embedding_type is {other}; only absolute is supported"));
         }
+        if let Some(other) = self.relative_attention_num_buckets.filter(|count| *count != CLASSES) {
+            return Err(format!(
+                "its relative_attention_num_buckets is {other}; only {CLASSES} are supported"
+            ));
+        }
+        let types = self.type_vocab_size.unwrap_or(1);
         let sizes = [
             ("vocab_size", self.vocab_size, 2_000_000),
             ("max_position_embeddings", self.max_position_embeddings, 1 << 16),
-            ("type_vocab_size", self.type_vocab_size, 1 << 10),
+            ("type_vocab_size", types, 1 << 10),
             ("hidden_size", self.hidden_size, 1 << 13),
             ("intermediate_size", self.intermediate_size, 1 << 16),
             ("num_attention_heads", self.num_attention_heads, 1 << 10),
@@ -167,10 +187,11 @@ impl Config {
             ));
         }
         Ok(Shape {
+            family,
             vocabulary: self.vocab_size,
             positions: self.max_position_embeddings,
             first_position,
-            types: self.type_vocab_size,
+            types,
             hidden: self.hidden_size,
             inner: self.intermediate_size,
             heads: self.num_attention_heads,

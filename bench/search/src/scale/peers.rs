@@ -1,0 +1,137 @@
+//! Others with the same chunks and questions: plain tantivy, plain SQLite, exact cosines in numpy.
+
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use tantivy::collector::TopDocs;
+use tantivy::query::QueryParser;
+use tantivy::schema::{STORED, Schema, TEXT};
+use tantivy::{Index, TantivyDocument};
+
+use super::SEED;
+use super::corpus::{Corpus, PER_FILE};
+use super::step::{Figures, Setting, size};
+use crate::process::memory;
+
+fn all(setting: &Setting) -> (Corpus, Vec<String>) {
+    let corpus = Corpus::new(setting.chunks, setting.dimension, SEED);
+    let questions = (0..setting.queries).map(|number| corpus.question(number).text).collect();
+    (corpus, questions)
+}
+
+/// tantivy as its examples use it: its own tokenizer, title and body, one thread, texts stored.
+pub(crate) fn tantivy(setting: &Setting) -> Result<Figures> {
+    let (corpus, questions) = all(setting);
+    let mut schema = Schema::builder();
+    let title = schema.add_text_field("title", TEXT | STORED);
+    let body = schema.add_text_field("body", TEXT | STORED);
+    let folder = setting.at("tantivy");
+    std::fs::create_dir_all(&folder)?;
+    let index = Index::create_in_dir(&folder, schema.build())?;
+    let mut writer = index.writer_with_num_threads(1, 100_000_000)?;
+    let mut figures = Figures::default();
+    let start = Instant::now();
+    for chunk in 0..corpus.chunks {
+        let mut document = TantivyDocument::new();
+        document.add_text(title, corpus.heading(chunk / PER_FILE * PER_FILE, 1));
+        document.add_text(body, format!("{}\n{}", corpus.heading(chunk, 0), corpus.text(chunk)));
+        writer.add_document(document)?;
+    }
+    writer.commit()?;
+    writer.wait_merging_threads()?;
+    figures.time("index", start.elapsed());
+    figures.bytes("bytes", size(&folder));
+    let searcher = index.reader()?.searcher();
+    let parser = QueryParser::for_index(&index, vec![title, body]);
+    let mut times = Vec::new();
+    for question in &questions {
+        let start = Instant::now();
+        let query = parser.parse_query(question)?;
+        for (_, place) in searcher.search(&query, &TopDocs::with_limit(5).order_by_score())? {
+            let _document: TantivyDocument = searcher.doc(place)?;
+        }
+        times.push(start.elapsed());
+    }
+    figures.spread("lexical", times);
+    figures.bytes("own", memory().own);
+    Ok(figures)
+}
+
+/// SQLite as its manual shows full-text search: FTS5, its own tokenizer, any of the words, `bm25()`.
+#[cfg(feature = "sqlite")]
+pub(crate) fn sqlite(setting: &Setting) -> Result<Figures> {
+    let (corpus, questions) = all(setting);
+    let path = setting.at("sqlite.db");
+    let mut database = rusqlite::Connection::open(&path)?;
+    database.execute_batch(
+        "PRAGMA journal_mode = WAL; CREATE VIRTUAL TABLE chunks USING fts5(title, body, tokenize = 'unicode61')",
+    )?;
+    let mut figures = Figures::default();
+    let start = Instant::now();
+    let all = database.transaction()?;
+    {
+        let mut insert = all.prepare("INSERT INTO chunks (title, body) VALUES (?1, ?2)")?;
+        for chunk in 0..corpus.chunks {
+            let title = corpus.heading(chunk / PER_FILE * PER_FILE, 1);
+            insert.execute((title, format!("{}\n{}", corpus.heading(chunk, 0), corpus.text(chunk))))?;
+        }
+    }
+    all.commit()?;
+    figures.time("index", start.elapsed());
+    figures.bytes("bytes", size(&path) + size(&setting.at("sqlite.db-wal")));
+    let mut select = database
+        .prepare("SELECT title, body FROM chunks WHERE chunks MATCH ?1 ORDER BY bm25(chunks) LIMIT 5")?;
+    let mut times = Vec::new();
+    for question in &questions {
+        let words: Vec<String> = question.split(' ').map(|word| format!("\"{word}\"")).collect();
+        let start = Instant::now();
+        let mut rows = select.query([words.join(" OR ")])?;
+        while let Some(row) = rows.next()? {
+            let _body: String = row.get(1)?;
+        }
+        times.push(start.elapsed());
+    }
+    figures.spread("lexical", times);
+    figures.bytes("own", memory().own);
+    Ok(figures)
+}
+
+const NUMPY: &str = r#"
+import json, sys, time
+import numpy as np
+path, questions, dimension = sys.argv[1], sys.argv[2], int(sys.argv[3])
+all = np.fromfile(path, dtype=np.float32).reshape(-1, dimension)
+times = []
+for question in np.fromfile(questions, dtype=np.float32).reshape(-1, dimension):
+    start = time.perf_counter()
+    scores = all @ question
+    best = np.argpartition(-scores, 10)[:10] if len(scores) > 10 else np.arange(len(scores))
+    best = best[np.argsort(-scores[best])]
+    times.append((time.perf_counter() - start) * 1000)
+times.sort()
+print("semantic p50=%f" % times[len(times) // 2])
+print("semantic p99=%f" % times[min(len(times) * 99 // 100, len(times) - 1)])
+print("own=%d" % all.nbytes)
+"#;
+
+/// Exact cosines, as one line of numpy computes them; nothing if there is no numpy.
+pub(crate) fn numpy(setting: &Setting) -> Result<Option<Figures>> {
+    let corpus = Corpus::new(setting.chunks, setting.dimension, SEED);
+    let questions: Vec<u8> = (0..setting.queries.min(100))
+        .flat_map(|number| corpus.question(number).vector)
+        .flat_map(f32::to_le_bytes)
+        .collect();
+    let path = setting.at("questions.f32");
+    std::fs::write(&path, questions)?;
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let output = Command::new(python)
+        .args(["-c", NUMPY])
+        .arg(setting.at("vectors.f32"))
+        .arg(path)
+        .arg(setting.dimension.to_string())
+        .stderr(Stdio::null())
+        .output()
+        .context("cannot start Python")?;
+    Ok(output.status.success().then(|| Figures::read(&String::from_utf8_lossy(&output.stdout))))
+}

@@ -1,0 +1,172 @@
+//! What was typed to talk to a server: which one, how to reach it, and what to ask of it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::ValueHint;
+use papertape::protocol::Revision;
+
+use super::values::{header, revision, seconds, variable};
+use super::{Framing, Output, after_help};
+
+/// Show what a server offers: tools with their arguments, resources and prompts.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(LIST_EXAMPLES, true), arg_required_else_help = true)]
+#[command(
+    override_usage = "papertape list [OPTIONS] TARGET\n       papertape list [OPTIONS] -- COMMAND [ARGUMENT]..."
+)]
+pub(crate) struct List {
+    /// A bundled server (grammar, text), a URL, or a quoted command line, which is split as a shell would and run without
+    /// one.
+    #[arg(value_name = "TARGET", value_hint = ValueHint::CommandString)]
+    pub(crate) target: Option<String>,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+}
+
+/// Call a tool.
+///
+/// Text goes to stdout as it is. Structured content is printed if there is no text. Pictures, sound and other bytes go
+/// into the folder that --out names. If the tool says that it failed, its words go to stderr and the exit code is 1.
+///
+/// The tool's schema says what VALUE is: text, a number, true or false; a NAME that is given again makes a list longer,
+/// and a.b=VALUE is a member of an object. NAME:=JSON is sent as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(CALL_EXAMPLES, true), arg_required_else_help = true)]
+#[command(override_usage = "papertape call [OPTIONS] TARGET TOOL [NAME=VALUE]...\n       \
+    papertape call [OPTIONS] TOOL [NAME=VALUE]... -- COMMAND [ARGUMENT]...")]
+pub(crate) struct Call {
+    /// The server (see `papertape list --help`), the tool, and its arguments.
+    #[arg(value_name = "TARGET TOOL NAME=VALUE")]
+    pub(crate) words: Vec<String>,
+    /// The arguments as one JSON object: itself, @FILE, or - for stdin; a NAME=VALUE goes before it.
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    pub(crate) json: Option<String>,
+    /// Keep pictures, sound and other bytes in this folder, under names of their own.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+}
+
+/// Read a resource.
+///
+/// Text goes to stdout, and so do bytes unless stdout is a terminal.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(READ_EXAMPLES, true), arg_required_else_help = true)]
+#[command(override_usage = "papertape read [OPTIONS] TARGET URI\n       \
+    papertape read [OPTIONS] URI -- COMMAND [ARGUMENT]...")]
+pub(crate) struct Read {
+    /// The server (see `papertape list --help`), and the resource.
+    #[arg(value_name = "TARGET URI")]
+    pub(crate) words: Vec<String>,
+    /// Keep what is no text in this folder, under names of their own.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+}
+
+/// Fill in a prompt and show what it says.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(PROMPT_EXAMPLES, true), arg_required_else_help = true)]
+#[command(override_usage = "papertape prompt [OPTIONS] TARGET PROMPT [NAME=VALUE]...\n       \
+    papertape prompt [OPTIONS] PROMPT [NAME=VALUE]... -- COMMAND [ARGUMENT]...")]
+pub(crate) struct Prompt {
+    /// The server (see `papertape list --help`), the prompt, and what to fill in.
+    #[arg(value_name = "TARGET PROMPT NAME=VALUE")]
+    pub(crate) words: Vec<String>,
+    /// Keep pictures, sound and other bytes in this folder, under names of their own.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+}
+
+/// How to reach a server, and what to show of it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Connect {
+    /// A command in place of TARGET: the server is started with these words as they are.
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
+    /// For people, or one JSON document for programs (errors too).
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
+    pub(crate) output: Output,
+    /// Print every frame to stderr as it crosses.
+    #[arg(long)]
+    pub(crate) trace: bool,
+    /// Record every frame, both ways, into FILE (an old one is kept as FILE.old).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) tape: Option<PathBuf>,
+    /// Speak this revision and no other [default: the newest that the server speaks].
+    #[arg(long, value_name = "REVISION", value_parser = revision(), help_heading = "Server")]
+    pub(crate) revision: Option<Revision>,
+    /// How messages to the server are told apart; its own may be either [default: line].
+    #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server that is started")]
+    pub(crate) framing: Option<Framing>,
+    /// How long to wait for the server [default: 30 for the opening, 60 for each answer].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
+    pub(crate) timeout: Option<f64>,
+    /// How long to wait for a sign that the server speaks the newest revision, before an older one is tried.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, help_heading = "Server")]
+    pub(crate) probe: f64,
+    /// Set a variable in the server's environment; may be given again.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server that is started")]
+    pub(crate) env: Vec<(String, String)>,
+    /// Start the server in this folder.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server that is started")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Send a header with every request; may be given again.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL")]
+    pub(crate) header: Vec<(String, String)>,
+    /// Show who asks with the token in FILE.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
+    pub(crate) bearer_file: Option<PathBuf>,
+    /// Trust the certificates in FILE (PEM) beside those of the system.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
+    pub(crate) ca: Option<PathBuf>,
+}
+
+impl Connect {
+    /// An option that was given and is for servers that are started.
+    pub(crate) fn of_commands(&self) -> Option<&'static str> {
+        let given = [
+            ("--framing", self.framing.is_some()),
+            ("--env", !self.env.is_empty()),
+            ("--cwd", self.cwd.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+
+    /// An option that was given and is for servers at a URL.
+    pub(crate) fn of_addresses(&self) -> Option<&'static str> {
+        let given = [
+            ("--header", !self.header.is_empty()),
+            ("--bearer-file", self.bearer_file.is_some()),
+            ("--ca", self.ca.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+}
+
+const LIST_EXAMPLES: &str = "  \
+  papertape list grammar
+  papertape list 'python3 server.py --flag'
+  papertape list https://tools.example/mcp --bearer-file token.txt
+  papertape list --trace -- npx -y @modelcontextprotocol/server-everything
+  papertape list grammar --output json | jq '.tools[].name'";
+
+const CALL_EXAMPLES: &str = "  \
+  papertape call grammar conjugate verb=eat tense='past simple' person=3sg
+  papertape call text word_count --json '{\"text\": \"one two\"}'
+  papertape call text echo --json - < arguments.json
+  papertape call draw size:=[3,4] --out pictures -- ./my-server --fast
+  papertape call grammar lookup_spanish english_form=ate --tape session.tape --trace";
+
+const READ_EXAMPLES: &str = "  \
+  papertape read 'python3 server.py' file:///notes/today.md
+  papertape read demo://image.png --env TOKEN=x -- ./my-server > image.png";
+
+const PROMPT_EXAMPLES: &str = "  \
+  papertape prompt 'python3 server.py' review language=rust
+  papertape prompt review language=rust --output json -- ./my-server";

@@ -1,0 +1,92 @@
+//! What was typed to index a folder of Markdown.
+
+use std::path::PathBuf;
+
+use clap::ValueHint;
+use papertape_servers::blog;
+use papertape_servers::blog::embed::Choice;
+
+use super::{Output, after_help};
+
+/// Make a folder of Markdown searchable, or bring its index up to date.
+///
+/// Reads every Markdown and MDX file that no .gitignore takes out, cuts them along their headings and keeps the words of each
+/// piece; only what has changed since the last time is read again. Until all is done the old index serves; interrupted at any
+/// moment, it stays as it was.
+///
+/// `papertape serve blog` does the same by itself. This is for large folders, for models, and to see what is left out.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(EXAMPLES, false), arg_required_else_help = true)]
+pub(crate) struct Index {
+    /// The folder.
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
+    /// The folder for the index [default: .papertape within DIR].
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) search: Search,
+    /// Make all vectors anew, with another model than before.
+    #[arg(long)]
+    pub(crate) reembed: bool,
+    /// Read everything again; what is left of a broken index is thrown away.
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+    /// Only read every byte of the index and check that it is what was written; change nothing.
+    #[arg(long, conflicts_with_all = ["reembed", "rebuild", "store"])]
+    pub(crate) verify: bool,
+    /// Say nothing unless something is wrong.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// For people, or one JSON document for programs (errors too).
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
+    pub(crate) output: Output,
+}
+
+/// Where an index is if not in a folder, and how meaning is found.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Search {
+    /// A PostgreSQL database with pgvector in place of an index in a folder, such as postgres://user@host/name.
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) store: Option<String>,
+    /// Search by meaning too, with a model: ollama, ollama:MODEL, openai:MODEL, or the folder of a sentence-transformers model.
+    #[arg(long, value_name = "MODEL", value_parser = Embed::parse)]
+    pub(crate) embed: Option<Embed>,
+    /// Where the model's service is [default: where Ollama and OpenAI usually are].
+    #[arg(long, value_name = "URL", requires = "embed", value_hint = ValueHint::Url)]
+    pub(crate) embed_url: Option<String>,
+}
+
+impl Index {
+    pub(crate) fn options(&self) -> blog::Options {
+        let (content, index) = (Some(self.folder.clone()), self.out.clone());
+        // Whoever indexes by hand knows what else uses the database.
+        blog::Options { content, index, upgrade: true, ..self.search.clone().options() }
+    }
+}
+
+impl Search {
+    pub(crate) fn options(self) -> blog::Options {
+        let Search { store, embed, embed_url } = self;
+        blog::Options { store, embed: embed.map(|embed| embed.choice), embed_url, ..blog::Options::default() }
+    }
+}
+
+/// A model, and how it was said.
+#[derive(Debug, Clone)]
+pub(crate) struct Embed {
+    pub(crate) typed: String,
+    choice: Choice,
+}
+
+impl Embed {
+    fn parse(typed: &str) -> Result<Self, String> {
+        Ok(Self { typed: typed.to_owned(), choice: Choice::parse(typed)? })
+    }
+}
+
+const EXAMPLES: &str = "  \
+  papertape index notes
+  papertape index notes --embed ollama
+  papertape index notes --store postgres://localhost/notes
+  papertape call 'blog --content notes' search_blog query='what I was looking for'";

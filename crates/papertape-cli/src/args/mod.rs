@@ -1,0 +1,157 @@
+//! What was typed.
+
+mod account;
+mod client;
+mod index;
+mod serve;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::builder::Styles;
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+
+pub(crate) use account::{Key, Login, Logout};
+pub(crate) use client::{Call, Connect, List, Prompt, Read};
+pub(crate) use index::Index;
+pub(crate) use serve::{Http, Serve};
+
+use crate::exit;
+
+/// The Model Context Protocol toolkit whose every byte you can see.
+#[derive(Debug, Parser)]
+#[command(name = "papertape", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = after_help(EXAMPLES, true))]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) log: Log,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(Demo),
+    List(List),
+    Call(Call),
+    Read(Read),
+    Prompt(Prompt),
+    Login(Login),
+    Logout(Logout),
+    Serve(Serve),
+    Index(Index),
+    Key(Key),
+    Completions(Completions),
+}
+
+/// Show the whole idea in one screen: a client, a server, and every byte between them.
+///
+/// Starts the bundled grammar server twice, talks to it in the newest revision that opens with a handshake and in the
+/// newest of all, and shows each frame as it crosses.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(DEMO_EXAMPLES, false))]
+pub(crate) struct Demo {
+    /// How the client marks where a message ends; the server answers in the same way.
+    #[arg(long, value_enum, value_name = "FRAMING", default_value_t = Framing::Line)]
+    pub(crate) framing: Framing,
+    /// Keep both conversations on one tape, FILE (an old one is kept as FILE.old).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) tape: Option<PathBuf>,
+}
+
+/// Print a script that completes papertape's commands and options in a shell.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help(COMPLETIONS_EXAMPLES, false), arg_required_else_help = true)]
+pub(crate) struct Completions {
+    /// Which shell.
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+const EXAMPLES: &str = "  \
+  papertape demo
+  papertape list grammar
+  papertape call grammar conjugate verb=eat tense='past simple' person=3sg
+  papertape list -- npx -y @modelcontextprotocol/server-everything";
+
+const DEMO_EXAMPLES: &str = "  \
+  papertape demo
+  papertape demo --framing content-length
+  papertape demo --tape demo.tape";
+
+const COMPLETIONS_EXAMPLES: &str = "  \
+  source <(papertape completions bash)
+  papertape completions zsh > ~/.zfunc/_papertape
+  papertape completions fish > ~/.config/fish/completions/papertape.fish";
+
+/// What stands below the options.
+fn after_help(examples: &str, codes: bool) -> String {
+    let style = *Styles::styled().get_header();
+    let codes =
+        if codes { format!("\n\n{style}Exit codes:{style:#}\n{}", exit::CODES) } else { String::new() };
+    format!("{style}Examples:{style:#}\n{examples}{codes}")
+}
+
+/// What goes to stderr.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Log {
+    /// How much to log to stderr; goes before RUST_LOG [default: warn].
+    #[arg(long, global = true, value_name = "LEVEL", value_enum, help_heading = "Logging")]
+    pub(crate) log_level: Option<Level>,
+    /// How to write logs.
+    #[arg(long, global = true, value_name = "FORMAT", value_enum, default_value_t = Format::Text, help_heading = "Logging")]
+    pub(crate) log_format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// One JSON object per line, for programs.
+    Json,
+}
+
+/// What goes to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    Text,
+    /// One JSON document, for programs.
+    Json,
+}
+
+/// How messages are told apart on a byte stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Framing {
+    /// One message per line, as MCP says.
+    Line,
+    /// Headers before each message, as some hosts and servers do.
+    ContentLength,
+}
+
+impl From<Framing> for papertape::wire::Framing {
+    fn from(framing: Framing) -> Self {
+        match framing {
+            Framing::Line => Self::Line,
+            Framing::ContentLength => Self::ContentLength,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_arguments_make_sense() {
+        <super::Args as clap::CommandFactory>::command().debug_assert();
+    }
+}

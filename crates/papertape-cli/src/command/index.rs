@@ -1,0 +1,117 @@
+//! `papertape index DIR`: a folder of Markdown to an index, and what was done to words.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, anyhow};
+use papertape_servers::blog::folder::Folder;
+use papertape_servers::blog::ingest;
+use papertape_servers::blog::store::{StoreError, Summary};
+use serde_json::json;
+
+use crate::args::{Index, Output};
+use crate::bar::Bar;
+use crate::exit::Failure;
+use crate::print::indexed::{self, Places};
+use crate::print::{self, Look};
+use crate::signals::Signals;
+
+pub(crate) fn run(args: &Index) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let result = runtime.block_on(async {
+        let mut signals = Signals::listen().context("cannot listen for signals")?;
+        tokio::select! {
+            result = index(args) => result,
+            // What is not committed never was.
+            number = signals.next() => Err(Failure::Signal(number)),
+        }
+    });
+    runtime.shutdown_background();
+    result
+}
+
+async fn index(args: &Index) -> Result<(), Failure> {
+    let began = Instant::now();
+    let folder = Folder::open(&args.folder)
+        .map_err(|error| Failure::usage(format!("{}: {error}", args.folder.display())))?;
+    let options = args.options();
+    if args.search.store.is_none() {
+        let index = options.embedded().map_err(failed)?;
+        if args.verify {
+            return verified(args, &index.verify().await.map_err(failed)?);
+        }
+        // What is whole goes on serving until the new one is there.
+        if args.rebuild && !matches!(index.verify().await, Ok(_) | Err(StoreError::Missing { .. })) {
+            index.clear().await.map_err(failed)?;
+        }
+    }
+    options.embedder().map_err(|error| Failure::usage(format!("--embed: {error}")))?;
+    let library = options.open().map_err(failed)?;
+    let wanted = ingest::Options { reembed: args.reembed, full: args.rebuild };
+    let report = {
+        let bar = Bar::new(!args.quiet && args.output == Output::Text);
+        let embedder = library.embedder().map(|embedder| &**embedder);
+        let progress = |progress| bar.show(&progress);
+        ingest::run_with(&folder, &**library.store(), embedder, wanted, &progress).await.map_err(failed)?
+    };
+    let (time, given) = (began.elapsed(), given(args));
+    let index = options.index();
+    let index = args.search.store.is_none().then_some(index.as_path());
+    let places = Places { folder: &args.folder, index, options: &given };
+    match args.output {
+        Output::Json => print::out(format!("{:#}\n", indexed::document(&report, time, places)))?,
+        Output::Text => {
+            print::err(&indexed::warnings(&report, Look::of_stderr()));
+            if !args.quiet {
+                print::out(indexed::in_words(&report, time, places, Look::of_stdout()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn verified(args: &Index, summary: &Summary) -> Result<(), Failure> {
+    let Summary { generation, files, chunks, vectors, .. } = summary;
+    match args.output {
+        Output::Json => {
+            let document =
+                json!({"generation": generation, "files": files, "chunks": chunks, "vectors": vectors});
+            print::out(format!("{document:#}\n"))?;
+        }
+        Output::Text if args.quiet => {}
+        Output::Text => print::out("the index is whole\n")?,
+    }
+    Ok(())
+}
+
+/// What `papertape serve blog` must be told to serve the same.
+fn given(args: &Index) -> String {
+    let folder = args.folder.to_string_lossy();
+    let mut options = vec!["--content", &folder];
+    let index = args.out.as_deref().map(Path::to_string_lossy);
+    if let Some(index) = &index {
+        options.extend(["--index", index]);
+    }
+    if args.search.store.is_some() {
+        // There may be a password in it.
+        options.extend(["--store", "URL"]);
+    }
+    if let Some(embed) = &args.search.embed {
+        options.extend(["--embed", &embed.typed]);
+    }
+    if let Some(url) = &args.search.embed_url {
+        options.extend(["--embed-url", url]);
+    }
+    shell_words::join(options)
+}
+
+/// The database that cannot be reached is a server that cannot be reached; everything else is an index that cannot be written.
+fn failed(error: StoreError) -> Failure {
+    match error {
+        StoreError::Unreachable(_) => Failure::NotStarted(anyhow!(error)),
+        error => Failure::Output(error.to_string()),
+    }
+}

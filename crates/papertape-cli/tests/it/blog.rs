@@ -1,0 +1,310 @@
+//! `papertape index`, and the blog server from the shell.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::process::{End, OPEN, Process, call, run};
+use crate::{contains, document, papertape, scratch, text};
+
+/// This project's docs, which are in three languages.
+const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+
+/// A folder with copies of them.
+fn docs(test: &str) -> PathBuf {
+    let folder = scratch(test).join("docs");
+    copy(Path::new(DOCS), &folder);
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (path, name) = (entry.path(), entry.file_name());
+        if path.is_dir() && name != ".papertape" {
+            copy(&path, &to.join(name));
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            fs::copy(&path, to.join(name)).unwrap();
+        }
+    }
+}
+
+fn count(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { count(&path) } else { 1 }).sum()
+}
+
+/// A command that is run where the folder is called `docs`.
+fn beside<'a>(folder: &Path, words: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = papertape(words);
+    command.current_dir(folder.parent().unwrap());
+    command
+}
+
+fn index(folder: &Path, options: &[&str]) -> End {
+    run(beside(folder, ["index", "docs"]).args(options), "")
+}
+
+/// The sources that a search finds, best first.
+#[track_caller]
+fn sources(folder: &Path, query: &str) -> Vec<String> {
+    let words = ["call", "blog --content docs", "search_blog", &format!("query={query}")];
+    let end = run(&mut beside(folder, words), "");
+    let found: Value = serde_json::from_str(text(end.is_clean())).unwrap();
+    found["hits"].as_array().unwrap().iter().map(|hit| hit["source"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_folder_in_three_languages_is_indexed_and_searched() {
+    let folder = docs("blog_languages");
+    let files = count(&folder);
+    let end = index(&folder, &[]);
+    let said = text(end.is_clean());
+    contains(
+        said,
+        &[
+            &format!("docs: {files} files, "),
+            &format!("  {files} added, in "),
+            "searched by words",
+            "the index is in docs/.papertape\n",
+            "papertape call 'blog --content docs' search_blog query=",
+            "papertape serve blog --content docs\n",
+        ],
+    );
+    assert_eq!(end.log, "", "no bar where there is no terminal");
+    for (query, source) in [
+        ("how does a client end a call in time", "client.md"),
+        ("¿funciona en Windows?", "es/guia.md"),
+        ("instalacion", "es/guia.md"),
+        ("退出码的含义", "zh/guide.md"),
+        ("向量模型", "zh/search.md"),
+    ] {
+        assert_eq!(sources(&folder, query)[0], source, "{query}");
+    }
+}
+
+#[test]
+fn the_server_indexes_by_itself_where_it_is_started() {
+    let folder = docs("blog_first_use");
+    let ask = || {
+        let mut here = papertape(["call", "blog", "search_blog", "query=códigos de salida", "top_k=1"]);
+        run(here.current_dir(&folder), "")
+    };
+    let mut end = ask();
+    // On a busy machine the first index may take longer than a question waits.
+    while end.log.contains("the index is being made") {
+        end = ask();
+    }
+    let found: Value = serde_json::from_str(text(end.is_clean())).unwrap();
+    assert_eq!((&found["hits"][0]["source"], &found["mode"]), (&json!("es/guia.md"), &json!("lexical")));
+    let mut here = papertape(["list", "blog", "--output", "json"]);
+    let listed = document(run(here.current_dir(&folder), "").is_clean());
+    assert_eq!(
+        listed["resources"].as_array().unwrap().len(),
+        count(&folder) - count(&folder.join(".papertape"))
+    );
+    let read = ["read", "blog --content docs", "blog:///es/guia.md"];
+    assert!(text(run(&mut beside(&folder, read), "").is_clean()).starts_with("# papertape en español\n"));
+    let prompt = ["prompt", "blog --content docs", "answer_from_blog", "question=¿Funciona en Windows?"];
+    contains(
+        text(run(&mut beside(&folder, prompt), "").is_clean()),
+        &["¿Funciona en Windows?", "[es/guia.md#chunk"],
+    );
+    let missing = ["call", "blog --content docs", "read_chunk", "source=es/guia.md", "chunk_index=99"];
+    let end = run(&mut beside(&folder, missing), "");
+    assert_eq!(end.status.code(), Some(1), "{end:?}");
+    assert!(
+        end.log.starts_with("Not found: es/guia.md#chunk99. The nearest there is: es/guia.md#chunk"),
+        "{end:?}"
+    );
+}
+
+#[test]
+fn only_what_has_changed_is_read_again() {
+    let folder = docs("blog_again");
+    let files = count(&folder);
+    index(&folder, &[]).is_clean();
+    let again = document(index(&folder, &["--output", "json"]).is_clean());
+    assert_eq!((&again["unchanged"], &again["added"]), (&json!(files), &json!(0)));
+    fs::write(folder.join("new.md"), "# New\n\nabout lanterns\n").unwrap();
+    fs::write(folder.join("es/guia.md"), "# Guía\n\notra\n").unwrap();
+    fs::remove_file(folder.join("zh/guide.md")).unwrap();
+    let changed = document(index(&folder, &["--output", "json"]).is_clean());
+    for (what, count) in
+        [("added", 1), ("changed", 1), ("removed", 1), ("unchanged", files - 2), ("files", files)]
+    {
+        assert_eq!(changed[what], count, "{what}: {changed}");
+    }
+    assert_eq!(sources(&folder, "lanterns"), ["new.md"]);
+    assert_eq!(index(&folder, &["--quiet"]).is_clean().output, b"");
+    assert_eq!(text(index(&folder, &["--verify"]).is_clean()), "the index is whole\n");
+    let rebuilt = document(index(&folder, &["--rebuild", "--output", "json"]).is_clean());
+    assert_eq!(rebuilt["files"], files);
+}
+
+#[test]
+fn the_index_may_be_elsewhere() {
+    let folder = docs("blog_elsewhere");
+    let end = index(&folder, &["--out", "the index"]);
+    contains(
+        text(end.is_clean()),
+        &["the index is in the index\n", "serve blog --content docs --index 'the index'\n"],
+    );
+    assert!(!folder.join(".papertape").exists());
+    let words = ["call", "blog --index 'the index'", "search_blog", "query=Windows"];
+    assert!(text(run(&mut beside(&folder, words), "").is_clean()).contains("\"hits\":[{"));
+}
+
+#[test]
+fn what_cannot_be_indexed_is_said() {
+    let folder = docs("blog_faults");
+    let end = run(&mut beside(&folder, ["index", "nowhere"]), "");
+    assert_eq!((end.status.code(), text(&end)), (Some(2), ""), "{end:?}");
+    contains(&end.log, &["papertape: nowhere: No such file"]);
+    let end = run(&mut beside(&folder, ["index", "nowhere", "--output", "json"]), "");
+    assert_eq!(document(&end)["error"]["kind"], "usage");
+    let end = index(&folder, &["--verify"]);
+    assert_eq!(end.status.code(), Some(1), "{end:?}");
+    contains(&end.log, &["there is no index yet"]);
+    // Where no folder can be.
+    let end = index(&folder, &["--out", "docs/client.md"]);
+    assert_eq!(end.status.code(), Some(1), "{end:?}");
+    assert!(folder.join("client.md").is_file());
+}
+
+#[test]
+fn options_of_the_blog_are_for_the_blog() {
+    for (option, value) in [("--content", "x"), ("--index", "x"), ("--store", "postgres://x/y")] {
+        let end = run(&mut papertape(["serve", "grammar", option, value]), "");
+        assert_eq!(end.status.code(), Some(2), "{end:?}");
+        contains(&end.log, &[option, "is for the server blog, and this is grammar"]);
+    }
+    let end = run(&mut papertape(["serve", "text", "--watch"]), "");
+    assert_eq!(end.status.code(), Some(2), "{end:?}");
+    let end = run(&mut papertape(["serve", "blog", "--index", "x", "--store", "postgres://x/y"]), "");
+    assert_eq!(end.status.code(), Some(2), "{end:?}");
+}
+
+#[test]
+fn a_server_without_anything_starts_and_says_what_to_do() {
+    let folder = docs("blog_nothing");
+    for target in ["blog --content nowhere", "blog --index nowhere"] {
+        let tools = document(run(&mut beside(&folder, ["list", target, "--output", "json"]), "").is_clean());
+        assert_eq!(tools["tools"].as_array().unwrap().len(), 2, "{target}");
+        let end = run(&mut beside(&folder, ["call", target, "search_blog", "query=x"]), "");
+        assert_eq!((end.status.code(), text(&end)), (Some(1), ""), "{end:?}");
+    }
+}
+
+#[test]
+fn a_change_is_found_as_soon_as_it_is_told() {
+    let folder = docs("blog_watch");
+    index(&folder, &[]).is_clean();
+    let mut server = Process::start(&mut beside(&folder, ["serve", "blog", "--content", "docs", "--watch"]));
+    server.send(OPEN);
+    assert_eq!(server.message()["id"], "open");
+    let search = |id| call(id, "search_blog", &json!({"query": "lanterns"}));
+    let told = |server: &mut Process, id: Value| {
+        loop {
+            let message = server.message();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    };
+    server.send(search(1));
+    assert_eq!(told(&mut server, json!(1))["result"]["structuredContent"]["hits"], json!([]));
+    fs::write(folder.join("new.md"), "# New\n\nabout lanterns\n").unwrap();
+    while server.message()["method"] != "notifications/resources/list_changed" {}
+    server.send(search(2));
+    let answer = told(&mut server, json!(2));
+    assert_eq!(answer["result"]["structuredContent"]["hits"][0]["source"], "new.md");
+    server.finish().is_clean();
+}
+
+/// Hundreds of files, all about the same animal.
+fn write_many(folder: &Path, animal: &str) {
+    for number in 0..300 {
+        let text = format!("# Note {number}\n\nA note about {animal}.\n\n## More\n\nNumber {number}.\n");
+        fs::write(folder.join(format!("{number}.md")), text).unwrap();
+    }
+}
+
+#[test]
+fn an_index_that_is_interrupted_is_the_old_one() {
+    let folder = scratch("blog_interrupted").join("docs");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("old.md"), "# Old\n\nabout lanterns\n").unwrap();
+    index(&folder, &[]).is_clean();
+    write_many(&folder, "otters");
+    let (mut ours, theirs) = crate::signing_in::terminal();
+    let mut command = beside(&folder, ["index", "docs"]);
+    let process = Process::start_as_it_is(
+        command.stdin(theirs.try_clone().unwrap()).stdout(theirs.try_clone().unwrap()).stderr(theirs),
+    );
+    drop(command);
+    // The bar says that it has begun.
+    let mut shown = Vec::new();
+    let mut bytes = [0; 1_024];
+    while !String::from_utf8_lossy(&shown).contains("reading files") {
+        let read = ours.read(&mut bytes).unwrap();
+        shown.extend_from_slice(&bytes[..read]);
+    }
+    process.signal(Signal::INT);
+    let end = process.wait();
+    let code = end.status.code();
+    assert!(matches!(code, Some(130 | 0)), "{end:?}");
+    index(&folder, &["--verify"]).is_clean();
+    let words = ["call", "blog --index docs/.papertape", "search_blog", "query=otters"];
+    let found: Value = serde_json::from_str(text(run(&mut beside(&folder, words), "").is_clean())).unwrap();
+    assert_eq!(found["hits"].as_array().unwrap().is_empty(), code == Some(130), "{found}");
+    // The next one goes to the end.
+    let report = document(index(&folder, &["--output", "json"]).is_clean());
+    assert_eq!(report["files"], 301);
+}
+
+#[test]
+fn of_two_indexers_at_once_one_is_told_to_wait() {
+    let folder = scratch("blog_two").join("docs");
+    fs::create_dir(&folder).unwrap();
+    write_many(&folder, "otters");
+    let processes = [(); 3]
+        .map(|()| Process::start(beside(&folder, ["index", "docs"]).stdin(std::process::Stdio::null())));
+    let ends = processes.map(Process::wait);
+    assert!(ends.iter().any(|end| end.status.success()), "{ends:?}");
+    for end in ends.iter().filter(|end| !end.status.success()) {
+        assert_eq!(end.status.code(), Some(1), "{end:?}");
+        contains(&end.log, &["is being written by process"]);
+    }
+    index(&folder, &["--verify"]).is_clean();
+    assert_eq!(document(index(&folder, &["--output", "json"]).is_clean())["unchanged"], 300);
+}
+
+#[test]
+fn hits_are_laid_out_on_a_terminal() {
+    let folder = docs("blog_terminal");
+    index(&folder, &[]).is_clean();
+    let (mut ours, theirs) = crate::signing_in::terminal();
+    let mut command =
+        beside(&folder, ["call", "blog --content docs", "search_blog", "query=退出码", "top_k=1"]);
+    let process = Process::start_as_it_is(
+        command.env("NO_COLOR", "1").stdin(std::process::Stdio::null()).stdout(theirs),
+    );
+    drop(command);
+    let mut shown = Vec::new();
+    let mut bytes = [0; 1_024];
+    // A terminal whose last user has gone is an error to read from.
+    while let Ok(read) = ours.read(&mut bytes) {
+        shown.extend_from_slice(&bytes[..read]);
+    }
+    process.wait().is_clean();
+    let shown = String::from_utf8(shown).unwrap().replace("\r\n", "\n");
+    contains(
+        &shown,
+        &["{\n  \"hits\": [\n    {\n      \"source\": \"zh/guide.md\",\n", "  \"mode\": \"lexical\"\n}\n"],
+    );
+}

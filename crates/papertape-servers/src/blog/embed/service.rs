@@ -1,0 +1,288 @@
+//! A service that embeds to an embedder: what every service needs, whatever words it speaks.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::check::{Checked, check};
+use super::http::{Fault, Http};
+use super::prefix::Prefixes;
+use super::sketch::PROBE;
+use super::{Answer, EmbedError, Embedder, Identity, Purpose, fingerprint, ollama, openai};
+
+/// For how long a service is believed to run the same model.
+const BELIEVED: Duration = Duration::from_secs(60);
+
+/// How often a text is halved that is too long for the model.
+const HALVINGS: u32 = 3;
+
+/// No model finds a text too long that has fewer bytes.
+const SHORTEST: usize = 64;
+
+/// No model reads more of a text, in bytes.
+const LONGEST: usize = 64 << 10;
+
+/// A model at a service.
+#[derive(Debug)]
+pub(super) struct Service {
+    http: Http,
+    words: Words,
+    model: String,
+    prefixes: Prefixes,
+    identity: Mutex<Option<(Instant, Identity)>>,
+}
+
+/// Whose words a service speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Words {
+    Ollama,
+    OpenAi,
+}
+
+/// A text on its way to a service.
+struct Piece {
+    /// Whose text it is, or is the beginning of.
+    index: usize,
+    text: String,
+    halvings: u32,
+}
+
+impl Service {
+    pub(super) fn new(http: Http, words: Words, model: &str) -> Self {
+        let prefixes = Prefixes::of(model);
+        Self { http, words, model: model.to_owned(), prefixes, identity: Mutex::new(None) }
+    }
+
+    /// Vectors as the service gives them.
+    async fn ask(&self, texts: &[&str]) -> Result<Vec<Checked>, Fault> {
+        let (path, body) = match self.words {
+            Words::Ollama => ollama::request(&self.model, texts),
+            Words::OpenAi => openai::request(&self.model, texts),
+        };
+        let body = self.http.ask(path, Some(&body)).await?;
+        match self.words {
+            Words::Ollama => ollama::vectors(&self.http, &body),
+            Words::OpenAi => openai::vectors(&self.http, &body, texts.len()),
+        }
+    }
+
+    /// What the service is, asked anew if that was long ago.
+    async fn identity(&self, no_older_than: Duration) -> Result<Identity, EmbedError> {
+        let mut known = self.identity.lock().await;
+        if let Some((_, identity)) = known.as_ref().filter(|(when, _)| when.elapsed() < no_older_than) {
+            return Ok(identity.clone());
+        }
+        let before = known.take().map(|(_, identity)| identity);
+        let identity = self.find_out(before).await.map_err(|fault| self.error(fault))?;
+        *known = Some((Instant::now(), identity.clone()));
+        Ok(identity)
+    }
+
+    async fn find_out(&self, before: Option<Identity>) -> Result<Identity, Fault> {
+        let context = fingerprint(&[&self.model, &self.prefixes.document, &self.prefixes.query]);
+        let mut digest = String::new();
+        if self.words == Words::Ollama {
+            digest = fingerprint(&[&ollama::digest(&self.http, &self.model).await?, &context]);
+            // The same model has the same dimension: no need to try it.
+            if let Some(before) = before.filter(|before| before.digest == digest) {
+                return Ok(before);
+            }
+        }
+        let probe = self.ask(&[PROBE]).await?.pop();
+        let probe = probe.unwrap_or_else(|| Err("it sent none".to_owned()));
+        let odd = |why: &str| {
+            Fault::Lying(format!("{} makes no vector of a plain sentence: {why}", self.http.who()))
+        };
+        let probe = probe.map_err(|why| odd(&why))?;
+        let dimension = u32::try_from(probe.len()).map_err(|error| odd(&error.to_string()))?;
+        if dimension == 0 {
+            return Err(odd("it has 0 numbers, at least 1 was expected"));
+        }
+        if self.words == Words::OpenAi {
+            digest = super::sketch::draw(&context, &probe);
+        }
+        Ok(Identity { model: self.model.clone(), dimension, digest })
+    }
+
+    /// Vectors of texts that are not empty. What the service will not have is asked again in parts, to find out which text
+    /// it is, and a text that is too long is shortened; both end.
+    async fn vectors(
+        &self,
+        pieces: Vec<Piece>,
+        answers: &mut [Checked],
+        dimension: u32,
+    ) -> Result<(), EmbedError> {
+        let mut work = vec![pieces];
+        while let Some(mut pieces) = work.pop() {
+            let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
+            match self.ask(&texts).await {
+                Ok(came) => {
+                    for (piece, vector) in
+                        pieces.iter().zip(check(self.http.who(), came, texts.len(), dimension)?)
+                    {
+                        put(answers, piece.index, vector);
+                    }
+                }
+                Err(Fault::Refused { status, said }) if is_about_texts(status, &said) => {
+                    let later = pieces.split_off(pieces.len().div_ceil(2));
+                    match pieces.pop() {
+                        Some(piece) if pieces.is_empty() && later.is_empty() => {
+                            if piece.halvings < HALVINGS
+                                && piece.text.len() > SHORTEST
+                                && is_about_length(&said)
+                            {
+                                work.push(vec![piece.halved()]);
+                            } else {
+                                put(
+                                    answers,
+                                    piece.index,
+                                    Err(format!("{} will not have it: {said}", self.http.who())),
+                                );
+                            }
+                        }
+                        last => {
+                            pieces.extend(last);
+                            work.extend([later, pieces]);
+                        }
+                    }
+                }
+                Err(fault) => return Err(self.error(fault)),
+            }
+        }
+        Ok(())
+    }
+
+    fn error(&self, fault: Fault) -> EmbedError {
+        let who = self.http.who();
+        match fault {
+            Fault::Unavailable(said) => EmbedError::Unavailable(said),
+            Fault::Lying(said) => EmbedError::Lying(said),
+            Fault::Refused { status: status @ (408 | 429 | 500..), said } => {
+                EmbedError::Unavailable(format!("{who} fails with {status}: {said}"))
+            }
+            Fault::Refused { status, said } => {
+                let way_out = match (self.words, status) {
+                    (Words::OpenAi, 401 | 403) => ". Is OPENAI_API_KEY right?",
+                    (Words::Ollama, 404) => &format!(". Get the model with `ollama pull {}`", self.model),
+                    (Words::OpenAi, 404) => ". Are the name of the model and the address right?",
+                    _ => "",
+                };
+                EmbedError::Refused(format!("{who} refuses: {said}{way_out}"))
+            }
+        }
+    }
+}
+
+impl Embedder for Service {
+    fn identify(&self) -> Answer<'_, Identity> {
+        Box::pin(self.identity(BELIEVED))
+    }
+
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [String],
+        purpose: Purpose,
+    ) -> Answer<'a, Vec<Result<Vec<f32>, String>>> {
+        Box::pin(async move {
+            // An old belief will do: a vector of another dimension shows that it was wrong.
+            let dimension = self.identity(Duration::MAX).await?.dimension;
+            let mut answers = vec![Err("it is empty".to_owned()); texts.len()];
+            let full: Vec<(usize, &String)> =
+                texts.iter().enumerate().filter(|(_, text)| !text.trim().is_empty()).collect();
+            for part in full.chunks(self.batch()) {
+                let pieces = part.iter().map(|(index, text)| Piece {
+                    index: *index,
+                    text: beginning(&self.prefixes.put(text, purpose), LONGEST).to_owned(),
+                    halvings: 0,
+                });
+                let done = self.vectors(pieces.collect(), &mut answers, dimension).await;
+                if let Err(EmbedError::Lying(_)) = done {
+                    *self.identity.lock().await = None;
+                }
+                done?;
+            }
+            Ok(answers)
+        })
+    }
+
+    fn batch(&self) -> usize {
+        match self.words {
+            Words::Ollama => 32,
+            Words::OpenAi => 64,
+        }
+    }
+}
+
+impl Piece {
+    fn halved(self) -> Self {
+        Self {
+            text: beginning(&self.text, self.text.len() / 2).to_owned(),
+            halvings: self.halvings + 1,
+            ..self
+        }
+    }
+}
+
+fn put(answers: &mut [Checked], index: usize, vector: Checked) {
+    if let Some(answer) = answers.get_mut(index) {
+        *answer = vector;
+    }
+}
+
+/// At most so many bytes of a text, and no part of a character.
+pub(super) fn beginning(text: &str, most: usize) -> &str {
+    (0..=most.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
+}
+
+/// Whether a refusal is because of a text, so that others may fare better. The probe went through before, so that it is not the
+/// model, the key or the words.
+fn is_about_texts(status: u16, said: &str) -> bool {
+    // Ollama's way to say that the model made NaN of a text.
+    matches!(status, 400 | 413 | 422) || is_about_length(said) || said.contains("unsupported value")
+}
+
+fn is_about_length(said: &str) -> bool {
+    let said = said.to_lowercase();
+    [
+        "context length",
+        "input length",
+        "too long",
+        "too large",
+        "too many tokens",
+        "maximum context",
+        "context size",
+    ]
+    .iter()
+    .any(|sign| said.contains(sign))
+}
+
+/// A body as JSON. Programs in Python write numbers that are none into it, which JSON has no words for: they become `null`, so
+/// that they cost one vector and not all.
+pub(super) fn read<T: serde::de::DeserializeOwned>(http: &Http, body: &[u8]) -> Result<T, Fault> {
+    let error = match serde_json::from_slice(body) {
+        Ok(read) => return Ok(read),
+        Err(error) => error,
+    };
+    let mended = if body.windows(3).any(|word| word == b"NaN" || word == b"Inf") {
+        let mended = String::from_utf8_lossy(body).replace("-Infinity", "null").replace("Infinity", "null");
+        serde_json::from_str(&mended.replace("NaN", "null")).ok()
+    } else {
+        None
+    };
+    mended.ok_or_else(|| {
+        Fault::Lying(format!("{} sends what is not JSON, or not of the right shape: {error}", http.who()))
+    })
+}
+
+/// A success that says it is none.
+pub(super) fn complain(http: &Http, error: Option<&Value>) -> Result<(), Fault> {
+    match error.filter(|error| !error.is_null()) {
+        None => Ok(()),
+        Some(error) => {
+            let said = super::http::complaint_in(&serde_json::json!({ "error": error })).unwrap_or_default();
+            Err(http.refusal(200, &said))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What the folder shows and what the store knows to what must be read.
+
+use std::collections::HashMap;
+
+use crate::blog::folder::Seen;
+use crate::blog::store::FileRecord;
+
+/// Where the folder and the store may differ.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Difference {
+    /// Files that are new, or look different.
+    pub(super) suspects: Vec<Suspect>,
+    /// Files that the store knows and the folder does not have.
+    pub(super) gone: Vec<String>,
+    /// How many look as they did.
+    pub(super) unchanged: u64,
+}
+
+/// A file that must be read to know whether it has changed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Suspect {
+    /// As the folder shows it.
+    pub(super) seen: Seen,
+    /// Its place among the store's records, if it is one of them.
+    pub(super) known: Option<usize>,
+}
+
+/// A file that looks as it did is taken to be as it was, as git does; `full` trusts no look.
+pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], full: bool) -> Difference {
+    let mut places: HashMap<&str, usize> =
+        records.iter().zip(0..).map(|(record, place)| (record.path.as_str(), place)).collect();
+    let mut difference = Difference::default();
+    for seen in seen {
+        let known = places.remove(seen.path.as_str());
+        let looks_the_same =
+            known.and_then(|place| records.get(place)).is_some_and(|record| record.stamp == seen.stamp);
+        if looks_the_same && !full {
+            difference.unchanged += 1;
+        } else {
+            difference.suspects.push(Suspect { seen, known });
+        }
+    }
+    difference.gone = places.into_keys().map(str::to_owned).collect();
+    difference.gone.sort_unstable();
+    difference
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Difference, compare};
+    use crate::blog::folder::Seen;
+    use crate::blog::store::{FileRecord, Stamp};
+    use crate::blog::words::Language;
+
+    fn stamp(modified: i64) -> Stamp {
+        Stamp { size: 5, modified, changed: modified, inode: 7 }
+    }
+
+    fn seen(path: &str, modified: i64) -> Seen {
+        Seen { path: path.to_owned(), stamp: stamp(modified) }
+    }
+
+    fn record(path: &str, modified: i64) -> FileRecord {
+        FileRecord {
+            path: path.to_owned(),
+            stamp: stamp(modified),
+            digest: [0; 32],
+            title: String::new(),
+            date: None,
+            tags: Vec::new(),
+            language: Language::Other,
+            chunks: 1,
+            size: 5,
+        }
+    }
+
+    fn paths(difference: &Difference) -> Vec<&str> {
+        difference.suspects.iter().map(|suspect| suspect.seen.path.as_str()).collect()
+    }
+
+    #[test]
+    fn only_what_is_new_or_looks_different_is_read() {
+        let seen = vec![seen("new.md", 1), seen("other.md", 2), seen("same.md", 3)];
+        let records = [record("gone.md", 1), record("other.md", 1), record("same.md", 3)];
+        let difference = compare(seen, &records, false);
+        assert_eq!(paths(&difference), ["new.md", "other.md"]);
+        assert_eq!(difference.gone, ["gone.md"]);
+        assert_eq!(difference.unchanged, 1);
+        assert_eq!(difference.suspects.iter().map(|s| s.known).collect::<Vec<_>>(), [None, Some(1)]);
+    }
+
+    #[test]
+    fn a_file_of_the_same_size_and_time_but_another_inode_is_read() {
+        let mut replaced = seen("a.md", 1);
+        replaced.stamp.inode = 8;
+        assert_eq!(paths(&compare(vec![replaced], &[record("a.md", 1)], false)), ["a.md"]);
+    }
+
+    #[test]
+    fn a_full_run_reads_everything() {
+        let difference = compare(vec![seen("same.md", 3)], &[record("same.md", 3)], true);
+        assert_eq!(paths(&difference), ["same.md"]);
+        assert_eq!(difference.unchanged, 0);
+    }
+}

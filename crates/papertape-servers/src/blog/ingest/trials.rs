@@ -1,0 +1,186 @@
+//! Headings of the corpus as questions whose answers are known: what vectors are worth here is found without labels.
+//!
+//! A heading is how an author sums up a section in a few words, as a reader's question does. So a section is hidden
+//! behind it: scored as if its heading were not there, by words and by meaning, among all other chunks.
+
+use std::collections::HashSet;
+
+use super::model;
+use crate::blog::document::{self, Section};
+use crate::blog::embed::{EmbedError, Embedder, Identity, Purpose};
+use crate::blog::rank::calibrate::{MOST_TRIALS, Trial};
+use crate::blog::store::{Chunk, ChunkId, DEPTH, FileRecord, Filter, Query, Store, StoreError};
+use crate::blog::words::{self, Bag, Language};
+
+/// Why nothing was found out.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Store(StoreError),
+    Model(EmbedError),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<EmbedError> for Failure {
+    fn from(error: EmbedError) -> Self {
+        Self::Model(error)
+    }
+}
+
+/// How many files are looked at for each trial that is wanted.
+const FILES_PER_TRIAL: usize = 10;
+
+/// Fewer words do not sum up anything.
+const FEWEST_WORDS: usize = 2;
+
+/// A body of fewer bytes has nothing to be found by.
+const SHORTEST_BODY: usize = 40;
+
+/// A heading, and the chunk that is hidden behind it.
+struct Riddle {
+    question: String,
+    terms: Vec<(String, u32)>,
+    target: ChunkId,
+    /// The words and the meaning of the chunk without its heading.
+    bag: Bag,
+    meaning: String,
+    /// Chunks of the same file that have the heading too, because they stand under it: they are not in the race.
+    kin: HashSet<ChunkId>,
+}
+
+/// Asks every riddle, by words and by meaning. The same corpus and the same model give the same trials.
+pub(super) async fn trials(
+    store: &dyn Store,
+    embedder: &dyn Embedder,
+    identity: &Identity,
+) -> Result<Vec<Trial>, Failure> {
+    let riddles = riddles(store).await?;
+    let mut trials = Vec::with_capacity(riddles.len());
+    for batch in riddles.chunks(embedder.batch().max(1)) {
+        let questions: Vec<String> = batch.iter().map(|riddle| riddle.question.clone()).collect();
+        let bodies: Vec<String> = batch.iter().map(|riddle| riddle.meaning.clone()).collect();
+        let questions = model::embed(embedder, identity, &questions, Purpose::Query).await?;
+        let bodies = model::embed(embedder, identity, &bodies, Purpose::Document).await?;
+        for (riddle, (question, body)) in batch.iter().zip(questions.into_iter().zip(bodies)) {
+            // A text that the model will not have is found by words alone in a search, too.
+            if let (Ok(question), Ok(body)) = (question, body) {
+                trials.extend(ask(store, riddle, question, &body).await?);
+            }
+        }
+    }
+    Ok(trials)
+}
+
+/// One riddle to the two lists it is found in. None if its heading stands elsewhere, too: then any answer is as good.
+async fn ask(
+    store: &dyn Store,
+    riddle: &Riddle,
+    question: Vec<f32>,
+    body: &[f32],
+) -> Result<Option<Trial>, StoreError> {
+    let meaning = question.iter().zip(body).map(|(a, b)| a * b).sum();
+    let query = Query {
+        terms: riddle.terms.clone(),
+        vector: Some(question),
+        filter: Filter::default(),
+        top_k: 10,
+        weight: Some(0.0),
+    };
+    let found = store.search(&query).await?;
+    let is_rival = |chunk: &Chunk| {
+        let id = ChunkId::of(&chunk.source, chunk.index);
+        id != riddle.target && !riddle.kin.contains(&id)
+    };
+    let same =
+        |chunk: &Chunk| chunk.headings.last().is_some_and(|heading| same_words(heading, &riddle.question));
+    if found.hits.iter().any(|hit| is_rival(&hit.chunk) && same(&hit.chunk)) {
+        return Ok(None);
+    }
+    let words = found.scale.score(&riddle.bag);
+    Ok(Some(Trial {
+        target: riddle.target,
+        lexical: with(found.lexical, riddle, words),
+        semantic: with(found.semantic, riddle, meaning),
+    }))
+}
+
+/// A list in which the target stands where its score puts it, and its kin are left out.
+fn with(list: Vec<(ChunkId, f32)>, riddle: &Riddle, score: f32) -> Vec<(ChunkId, f32)> {
+    let was_full = list.len() >= DEPTH;
+    let last = list.last().map_or(0.0, |(_, last)| *last);
+    let mut list: Vec<(ChunkId, f32)> = list
+        .into_iter()
+        .filter(|(chunk, _)| *chunk != riddle.target && !riddle.kin.contains(chunk))
+        .collect();
+    // Below the end of a full list there are others that the list does not show.
+    if score > 0.0 && (!was_full || score > last) {
+        list.push((riddle.target, score));
+        list.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    }
+    list
+}
+
+/// Riddles from all over the corpus, the same ones each time.
+async fn riddles(store: &dyn Store) -> Result<Vec<Riddle>, StoreError> {
+    let files = store.files().await?;
+    let mut files: Vec<(ChunkId, &FileRecord)> =
+        files.iter().map(|file| (ChunkId::of(&file.path, 0), file)).collect();
+    files.sort_unstable_by_key(|(id, _)| *id);
+    let from_each = (2 * MOST_TRIALS).div_ceil(files.len().max(1));
+    let languages = store.summary().await?.languages;
+    let mut riddles = Vec::new();
+    for (_, file) in files.into_iter().take(MOST_TRIALS * FILES_PER_TRIAL) {
+        let chunks = store.chunks(&file.path).await?;
+        let mut from_this: Vec<Riddle> =
+            (0..chunks.len()).filter_map(|place| riddle(&chunks, place, file.language, &languages)).collect();
+        from_this.sort_unstable_by_key(|riddle| riddle.target);
+        from_this.truncate(from_each);
+        riddles.extend(from_this);
+        if riddles.len() >= MOST_TRIALS {
+            riddles.truncate(MOST_TRIALS);
+            break;
+        }
+    }
+    Ok(riddles)
+}
+
+/// A chunk to a riddle, if it has a heading of its own that says something, and a body.
+fn riddle(chunks: &[Chunk], place: usize, language: Language, languages: &[Language]) -> Option<Riddle> {
+    let chunk = chunks.get(place)?;
+    let before = place.checked_sub(1).and_then(|before| chunks.get(before));
+    let (heading, above) = chunk.headings.split_last()?;
+    if before.is_some_and(|before| before.headings == chunk.headings) {
+        return None;
+    }
+    let plain = document::plain(&chunk.source, &chunk.text);
+    let terms = words::question(heading, languages);
+    let said_above = words::bag(&chunk.source, &chunk.title, above, "", language);
+    let is_said_above = terms.iter().all(|(term, _)| said_above.count(term) > 0);
+    if terms.len() < FEWEST_WORDS || is_said_above || plain.len() < SHORTEST_BODY {
+        return None;
+    }
+    let kin = chunks
+        .iter()
+        .filter(|other| other.headings.starts_with(&chunk.headings) && other.index != chunk.index)
+        .map(|other| ChunkId::of(&other.source, other.index))
+        .collect();
+    Some(Riddle {
+        question: heading.clone(),
+        terms,
+        target: ChunkId::of(&chunk.source, chunk.index),
+        bag: words::bag(&chunk.source, &chunk.title, above, &plain, language),
+        meaning: document::meaning(
+            &chunk.title,
+            &Section { headings: above.to_vec(), text: String::new(), plain },
+        ),
+        kin,
+    })
+}
+
+fn same_words(a: &str, b: &str) -> bool {
+    a.to_lowercase() == b.to_lowercase()
+}

@@ -1,0 +1,252 @@
+//! Chunks that have no vector to generations in which they have, and what vectors are worth here.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::model::{self, Model};
+use super::trials::{self, trials};
+use super::warnings::Warnings;
+use super::{Progress, Watcher};
+use crate::blog::document::{self, Section};
+use crate::blog::embed::{EmbedError, Embedder, Identity, Purpose};
+use crate::blog::rank::calibrate::choose;
+use crate::blog::store::{Chunk, Embedding, Store, StoreError, Summary, VectorKey, Writer};
+
+/// Chunks between two commits: what an interruption loses at most.
+const ROUND: usize = 1_000;
+
+/// Time between two commits, at most.
+const ROUND_TIME: Duration = Duration::from_secs(60);
+
+/// How often another writer is waited for, and how long each time.
+const PATIENCE: u32 = 300;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Texts that a model may refuse in a run. One that refuses more would go on to refuse.
+const MOST_REFUSED: usize = 1_000;
+
+/// Gives every chunk a vector, as far as the model will. What it will not is a warning.
+pub(super) async fn bring(
+    store: &dyn Store,
+    model: &Model<'_>,
+    summary: Summary,
+    warnings: &mut Warnings,
+    progress: Watcher<'_>,
+) -> Result<Summary, StoreError> {
+    let identity = match &model.identity {
+        Ok(identity) => identity,
+        Err(why) => {
+            warnings.add(later(why));
+            return Ok(summary);
+        }
+    };
+    let mut pass = Pass { store, embedder: model.embedder, identity, summary, warnings, progress };
+    pass.begin().await?;
+    if pass.embed().await? && pass.needs_weight() {
+        pass.weigh().await?;
+    }
+    Ok(pass.summary)
+}
+
+/// What a model that fails means for whoever indexes.
+fn later(why: &EmbedError) -> String {
+    format!("search by meaning is not up to date: {why}. Words are indexed; index again when that is mended")
+}
+
+struct Pass<'a> {
+    store: &'a dyn Store,
+    embedder: &'a dyn Embedder,
+    identity: &'a Identity,
+    summary: Summary,
+    warnings: &'a mut Warnings,
+    progress: Watcher<'a>,
+}
+
+impl Pass<'_> {
+    /// Drops the vectors of another model, so that chunks want new ones.
+    async fn begin(&mut self) -> Result<(), StoreError> {
+        let known = self.summary.embedding.as_ref();
+        if known.is_some_and(|known| model::difference(known, self.identity).is_some()) {
+            let mut writer = self.store.write().await?;
+            writer.set_embedding(Some(self.embedding())).await?;
+            self.summary = writer.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// The model, with what is known of its worth.
+    fn embedding(&self) -> Embedding {
+        let known = self.summary.embedding.as_ref();
+        match known.filter(|known| model::difference(known, self.identity).is_none()) {
+            Some(known) => known.clone(),
+            None => Embedding {
+                model: self.identity.model.clone(),
+                dimension: self.identity.dimension,
+                digest: self.identity.digest.clone(),
+                weight: 0.0,
+                calibrated_on: 0,
+            },
+        }
+    }
+
+    /// Round after round until no chunk wants a vector that the model will give. False, if the model failed.
+    async fn embed(&mut self) -> Result<bool, StoreError> {
+        let of = self.summary.chunks.saturating_sub(self.summary.vectors);
+        let mut refused = Refused::default();
+        loop {
+            let wanting = self.store.wanting(ROUND + refused.keys.len()).await?;
+            let chunks: Vec<Chunk> =
+                wanting.into_iter().filter(|chunk| !refused.keys.contains(&chunk.key)).collect();
+            if chunks.is_empty() || refused.keys.len() > MOST_REFUSED {
+                break;
+            }
+            let left = self.summary.chunks.saturating_sub(self.summary.vectors);
+            let done = of.saturating_sub(left);
+            if let Err(why) = self.round(&chunks, &mut refused, (done, of)).await? {
+                self.warnings.add(later(&why));
+                refused.tell(self.warnings);
+                return Ok(false);
+            }
+        }
+        refused.tell(self.warnings);
+        Ok(true)
+    }
+
+    /// Vectors for some chunks, and a commit. What the model gave before it failed is kept.
+    async fn round(
+        &mut self,
+        chunks: &[Chunk],
+        refused: &mut Refused,
+        (mut done, of): (u64, u64),
+    ) -> Result<Result<(), EmbedError>, StoreError> {
+        let begun = Instant::now();
+        let mut vectors = Vec::new();
+        let mut outcome = Ok(());
+        for batch in chunks.chunks(self.embedder.batch().max(1)) {
+            (self.progress)(Progress::Embedding { done, of });
+            match self.vectors(batch, refused).await {
+                Ok(made) => vectors.extend(made),
+                // Another dimension in the middle of a run: nothing of this round can be trusted.
+                Err(lie @ EmbedError::Lying(_)) => return Ok(Err(lie)),
+                Err(why) => {
+                    outcome = Err(why);
+                    break;
+                }
+            }
+            done = done.saturating_add(u64::try_from(batch.len()).unwrap_or(u64::MAX)).min(of);
+            if begun.elapsed() > ROUND_TIME {
+                break;
+            }
+        }
+        (self.progress)(Progress::Embedding { done, of });
+        if !vectors.is_empty() {
+            self.keep(vectors).await?;
+        }
+        Ok(outcome)
+    }
+
+    /// Commits vectors. The store is locked only now, so that others can write while the model works.
+    async fn keep(&mut self, vectors: Vec<(VectorKey, Vec<f32>)>) -> Result<(), StoreError> {
+        let mut writer = patiently(self.store).await?;
+        let now = self.store.summary().await?.embedding;
+        if let Some(now) = &now
+            && let Some(difference) = model::difference(now, self.identity)
+        {
+            return Err(StoreError::Mismatch(format!(
+                "somebody else has indexed with another model meanwhile: {difference}"
+            )));
+        }
+        if now.is_none() {
+            writer.set_embedding(Some(self.embedding())).await?;
+        }
+        writer.attach(vectors).await?;
+        self.summary = writer.commit().await?;
+        Ok(())
+    }
+
+    /// A batch of chunks to vectors that fit.
+    async fn vectors(
+        &self,
+        batch: &[Chunk],
+        refused: &mut Refused,
+    ) -> Result<Vec<(VectorKey, Vec<f32>)>, EmbedError> {
+        let texts: Vec<String> = batch.iter().map(meaning).collect();
+        let answers = model::embed(self.embedder, self.identity, &texts, Purpose::Document).await?;
+        let mut vectors = Vec::with_capacity(batch.len());
+        for (chunk, answer) in batch.iter().zip(answers) {
+            match answer {
+                Ok(vector) => vectors.push((chunk.key, vector)),
+                Err(why) => refused.add(chunk, &why),
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// Whether what vectors are worth is not known, or was found on a corpus that was larger or smaller by a fifth.
+    fn needs_weight(&self) -> bool {
+        let Some(embedding) = &self.summary.embedding else { return false };
+        let (now, then) = (self.summary.chunks, embedding.calibrated_on);
+        self.summary.vectors > 0 && (then == 0 || now.abs_diff(then).saturating_mul(5) > then)
+    }
+
+    async fn weigh(&mut self) -> Result<(), StoreError> {
+        (self.progress)(Progress::Calibrating);
+        let weight = match trials(self.store, self.embedder, self.identity).await {
+            Ok(trials) => choose(&trials),
+            Err(trials::Failure::Store(error)) => return Err(error),
+            Err(trials::Failure::Model(why)) => {
+                self.warnings.add(later(&why));
+                return Ok(());
+            }
+        };
+        let embedding = Embedding { weight, calibrated_on: self.summary.chunks, ..self.embedding() };
+        let mut writer = patiently(self.store).await?;
+        writer.set_embedding(Some(embedding)).await?;
+        self.summary = writer.commit().await?;
+        Ok(())
+    }
+}
+
+/// The one who writes, after whoever writes now: a minute's work of a model is not thrown away for that.
+async fn patiently(store: &dyn Store) -> Result<Box<dyn Writer>, StoreError> {
+    for _ in 0..PATIENCE {
+        match store.write().await {
+            Err(StoreError::Locked { .. }) => tokio::time::sleep(PAUSE).await,
+            other => return other,
+        }
+    }
+    store.write().await
+}
+
+/// What the model is given for a chunk.
+fn meaning(chunk: &Chunk) -> String {
+    let plain = document::plain(&chunk.source, &chunk.text);
+    document::meaning(&chunk.title, &Section { headings: chunk.headings.clone(), text: String::new(), plain })
+}
+
+/// Texts that the model would not have. They are not tried again in this run.
+#[derive(Default)]
+struct Refused {
+    keys: HashSet<VectorKey>,
+    first: Option<String>,
+}
+
+impl Refused {
+    fn add(&mut self, chunk: &Chunk, why: &str) {
+        if self.first.is_none() {
+            self.first = Some(format!("{}#chunk{}: {why}", chunk.source, chunk.index));
+        }
+        self.keys.insert(chunk.key);
+    }
+
+    fn tell(self, warnings: &mut Warnings) {
+        if let Some(first) = self.first {
+            let count = self.keys.len();
+            warnings.add(format!(
+                "the model refused {count} of the texts, which are found by words alone ({first})"
+            ));
+        }
+    }
+}

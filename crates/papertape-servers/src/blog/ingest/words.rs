@@ -1,0 +1,301 @@
+//! What was read to a generation: files are read in parallel and written one batch after the other.
+
+use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::compare::{Difference, Suspect, compare};
+use super::read::{Fresh, Outcome, read, settle};
+use super::warnings::Warnings;
+use super::{Progress, Report, Watcher};
+use crate::blog::folder::{Folder, Listing};
+use crate::blog::store::{FileRecord, Store, StoreError, Summary, Writer};
+
+/// Files that are read at once, at most.
+const BATCH_FILES: usize = 512;
+
+/// Bytes that are read at once, at most (a single file may have more).
+const BATCH_BYTES: u64 = 32 << 20;
+
+/// So many files that only look different are worth a generation, in which they look as they do now. Fewer are read again
+/// by the next run: that costs less, and nobody is told of a change that is none.
+const WORTH_A_GENERATION: usize = 1_000;
+
+/// Brings the words of the store up to date.
+pub(super) async fn bring(
+    folder: &Folder,
+    store: &dyn Store,
+    full: bool,
+    warnings: &mut Warnings,
+    progress: Watcher<'_>,
+) -> Result<Report, StoreError> {
+    let mut told = Warnings::default();
+    let mut pass = Pass { folder, store, full, progress, warnings: &mut told };
+    let mut report = pass.attempt(None).await?;
+    if report.is_none() {
+        // Somebody else has written since we looked: once more, and nobody else can write while we look.
+        told = Warnings::default();
+        let writer = store.write().await?;
+        let mut pass = Pass { folder, store, full, progress, warnings: &mut told };
+        report = pass.attempt(Some(writer)).await?;
+    }
+    *warnings = told;
+    report.ok_or_else(|| StoreError::Other("somebody else keeps writing the index: try again".to_owned()))
+}
+
+struct Pass<'a> {
+    folder: &'a Folder,
+    store: &'a dyn Store,
+    full: bool,
+    progress: Watcher<'a>,
+    warnings: &'a mut Warnings,
+}
+
+impl Pass<'_> {
+    /// Nothing, if what was compared is no longer the newest generation.
+    async fn attempt(&mut self, writer: Option<Box<dyn Writer>>) -> Result<Option<Report>, StoreError> {
+        (self.progress)(Progress::Scanning);
+        let (before, records) = known(self.store).await?;
+        let generation = before.as_ref().map(|summary| summary.generation);
+        let listing = self.list().await?;
+        let difference = compare(listing.files, &records, self.full);
+        let mut change = Change::new(self.store, generation, records, self.full, writer);
+        change.report.unchanged = difference.unchanged;
+        if !self.read(difference, &mut change).await? {
+            return Ok(None);
+        }
+        // A folder without files is an index without files: the first run always writes.
+        if before.is_none() && !change.pen().await? {
+            return Ok(None);
+        }
+        let Some(mut report) = change.commit(before, self.progress).await? else { return Ok(None) };
+        report.paths.sort_unstable();
+        Ok(Some(report))
+    }
+
+    async fn list(&mut self) -> Result<Listing, StoreError> {
+        let folder = self.folder.clone();
+        let listing = spawn_blocking(move || folder.list()).await.map_err(|error| broke_down(&error))?;
+        let mut listing = listing.map_err(|source| StoreError::Io {
+            doing: format!("cannot list {}", self.folder.root().display()),
+            source,
+        })?;
+        for warning in std::mem::take(&mut listing.warnings) {
+            self.warnings.add(warning);
+        }
+        Ok(listing)
+    }
+
+    /// False, if what was compared is no longer the newest generation.
+    async fn read(&mut self, difference: Difference, change: &mut Change<'_>) -> Result<bool, StoreError> {
+        let stamps = difference.suspects.iter().map(|suspect| &suspect.seen.stamp);
+        tokio::time::sleep(settle(stamps, SystemTime::now())).await;
+        for path in difference.gone {
+            if !change.remove(path).await? {
+                return Ok(false);
+            }
+        }
+        let of = to_u64(difference.suspects.len());
+        let mut done = 0;
+        let mut batches = batches(difference.suspects).into_iter();
+        let mut reading = batches.next().map(|batch| self.begin(batch, change));
+        while let Some(running) = reading {
+            (self.progress)(Progress::Reading { done, of });
+            let outcomes = running.await.map_err(|error| broke_down(&error))?;
+            // The next batch is read while this one is written, so that there are never more than two.
+            reading = batches.next().map(|batch| self.begin(batch, change));
+            for (suspect, outcome) in outcomes {
+                done += 1;
+                if !change.take(suspect, outcome, self.warnings).await? {
+                    return Ok(false);
+                }
+            }
+        }
+        if of > 0 {
+            (self.progress)(Progress::Reading { done, of });
+        }
+        Ok(true)
+    }
+
+    fn begin(&self, batch: Vec<Suspect>, change: &Change<'_>) -> JoinHandle<Vec<(Suspect, Outcome)>> {
+        let (folder, records, full) = (self.folder.clone(), Arc::clone(&change.records), self.full);
+        spawn_blocking(move || {
+            let read = |suspect: &Suspect| {
+                let record = suspect.known.and_then(|place| records.get(place)).filter(|_| !full);
+                let digest = record.map(|record| record.digest);
+                // A file that trips up a parser costs itself, not all the others.
+                let outcome =
+                    catch_unwind(|| read(&folder, &suspect.seen.path, digest)).unwrap_or_else(|_| {
+                        Outcome::Unreadable(format!(
+                            "{}: it cannot be parsed, a fault in papertape",
+                            suspect.seen.path
+                        ))
+                    });
+                (suspect.clone(), outcome)
+            };
+            batch.par_iter().map(read).collect()
+        })
+    }
+}
+
+/// What the store holds, if anything was ever indexed.
+async fn known(store: &dyn Store) -> Result<(Option<Summary>, Arc<[FileRecord]>), StoreError> {
+    match store.summary().await {
+        Ok(summary) => Ok((Some(summary), store.files().await?)),
+        Err(StoreError::Missing { .. }) => Ok((None, Arc::from([]))),
+        Err(error) => Err(error),
+    }
+}
+
+/// Cuts a list into pieces that fit into memory.
+fn batches(suspects: Vec<Suspect>) -> Vec<Vec<Suspect>> {
+    let mut batches: Vec<Vec<Suspect>> = Vec::new();
+    let mut bytes = 0_u64;
+    for suspect in suspects {
+        bytes = bytes.saturating_add(suspect.seen.stamp.size);
+        match batches.last_mut() {
+            Some(batch) if batch.len() < BATCH_FILES && bytes <= BATCH_BYTES => batch.push(suspect),
+            _ => {
+                bytes = suspect.seen.stamp.size;
+                batches.push(vec![suspect]);
+            }
+        }
+    }
+    batches
+}
+
+/// The next generation in the making.
+struct Change<'a> {
+    store: &'a dyn Store,
+    generation: Option<u64>,
+    records: Arc<[FileRecord]>,
+    full: bool,
+    /// Nobody holds it before there is something to write.
+    writer: Option<Box<dyn Writer>>,
+    /// Files that only look different.
+    touched: Vec<FileRecord>,
+    report: Report,
+}
+
+impl<'a> Change<'a> {
+    fn new(
+        store: &'a dyn Store,
+        generation: Option<u64>,
+        records: Arc<[FileRecord]>,
+        full: bool,
+        writer: Option<Box<dyn Writer>>,
+    ) -> Self {
+        Self { store, generation, records, full, writer, touched: Vec::new(), report: Report::default() }
+    }
+
+    /// Takes what a file turned out to be. False, as in [`Change::pen`].
+    async fn take(
+        &mut self,
+        suspect: Suspect,
+        outcome: Outcome,
+        warnings: &mut Warnings,
+    ) -> Result<bool, StoreError> {
+        let path = suspect.seen.path;
+        let record = suspect.known.and_then(|place| self.records.get(place)).cloned();
+        match (outcome, record) {
+            (Outcome::Same(stamp), Some(record)) => {
+                self.report.unchanged += 1;
+                if record.stamp != stamp {
+                    self.touched.push(FileRecord { stamp, ..record });
+                }
+                Ok(true)
+            }
+            (Outcome::Fresh(fresh), record) => {
+                for warning in &fresh.warnings {
+                    warnings.add(format!("{path}: {warning}"));
+                }
+                self.put(*fresh, record.as_ref()).await
+            }
+            (Outcome::Unreadable(why), record) => {
+                warnings.add(why);
+                if record.is_some() { self.remove(path).await } else { Ok(true) }
+            }
+            (Outcome::Vanished, Some(_)) => self.remove(path).await,
+            (Outcome::Vanished | Outcome::Same(_), None) => Ok(true),
+        }
+    }
+
+    async fn put(&mut self, fresh: Fresh, record: Option<&FileRecord>) -> Result<bool, StoreError> {
+        if !self.pen().await? {
+            return Ok(false);
+        }
+        let path = fresh.record.path.clone();
+        match record {
+            None => self.report.added += 1,
+            Some(record) if record.digest == fresh.record.digest => self.report.unchanged += 1,
+            Some(_) => self.report.changed += 1,
+        }
+        if record.is_none_or(|record| record.digest != fresh.record.digest) {
+            self.report.paths.push(path);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.put(fresh.record, fresh.entries).await?;
+        }
+        Ok(true)
+    }
+
+    async fn remove(&mut self, path: String) -> Result<bool, StoreError> {
+        if !self.pen().await? {
+            return Ok(false);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.remove(&path).await?;
+        }
+        self.report.removed += 1;
+        self.report.paths.push(path);
+        Ok(true)
+    }
+
+    /// Makes sure that nobody else writes. False, if somebody else did since files were compared.
+    async fn pen(&mut self) -> Result<bool, StoreError> {
+        if self.writer.is_some() {
+            return Ok(true);
+        }
+        let writer = self.store.write().await?;
+        let (now, _) = known(self.store).await?;
+        self.writer = Some(writer);
+        Ok(now.map(|summary| summary.generation) == self.generation)
+    }
+
+    /// Writes what there is to write. Nothing, as in [`Change::pen`].
+    async fn commit(
+        mut self,
+        before: Option<Summary>,
+        progress: Watcher<'_>,
+    ) -> Result<Option<Report>, StoreError> {
+        if self.touched.len() >= WORTH_A_GENERATION && !self.pen().await? {
+            return Ok(None);
+        }
+        let written = self.report.added + self.report.changed + self.report.removed > 0
+            || self.touched.len() >= WORTH_A_GENERATION
+            || self.full
+            || before.is_none();
+        match (self.writer, before) {
+            (Some(mut writer), _) if written => {
+                progress(Progress::Writing);
+                for record in self.touched {
+                    writer.touch(record).await?;
+                }
+                self.report.summary = writer.commit().await?;
+            }
+            (_, before) => self.report.summary = before.unwrap_or_default(),
+        }
+        Ok(Some(self.report))
+    }
+}
+
+fn broke_down(error: &tokio::task::JoinError) -> StoreError {
+    StoreError::Other(format!("reading files broke down: {error}"))
+}
+
+fn to_u64(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}

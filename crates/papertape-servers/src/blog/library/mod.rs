@@ -1,0 +1,182 @@
+//! A question to hits, whatever is broken.
+//!
+//! - `asking`: a question to a vector, in time or not at all
+//! - `recent`: what was asked a moment ago
+//! - `nearest`: a path that is not there to the one that was meant
+
+mod asking;
+mod nearest;
+mod recent;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::embed::Embedder;
+use super::store::{Chunk, FileRecord, Filter, Found, Hit, Query, Store, StoreError, Summary};
+use super::words;
+use asking::Asking;
+
+/// A store and, perhaps, a model: what answers questions.
+#[derive(Debug, Clone)]
+pub struct Library {
+    store: Arc<dyn Store>,
+    asking: Option<Asking>,
+    /// Of the newest generation when it was last asked for.
+    summary: Arc<Mutex<Option<Summary>>>,
+}
+
+/// Which lists the hits come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Words alone.
+    Lexical,
+    /// Words and meaning.
+    Hybrid,
+    /// Meaning alone: no word of the question is in any chunk.
+    Semantic,
+}
+
+/// What a question got.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// Which lists they come from.
+    pub mode: Mode,
+    /// Why meaning was left out, if a model is configured and it was; or why there can be no hits.
+    pub note: Option<String>,
+}
+
+/// A chunk, or where one like it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reading {
+    /// The chunk that was asked for.
+    Chunk(Box<Chunk>),
+    /// There is none; this is the nearest one that there is: a path and a place. None if the library is empty.
+    Missing(Option<(String, u32)>),
+}
+
+impl Library {
+    /// What answers questions.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        Self { store, asking: embedder.map(Asking::new), summary: Arc::default() }
+    }
+
+    /// Where its chunks are.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Its model.
+    #[must_use]
+    pub fn embedder(&self) -> Option<&Arc<dyn Embedder>> {
+        self.asking.as_ref().map(Asking::embedder)
+    }
+
+    /// The best chunks for a question. A model that does not answer within a second is left out.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn search(
+        &self,
+        question: &str,
+        top_k: usize,
+        filter: &Filter,
+    ) -> Result<Answered, StoreError> {
+        let summary = self.summary().await?;
+        let terms = words::question(question, &summary.languages);
+        let (vector, cause) = match &self.asking {
+            None => (None, None),
+            Some(asking) => match asking.vector(question, &summary).await {
+                Ok(vector) => (Some(vector.to_vec()), None),
+                Err(cause) => (None, Some(format!("semantic search is off: {cause}"))),
+            },
+        };
+        if terms.is_empty() && vector.is_none() {
+            let note = cause.unwrap_or_else(|| "the question has no words to search for".to_owned());
+            return Ok(Answered { hits: Vec::new(), mode: Mode::Lexical, note: Some(note) });
+        }
+        let query = Query { terms, vector, filter: filter.clone(), top_k, weight: None };
+        let found = self.store.search(&query).await?;
+        Ok(Answered { mode: mode(&found), hits: found.hits, note: cause })
+    }
+
+    /// A chunk by its file and its place, or the nearest to it.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn read(&self, source: &str, index: u32) -> Result<Reading, StoreError> {
+        if let Some(chunk) = self.store.chunk(source, index).await? {
+            return Ok(Reading::Chunk(Box::new(chunk)));
+        }
+        let files = self.store.files().await?;
+        let nearest = nearest::nearest(&files, source);
+        Ok(Reading::Missing(
+            nearest.map(|file| (file.path.clone(), index.min(file.chunks.saturating_sub(1)))),
+        ))
+    }
+
+    /// Paths for whoever types one: first those that begin so, then those that have it anywhere.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn sources(&self, typed: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        let files = self.store.files().await?;
+        let typed = typed.to_lowercase();
+        let found = |path: &str| path.to_lowercase().find(&typed);
+        let mut paths: Vec<&str> = Vec::new();
+        for begins in [true, false] {
+            let fits = files.iter().map(|file| file.path.as_str());
+            let fits = fits.filter(|path| found(path).is_some_and(|at| (at == 0) == begins));
+            paths.extend(fits.take(limit.saturating_sub(paths.len())));
+        }
+        Ok(paths.into_iter().map(str::to_owned).collect())
+    }
+
+    /// The Markdown of a file without its front matter; nothing if there is no such file.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn document(&self, path: &str) -> Result<Option<String>, StoreError> {
+        let chunks = self.store.chunks(path).await?;
+        if chunks.is_empty() {
+            let files = self.store.files().await?;
+            return Ok(files.iter().any(|file| file.path == path).then(String::new));
+        }
+        Ok(Some(chunks.into_iter().map(|chunk| chunk.text).collect()))
+    }
+
+    /// Every file, by path.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn files(&self) -> Result<Arc<[FileRecord]>, StoreError> {
+        self.store.files().await
+    }
+
+    /// What the newest generation holds.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn summary(&self) -> Result<Summary, StoreError> {
+        let newest = *self.store.generations().borrow();
+        if let Some(summary) = &*self.summary.lock().unwrap_or_else(PoisonError::into_inner)
+            && summary.generation == newest
+        {
+            return Ok(summary.clone());
+        }
+        let summary = self.store.summary().await?;
+        *self.summary.lock().unwrap_or_else(PoisonError::into_inner) = Some(summary.clone());
+        Ok(summary)
+    }
+}
+
+/// Which lists the hits come from. A list of meanings that counts nothing is not asked for.
+fn mode(found: &Found) -> Mode {
+    match (found.lexical.is_empty(), found.semantic.is_empty()) {
+        (_, true) => Mode::Lexical,
+        (false, false) => Mode::Hybrid,
+        (true, false) => Mode::Semantic,
+    }
+}

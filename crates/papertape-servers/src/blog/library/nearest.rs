@@ -1,0 +1,97 @@
+//! A path that is not there to the one that was meant.
+
+use crate::blog::store::FileRecord;
+
+/// Longer ones were not typed by anybody who knows what is here.
+const LONGEST: usize = 256;
+
+/// The file whose path takes the fewest changes to type; of several, the first. None if there is no file.
+pub(super) fn nearest<'a>(files: &'a [FileRecord], path: &str) -> Option<&'a FileRecord> {
+    let path: String = path.chars().take(LONGEST).collect();
+    let wanted = Letters::of(&path);
+    let mut best: Option<(usize, &FileRecord)> = None;
+    for file in files {
+        let least = best.map_or(usize::MAX, |(least, _)| least);
+        // Most paths are too far away to be looked at closely, which takes the square of their length.
+        if least > 0 && wanted.changes_at_least(&Letters::of(&file.path)) < least {
+            let changes = strsim::levenshtein(&path, &file.path);
+            if changes < least {
+                best = Some((changes, file));
+            }
+        }
+    }
+    best.map(|(_, file)| file)
+}
+
+/// How often each letter stands in a path, in a few heaps.
+struct Letters([u16; 64]);
+
+impl Letters {
+    fn of(path: &str) -> Self {
+        let mut heaps = [0_u16; 64];
+        for letter in path.chars().take(LONGEST) {
+            let heap = usize::try_from(u32::from(letter) % 64).unwrap_or_default();
+            if let Some(count) = heaps.get_mut(heap) {
+                *count += 1;
+            }
+        }
+        Self(heaps)
+    }
+
+    /// A change takes away one letter, adds one, or does both.
+    fn changes_at_least(&self, other: &Self) -> usize {
+        let (mut more, mut fewer) = (0_usize, 0_usize);
+        for (a, b) in self.0.iter().zip(&other.0) {
+            more += usize::from(a.saturating_sub(*b));
+            fewer += usize::from(b.saturating_sub(*a));
+        }
+        more.max(fewer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{prop_assert, proptest};
+
+    use super::{Letters, nearest};
+    use crate::blog::store::{FileRecord, Stamp};
+    use crate::blog::words::Language;
+
+    fn files(paths: &[&str]) -> Vec<FileRecord> {
+        let file = |path: &&str| FileRecord {
+            path: (*path).to_owned(),
+            stamp: Stamp::default(),
+            digest: [0; 32],
+            title: String::new(),
+            date: None,
+            tags: Vec::new(),
+            language: Language::Other,
+            chunks: 1,
+            size: 0,
+        };
+        paths.iter().map(file).collect()
+    }
+
+    #[test]
+    fn the_path_with_the_fewest_changes_is_nearest() {
+        let files = files(&["a/rust.md", "b/python.md", "posts/instalación.md"]);
+        for (typed, meant) in [
+            ("rust.md", "a/rust.md"),
+            ("a/rust.mdx", "a/rust.md"),
+            ("pyhton.md", "b/python.md"),
+            ("posts/instalacion.md", "posts/instalación.md"),
+            ("b/python.md", "b/python.md"),
+        ] {
+            assert_eq!(nearest(&files, typed).unwrap().path, meant, "{typed}");
+        }
+        assert!(nearest(&files, &"x".repeat(1_000_000)).is_some());
+        assert!(nearest(&[], "a.md").is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn heaps_of_letters_never_exceed_the_true_distance(a in ".{0,30}", b in ".{0,30}") {
+            prop_assert!(Letters::of(&a).changes_at_least(&Letters::of(&b)) <= strsim::levenshtein(&a, &b));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a user says about a blog, to the library that is meant.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::embed::{self, Choice, EmbedError, Embedder, Identity, Purpose};
+use super::library::Library;
+use super::store::embedded::Embedded;
+use super::store::postgres::Postgres;
+use super::store::{Store, StoreError};
+
+/// The folder for the index, within that of the texts.
+const INDEX: &str = ".papertape";
+
+/// Where a blog is, and what it is searched with.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The folder of Markdown. Without it, the current one; none at all if `index` or `store` says where to search.
+    pub content: Option<PathBuf>,
+    /// The folder of the index. Without it, `.papertape` within the folder of Markdown.
+    pub index: Option<PathBuf>,
+    /// The URL of a PostgreSQL database in place of the index.
+    pub store: Option<String>,
+    /// The model that finds meaning. Without one, words alone are searched for.
+    pub embed: Option<Choice>,
+    /// Where the model's service is, if not where such a service usually is.
+    pub embed_url: Option<String>,
+    /// Whether tables of an older version of this program may be changed in the database.
+    pub upgrade: bool,
+    /// Whether to index what changes while it is served.
+    pub watch: bool,
+}
+
+impl Options {
+    /// The folder of Markdown, if there is one to be indexed.
+    #[must_use]
+    pub fn folder(&self) -> Option<PathBuf> {
+        match &self.content {
+            Some(content) => Some(content.clone()),
+            None if self.index.is_none() && self.store.is_none() => Some(PathBuf::from(".")),
+            None => None,
+        }
+    }
+
+    /// The folder of the index, where it is not in a database.
+    #[must_use]
+    pub fn index(&self) -> PathBuf {
+        let content = self.content.as_deref().unwrap_or(Path::new("."));
+        self.index.clone().unwrap_or_else(|| content.join(INDEX))
+    }
+
+    /// The library. Whatever is missing is said when it is asked something.
+    ///
+    /// # Errors
+    /// If what was said makes no sense.
+    pub fn open(&self) -> Result<Library, StoreError> {
+        let store: Arc<dyn Store> = match &self.store {
+            Some(url) if self.upgrade => Arc::new(Postgres::open(url)?.upgrading()),
+            Some(url) => Arc::new(Postgres::open(url)?),
+            None => Arc::new(self.embedded()?),
+        };
+        let embedder = self.embedder().unwrap_or_else(|error| Some(Arc::new(Broken(error))));
+        Ok(Library::new(store, embedder))
+    }
+
+    /// The index in a folder.
+    ///
+    /// # Errors
+    /// If its folder cannot be one.
+    pub fn embedded(&self) -> Result<Embedded, StoreError> {
+        Embedded::open(&self.index())
+    }
+
+    /// The model, if one was chosen.
+    ///
+    /// # Errors
+    /// If what was said about it makes no sense.
+    pub fn embedder(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
+        let Some(choice) = &self.embed else { return Ok(None) };
+        let options = embed::Options { url: self.embed_url.clone(), ..embed::Options::default() };
+        choice.open(&options).map(Some)
+    }
+}
+
+/// Stands for a model that cannot be had: questions are answered without it, and told why.
+#[derive(Debug)]
+struct Broken(EmbedError);
+
+impl Embedder for Broken {
+    fn identify(&self) -> embed::Answer<'_, Identity> {
+        Box::pin(async { Err(self.0.clone()) })
+    }
+
+    fn embed<'a>(&'a self, _: &'a [String], _: Purpose) -> embed::Answer<'a, Vec<Result<Vec<f32>, String>>> {
+        Box::pin(async { Err(self.0.clone()) })
+    }
+
+    fn batch(&self) -> usize {
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_current_folder_is_meant_unless_something_else_is_said() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        let usual = Options::default();
+        assert_eq!((usual.folder(), usual.index()), (path("."), PathBuf::from("./.papertape")));
+        let notes = Options { content: path("notes"), ..Options::default() };
+        assert_eq!((notes.folder(), notes.index()), (path("notes"), PathBuf::from("notes/.papertape")));
+        let index = Options { index: path("i"), ..Options::default() };
+        assert_eq!((index.folder(), index.index()), (None, PathBuf::from("i")));
+        let both = Options { content: path("notes"), index: path("i"), ..Options::default() };
+        assert_eq!((both.folder(), both.index()), (path("notes"), PathBuf::from("i")));
+        let database = Options { store: Some("postgres://x".into()), ..Options::default() };
+        assert_eq!(database.folder(), None);
+    }
+}

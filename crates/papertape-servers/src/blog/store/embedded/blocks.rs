@@ -1,0 +1,201 @@
+//! Bytes to a file whose every block can be checked, and back.
+//!
+//! A file is its data, then a checksum for each block of the data; the checksum of those is in the manifest. What is read
+//! is checked in the memory of this process, where nobody can change it any more. Files are not mapped: one that is cut
+//! short while it is read is an error, not the end of the process.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use tantivy::directory::OwnedBytes;
+
+use super::lazy::Lazy;
+
+/// How many bytes share a checksum.
+pub(super) const BLOCK: usize = 16 * 1024;
+
+/// Files up to this size are read as a whole.
+const SMALL: u64 = 256 * 1024;
+
+/// What the manifest says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seal {
+    /// Bytes of data.
+    pub(super) length: u64,
+    /// The checksum of the blocks' checksums.
+    pub(super) check: u32,
+}
+
+impl Seal {
+    fn blocks(self) -> u64 {
+        self.length.div_ceil(BLOCK as u64)
+    }
+
+    /// Bytes on the disk.
+    pub(super) fn size(self) -> u64 {
+        self.length + 4 * self.blocks()
+    }
+}
+
+/// Opens a plain file for reading: no link, no pipe that would keep us waiting.
+pub(super) fn open_plain(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(damaged("something that is not a file")) }
+}
+
+/// What is there is not what was written.
+pub(super) fn damaged(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
+/// Takes data and writes it, with checksums behind it.
+#[derive(Debug)]
+pub(super) struct Sink {
+    file: File,
+    block: Vec<u8>,
+    checks: Vec<u8>,
+    length: u64,
+}
+
+impl Sink {
+    /// Writes to a new file.
+    pub(super) fn new(file: File) -> Self {
+        Self { file, block: Vec::with_capacity(BLOCK), checks: Vec::new(), length: 0 }
+    }
+
+    fn end_block(&mut self) -> io::Result<()> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
+        self.checks.extend(crc32fast::hash(&self.block).to_le_bytes());
+        self.length += self.block.len() as u64;
+        self.file.write_all(&self.block)?;
+        self.block.clear();
+        Ok(())
+    }
+
+    /// Writes what is left. The file has still to be brought to the disk.
+    pub(super) fn finish(&mut self) -> io::Result<Seal> {
+        self.end_block()?;
+        self.file.write_all(&self.checks)?;
+        Ok(Seal { length: self.length, check: crc32fast::hash(&self.checks) })
+    }
+
+    /// The file itself.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let fits = bytes.get(..bytes.len().min(BLOCK - self.block.len())).unwrap_or_default();
+        self.block.extend_from_slice(fits);
+        if self.block.len() == BLOCK {
+            self.end_block()?;
+        }
+        Ok(fits.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A file that gives only bytes that were checked.
+#[derive(Debug)]
+pub(super) struct Source {
+    name: String,
+    file: File,
+    seal: Seal,
+    whole: bool,
+    checks: Lazy<Vec<u8>>,
+    data: Lazy<OwnedBytes>,
+}
+
+impl Source {
+    /// A file that is as long as it should be. With `whole`, it is read at once when it is first needed, and kept.
+    pub(super) fn open(path: &Path, name: &str, seal: Seal, whole: bool) -> io::Result<Self> {
+        let file = open_plain(path)?;
+        let size = file.metadata()?.len();
+        if size != seal.size() {
+            return Err(damaged(format!("{name} has {size} bytes, not {}", seal.size())));
+        }
+        let whole = whole || seal.length <= SMALL;
+        Ok(Self { name: name.to_owned(), file, seal, whole, checks: Lazy::default(), data: Lazy::default() })
+    }
+
+    /// Bytes of data.
+    pub(super) fn len(&self) -> usize {
+        usize::try_from(self.seal.length).unwrap_or(usize::MAX)
+    }
+
+    /// A piece of the data.
+    pub(super) fn read(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        if range.start > range.end || range.end > self.len() {
+            return Err(damaged(format!("{} ends before byte {}", self.name, range.end)));
+        }
+        if self.whole {
+            let data = self.data.or_make(|| self.read_blocks(0..self.len()))?;
+            return Ok(data.slice(range));
+        }
+        self.read_blocks(range)
+    }
+
+    fn read_blocks(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        if range.is_empty() {
+            return Ok(OwnedBytes::empty());
+        }
+        let first = range.start / BLOCK;
+        let start = first * BLOCK;
+        let end = range.end.next_multiple_of(BLOCK).min(self.len());
+        let mut bytes = vec![0; end - start];
+        self.file.read_exact_at(&mut bytes, start as u64).map_err(|error| self.cut_short(error))?;
+        let checks = self.checks()?.get(4 * first..).unwrap_or_default();
+        let mut wanted = checks.chunks_exact(4);
+        for (block, number) in bytes.chunks(BLOCK).zip(first..) {
+            if wanted.next() != Some(crc32fast::hash(block).to_le_bytes().as_slice()) {
+                return Err(damaged(format!("block {number} of {} is not what was written", self.name)));
+            }
+        }
+        Ok(OwnedBytes::new(bytes).slice(range.start - start..range.end - start))
+    }
+
+    fn checks(&self) -> io::Result<&[u8]> {
+        let checks = self.checks.or_make(|| {
+            let length = usize::try_from(4 * self.seal.blocks()).map_err(io::Error::other)?;
+            let mut checks = vec![0; length];
+            self.file.read_exact_at(&mut checks, self.seal.length).map_err(|error| self.cut_short(error))?;
+            if crc32fast::hash(&checks) != self.seal.check {
+                return Err(damaged(format!("the checksums of {} are not those written", self.name)));
+            }
+            Ok(checks)
+        })?;
+        Ok(checks)
+    }
+
+    fn cut_short(&self, error: io::Error) -> io::Error {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => damaged(format!("{} ends too early", self.name)),
+            _ => error,
+        }
+    }
+
+    /// Reads all of it from the disk, whatever is kept in memory.
+    pub(super) fn verify(&self) -> io::Result<()> {
+        let mut start = 0;
+        while start < self.len() {
+            let end = (start + 64 * BLOCK).min(self.len());
+            self.read_blocks(start..end)?;
+            start = end;
+        }
+        self.checks()?;
+        Ok(())
+    }
+}

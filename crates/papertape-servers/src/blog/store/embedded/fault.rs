@@ -1,0 +1,78 @@
+//! What can go wrong in files, to what a person can act on.
+
+use std::io;
+use std::path::Path;
+
+use tantivy::TantivyError;
+use tantivy::directory::error::{OpenReadError, OpenWriteError};
+
+use crate::blog::store::StoreError;
+
+/// Where an index is, as people are told: the folder and the one it is in, and nothing of the way there.
+pub(super) fn place(path: &Path) -> String {
+    let parts: Vec<_> =
+        path.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+}
+
+/// Sorts errors of one index.
+#[derive(Debug, Clone)]
+pub(super) struct Faults {
+    place: String,
+}
+
+impl Faults {
+    /// Of the index at this path.
+    pub(super) fn at(path: &Path) -> Self {
+        Self { place: place(path) }
+    }
+
+    /// Nothing was ever indexed here.
+    pub(super) fn missing(&self) -> StoreError {
+        StoreError::Missing { place: self.place.clone() }
+    }
+
+    /// What is there cannot be trusted.
+    pub(super) fn corrupt(&self, what: impl Into<String>) -> StoreError {
+        StoreError::Corrupt { place: self.place.clone(), what: what.into() }
+    }
+
+    /// Somebody else's.
+    pub(super) fn foreign(&self, what: impl Into<String>) -> StoreError {
+        StoreError::Foreign { place: self.place.clone(), what: what.into() }
+    }
+
+    /// Somebody else is writing.
+    pub(super) fn locked(&self, by: String) -> StoreError {
+        StoreError::Locked { place: self.place.clone(), by }
+    }
+
+    /// A file could not be read or written, or is not what was written.
+    pub(super) fn io(&self, doing: &str, error: io::Error) -> StoreError {
+        match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => self.corrupt(error.to_string()),
+            _ => StoreError::Io { doing: format!("{doing} {}", self.place), source: error },
+        }
+    }
+
+    /// The library that keeps the words failed.
+    pub(super) fn words(&self, doing: &str, error: &TantivyError) -> StoreError {
+        match cause(error) {
+            Some(cause) => self.io(doing, cause),
+            None => self.corrupt(error.to_string()),
+        }
+    }
+}
+
+fn cause(error: &TantivyError) -> Option<io::Error> {
+    let (TantivyError::IoError(error)
+    | TantivyError::OpenReadError(OpenReadError::IoError { io_error: error, .. })
+    | TantivyError::OpenWriteError(OpenWriteError::IoError { io_error: error, .. })) = error
+    else {
+        return None;
+    };
+    Some(match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::new(error.kind(), error.to_string()),
+    })
+}

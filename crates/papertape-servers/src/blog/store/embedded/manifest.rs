@@ -1,0 +1,156 @@
+//! What a generation consists of, to the one file that says so, and back.
+//!
+//! A generation is there when its manifest is: every other file is written and on the disk before, under a name that no
+//! file had before. The manifest's first line tells its version and its own checksum.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::blocks::Seal;
+use super::fault::Faults;
+use crate::blog::store::{Embedding, StoreError, Summary};
+use crate::blog::words::Language;
+
+/// What the manifest is called.
+pub(super) const NAME: &str = "papertape.index";
+
+const MAGIC: &str = "papertape index";
+const VERSION: u32 = 1;
+
+/// Longer than any manifest of ours: a thousand segments have less.
+pub(super) const LIMIT: u32 = 16 * 1024 * 1024;
+
+/// What a generation consists of.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Manifest {
+    /// Grows with each commit.
+    pub(super) generation: u64,
+    /// tantivy's own list of its segments, as it writes it.
+    pub(super) lexical: String,
+    /// Every file with checksums in it, by name.
+    pub(super) files: BTreeMap<String, Seal>,
+    /// Which of them is the table of indexed files.
+    pub(super) table: String,
+    /// Segments of vectors, oldest first.
+    pub(super) vectors: Vec<VectorFile>,
+    /// How many files are indexed.
+    pub(super) indexed: u64,
+    /// How many chunks they have.
+    pub(super) chunks: u64,
+    /// How many of those have a vector.
+    pub(super) embedded: u64,
+    pub(super) languages: Vec<String>,
+    pub(super) embedding: Option<Model>,
+}
+
+/// A segment of vectors: `NAME.codes` has checksums and stands among the files; in `NAME.rows` each row has its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VectorFile {
+    pub(super) name: String,
+    pub(super) rows: u32,
+    pub(super) dimension: u32,
+}
+
+impl VectorFile {
+    pub(super) fn codes(&self) -> String {
+        format!("{}.codes", self.name)
+    }
+
+    pub(super) fn rows(&self) -> String {
+        format!("{}.rows", self.name)
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Model {
+    model: String,
+    dimension: u32,
+    digest: String,
+    weight: f32,
+    calibrated_on: u64,
+}
+
+impl Manifest {
+    /// The bytes of the file.
+    pub(super) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let body = serde_json::to_string_pretty(self)?;
+        let check = blake3::hash(body.as_bytes()).to_hex();
+        Ok(format!("{MAGIC} {VERSION} {check}\n{body}").into_bytes())
+    }
+
+    /// What the bytes of the file say.
+    pub(super) fn decode(bytes: &[u8], faults: &Faults) -> Result<Self, StoreError> {
+        let corrupt = || faults.corrupt(format!("{NAME} is not what was written"));
+        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+        let (head, body) = bytes.split_at_checked(end).ok_or_else(corrupt)?;
+        let Some(head) = std::str::from_utf8(head).ok().and_then(|head| head.strip_prefix(MAGIC)) else {
+            return Err(faults.foreign(format!(
+                "{NAME} was not written by this program; remove it or choose another folder"
+            )));
+        };
+        let mut words = head.split_ascii_whitespace();
+        let version: u32 = words.next().and_then(|word| word.parse().ok()).ok_or_else(corrupt)?;
+        if version != VERSION {
+            return Err(faults.foreign(format!(
+                "it has format {version}, this program writes format {VERSION}; use the program that wrote it, or rebuild it with `papertape index DIR --rebuild`"
+            )));
+        }
+        let body = body.get(1..).ok_or_else(corrupt)?;
+        if words.next() != Some(blake3::hash(body).to_hex().as_str()) {
+            return Err(corrupt());
+        }
+        serde_json::from_slice(body).map_err(|error| faults.corrupt(format!("{NAME}: {error}")))
+    }
+
+    /// What it tells about the generation.
+    pub(super) fn summary(&self) -> Summary {
+        Summary {
+            generation: self.generation,
+            files: self.indexed,
+            chunks: self.chunks,
+            vectors: self.embedded,
+            languages: self
+                .languages
+                .iter()
+                .map(|code| Language::from_code(code).unwrap_or_default())
+                .collect(),
+            embedding: self.embedding(),
+        }
+    }
+
+    /// Which model the vectors are of.
+    pub(super) fn embedding(&self) -> Option<Embedding> {
+        self.embedding.clone().map(|model| Embedding {
+            model: model.model,
+            dimension: model.dimension,
+            digest: model.digest,
+            weight: model.weight,
+            calibrated_on: model.calibrated_on,
+        })
+    }
+
+    /// Says which model the vectors are of.
+    pub(super) fn set_embedding(&mut self, embedding: Option<Embedding>) {
+        self.embedding = embedding.map(|model| Model {
+            model: model.model,
+            dimension: model.dimension,
+            digest: model.digest,
+            weight: model.weight,
+            calibrated_on: model.calibrated_on,
+        });
+    }
+
+    /// Says what the files are written in.
+    pub(super) fn set_languages(&mut self, languages: impl IntoIterator<Item = Language>) {
+        self.languages = languages.into_iter().map(|language| language.code().to_owned()).collect();
+    }
+
+    /// Every file that belongs to it.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        self.files.keys().cloned().chain(self.vectors.iter().map(VectorFile::rows))
+    }
+}

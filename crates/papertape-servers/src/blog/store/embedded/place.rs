@@ -1,0 +1,184 @@
+//! The folder of an index: what is in it, what may be removed from it, and how a generation becomes the newest.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use tantivy::index::SegmentId;
+
+use super::blocks::open_plain;
+use super::bytes::to_usize;
+use super::fault::Faults;
+use super::manifest::{LIMIT, Manifest, NAME};
+use crate::blog::store::StoreError;
+
+/// Bytes that the first line of a manifest has, and more.
+const HEAD: u32 = 96;
+
+/// The first line of a manifest: no two generations have the same, since it has the checksum of all the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Look(Vec<u8>);
+
+/// Where an index is.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    folder: PathBuf,
+    faults: Faults,
+}
+
+impl Place {
+    /// The index in this folder, which need not be there.
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), faults: Faults::at(folder) }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// How the manifest begins, if there is one.
+    pub(super) fn look(&self) -> Result<Option<Look>, StoreError> {
+        let Some(bytes) = self.read(HEAD)? else { return Ok(None) };
+        Ok(Some(Look(bytes)))
+    }
+
+    /// The newest generation's manifest, and how it begins.
+    pub(super) fn manifest(&self) -> Result<Option<(Look, Manifest)>, StoreError> {
+        self.check()?;
+        let Some(bytes) = self.read(LIMIT)? else { return Ok(None) };
+        let manifest = Manifest::decode(&bytes, &self.faults)?;
+        Ok(Some((Look(bytes.into_iter().take(to_usize(HEAD)).collect()), manifest)))
+    }
+
+    fn read(&self, limit: u32) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut bytes = Vec::new();
+        let read =
+            open_plain(&self.path(NAME)).and_then(|file| file.take(u64::from(limit)).read_to_end(&mut bytes));
+        let Err(error) = read else { return Ok(Some(bytes)) };
+        self.check()?;
+        if error.kind() == io::ErrorKind::NotFound {
+            return Ok(None);
+        }
+        if self.path(NAME).is_symlink() {
+            return Err(self.faults.foreign(format!("{NAME} is a link; remove it")));
+        }
+        Err(self.faults.io("cannot read", error))
+    }
+
+    /// Says no to what is there but is no folder of ours.
+    fn check(&self) -> Result<(), StoreError> {
+        match fs::symlink_metadata(&self.folder) {
+            Ok(meta) if meta.is_dir() => Ok(()),
+            Ok(meta) if meta.is_symlink() => {
+                Err(self.faults.foreign("it is a link; give the folder it leads to"))
+            }
+            Ok(_) => {
+                Err(self.faults.foreign("it is a file, not a folder; remove it or choose another place"))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(self.faults.io("cannot read", error)),
+        }
+    }
+
+    /// Makes the folder, and keeps it out of repositories.
+    pub(super) fn prepare(&self) -> Result<(), StoreError> {
+        self.check()?;
+        let io = |error| self.faults.io("cannot write to", error);
+        if !self.folder.is_dir() {
+            fs::create_dir_all(&self.folder).map_err(io)?;
+            let parent = self.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+            File::open(parent.unwrap_or(Path::new("."))).and_then(|parent| parent.sync_all()).map_err(io)?;
+        }
+        self.check()?;
+        match OpenOptions::new().write(true).create_new(true).open(self.path(".gitignore")) {
+            Ok(mut file) => file.write_all(b"*\n").map_err(io),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(io(error)),
+        }
+    }
+
+    /// Makes a generation the newest one. What it names has to be on the disk already.
+    pub(super) fn publish(&self, manifest: &Manifest, before: Option<&Manifest>) -> io::Result<()> {
+        self.sync()?;
+        self.replace(manifest)?;
+        let Err(error) = self.sync() else { return Ok(()) };
+        // It may or may not survive a loss of power: back to what did.
+        match before {
+            Some(before) => self.replace(before)?,
+            None => fs::remove_file(self.path(NAME))?,
+        }
+        Err(error)
+    }
+
+    fn replace(&self, manifest: &Manifest) -> io::Result<()> {
+        let name = format!("{}.new", unique());
+        let path = self.path(&name);
+        let written = (|| {
+            let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+            file.write_all(&manifest.encode().map_err(io::Error::other)?)?;
+            file.sync_all()?;
+            fs::rename(&path, self.path(NAME))
+        })();
+        if written.is_err() {
+            fs::remove_file(&path).unwrap_or_default();
+        }
+        written
+    }
+
+    /// Brings the names of files to the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        File::open(&self.folder)?.sync_all()
+    }
+
+    /// Removes files of ours that belong to no generation: what dead or failed writers left, and what is of no use now.
+    /// What does is what the manifest says that everybody sees, whoever asks.
+    pub(super) fn sweep(&self) {
+        let keep: HashSet<String> = match self.manifest() {
+            Ok(Some((_, manifest))) => manifest.names().collect(),
+            Ok(None) => HashSet::new(),
+            Err(_) => return,
+        };
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if is_ours(name) && !keep.contains(name) {
+                let gone = fs::remove_file(entry.path());
+                if let Err(error) = gone {
+                    tracing::warn!(name, %error, "a file of the index that is of no use cannot be removed");
+                }
+            }
+        }
+    }
+
+    /// Removes the whole index.
+    pub(super) fn clear(&self) -> Result<(), StoreError> {
+        match fs::remove_file(self.path(NAME)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(self.faults.io("cannot clear", error)),
+        }
+        self.sweep();
+        Ok(())
+    }
+}
+
+/// A name no file has had.
+pub(super) fn unique() -> String {
+    SegmentId::generate_random().uuid_string()
+}
+
+/// Whether a file is one that a generation is made of: 32 hexadecimal digits and what it is.
+fn is_ours(name: &str) -> bool {
+    name.split_once('.')
+        .is_some_and(|(id, _)| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}

@@ -1,0 +1,171 @@
+//! Files of vectors, opened: codes are read at once when they are first needed, exact vectors one by one.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use half::f16;
+
+use super::code::{Centre, Code};
+use super::rotate::Rotation;
+use crate::blog::store::embedded::blocks::{Source, damaged};
+use crate::blog::store::embedded::bytes::{Reader, to_usize};
+use crate::blog::store::embedded::lazy::Lazy;
+use crate::blog::store::embedded::manifest::VectorFile;
+
+/// A segment of vectors, in the order of their keys.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    file: VectorFile,
+    codes: Arc<Source>,
+    rows: File,
+    loaded: Lazy<Codes>,
+}
+
+/// The codes of a segment.
+#[derive(Debug)]
+pub(crate) struct Codes {
+    /// What vectors are the meaning of, ascending.
+    pub(crate) keys: Vec<u64>,
+    /// For each vector, see [`Code`].
+    pub(crate) factors: Vec<[f32; 2]>,
+    /// For each vector as many words as [`Self::words`].
+    pub(crate) bits: Vec<u64>,
+    /// How many words a code has.
+    pub(crate) words: usize,
+    /// What they were made with.
+    pub(crate) centre: Centre,
+    /// The same.
+    pub(crate) rotation: Rotation,
+}
+
+impl Codes {
+    /// The code of a vector.
+    pub(crate) fn code(&self, row: usize) -> Option<Code> {
+        let bits = self.bits.get(row * self.words..(row + 1) * self.words)?;
+        Some(Code { bits: bits.to_owned(), factors: *self.factors.get(row)? })
+    }
+}
+
+/// Bytes of a vector in the file of rows: its numbers, and a checksum over key and numbers.
+pub(crate) fn record_size(dimension: usize) -> usize {
+    2 * dimension + 4
+}
+
+/// The checksum of a row.
+pub(crate) fn row_check(key: u64, numbers: &[u8]) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&key.to_le_bytes());
+    hasher.update(numbers);
+    hasher.finalize().to_le_bytes()
+}
+
+impl Segment {
+    /// Files that are as long as they should be.
+    pub(crate) fn open(file: VectorFile, codes: Arc<Source>, rows: File) -> io::Result<Self> {
+        let (size, wanted) =
+            (rows.metadata()?.len(), u64::from(file.rows) * record_size(to_usize(file.dimension)) as u64);
+        if size != wanted {
+            return Err(damaged(format!("{} has {size} bytes, not {wanted}", file.rows())));
+        }
+        Ok(Self { file, codes, rows, loaded: Lazy::default() })
+    }
+
+    /// What the manifest says of it.
+    pub(crate) fn file(&self) -> &VectorFile {
+        &self.file
+    }
+
+    /// How many vectors.
+    pub(crate) fn len(&self) -> usize {
+        to_usize(self.file.rows)
+    }
+
+    /// How many numbers each has.
+    pub(crate) fn dimension(&self) -> usize {
+        to_usize(self.file.dimension)
+    }
+
+    /// Its codes.
+    pub(crate) fn codes(&self) -> io::Result<&Codes> {
+        self.loaded.or_make(|| self.load())
+    }
+
+    fn load(&self) -> io::Result<Codes> {
+        let (rows, dimension) = (self.len(), self.dimension());
+        let rotation = Rotation::new(dimension);
+        let words = rotation.padded() / 64;
+        let head = 4 + 4 * dimension;
+        if self.codes.len() != head + rows * (16 + 8 * words) {
+            return Err(damaged(format!("{} has another size than its vectors need", self.file.codes())));
+        }
+        let bytes = self.codes.read(0..head)?;
+        let mut reader = Reader(&bytes);
+        let learned_from = reader.u32()?;
+        let mean = (0..dimension).map(|_| reader.f32()).collect::<io::Result<_>>()?;
+        let keys = self.load_u64s(head, rows)?;
+        let factors = self.load_u64s(head + 8 * rows, rows)?;
+        let bits = self.load_u64s(head + 16 * rows, rows * words)?;
+        if !keys.is_sorted() {
+            return Err(damaged(format!("{} is not in order", self.file.codes())));
+        }
+        let factors = factors.into_iter().map(unpack).collect();
+        Ok(Codes { keys, factors, bits, words, centre: Centre { mean, learned_from }, rotation })
+    }
+
+    fn load_u64s(&self, start: usize, count: usize) -> io::Result<Vec<u64>> {
+        const STEP: usize = 128 * 1024;
+        let mut numbers = Vec::with_capacity(count);
+        while numbers.len() < count {
+            let from = start + 8 * numbers.len();
+            let bytes = self.codes.read(from..from + 8 * STEP.min(count - numbers.len()))?;
+            let (words, _) = bytes.as_chunks::<8>();
+            numbers.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
+        }
+        Ok(numbers)
+    }
+
+    /// Reads neighbouring vectors, and gives each to `each`. `keys` are theirs.
+    pub(crate) fn read(
+        &self,
+        first: usize,
+        keys: &[u64],
+        mut each: impl FnMut(usize, &[f16]),
+    ) -> io::Result<()> {
+        let size = record_size(self.dimension());
+        let mut bytes = vec![0; size * keys.len()];
+        self.rows.read_exact_at(&mut bytes, (size * first) as u64).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => damaged(format!("{} ends too early", self.file.rows())),
+            _ => error,
+        })?;
+        let mut vector = vec![f16::ZERO; self.dimension()];
+        for ((record, key), row) in bytes.chunks_exact(size).zip(keys).zip(first..) {
+            let (numbers, check) = record.split_at(size - 4);
+            if row_check(*key, numbers) != check {
+                return Err(damaged(format!("row {row} of {} is not what was written", self.file.rows())));
+            }
+            let (numbers, _) = numbers.as_chunks::<2>();
+            for (to, from) in vector.iter_mut().zip(numbers) {
+                *to = f16::from_le_bytes(*from);
+            }
+            each(row, &vector);
+        }
+        Ok(())
+    }
+
+    /// Reads all of it.
+    pub(crate) fn verify(&self) -> io::Result<()> {
+        self.codes.verify()?;
+        let codes = self.load()?;
+        for (keys, number) in codes.keys.chunks(256).zip(0..) {
+            self.read(256 * number, keys, |_, _| {})?;
+        }
+        Ok(())
+    }
+}
+
+fn unpack(packed: u64) -> [f32; 2] {
+    let [a, b, c, d, e, f, g, h] = packed.to_le_bytes();
+    [f32::from_le_bytes([a, b, c, d]), f32::from_le_bytes([e, f, g, h])]
+}

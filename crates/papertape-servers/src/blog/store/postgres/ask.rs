@@ -1,0 +1,190 @@
+//! A question to an answer from one generation, within its time, whatever happens to connections.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool::managed::{Object, Pool, PoolError, TimeoutType};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::{Client, Row};
+
+use super::StoreError;
+use super::connect::{Connector, Link, Maker, OPENING};
+use super::fault::Fault;
+use super::meta::Meta;
+
+/// How many connections questions may use.
+const POOL: usize = 8;
+
+/// How long to wait for one of them.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// How long a connection may take to begin: one that takes longer is given up, and another one tried.
+const BEGIN: Duration = Duration::from_secs(1);
+
+/// How long an answer may take in all.
+const WHOLE: Duration = Duration::from_millis(4800);
+
+/// How often a question is put when connections break or others are in the way.
+const TRIES: u32 = 3;
+
+/// How long to wait before the second time; four times that before the third.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A transaction that sees one generation and changes nothing. The server gives up before we do.
+const BEGIN_READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 4500; \
+                             SET LOCAL lock_timeout = 2000; SET LOCAL work_mem = '64MB'; SET LOCAL jit = off";
+
+/// Something that can be read from a generation.
+pub(super) trait Question: Sync {
+    /// What comes of it.
+    type Answer: Send;
+
+    /// Reads it. May be asked again, on another connection.
+    fn ask(&self, client: &Client, meta: &Meta) -> impl Future<Output = Result<Self::Answer, Fault>> + Send;
+}
+
+/// Connections that questions share.
+#[derive(Debug)]
+pub(super) struct Asker {
+    pool: Pool<Maker>,
+    connector: Arc<Connector>,
+    place: String,
+}
+
+impl Asker {
+    pub(super) fn new(connector: &Arc<Connector>) -> Result<Self, StoreError> {
+        let pool = Pool::builder(Maker(Arc::clone(connector)))
+            .max_size(POOL)
+            .runtime(deadpool::Runtime::Tokio1)
+            .wait_timeout(Some(WAIT))
+            .create_timeout(Some(connector.address.connect_timeout + 2 * OPENING))
+            .recycle_timeout(Some(BEGIN))
+            .build()
+            .map_err(|error| StoreError::Other(error.to_string()))?;
+        Ok(Self { pool, connector: Arc::clone(connector), place: connector.address.place() })
+    }
+
+    /// The answer to a question.
+    pub(super) async fn ask<Q: Question>(&self, question: &Q) -> Result<Q::Answer, StoreError> {
+        let end = Instant::now() + WHOLE;
+        let mut pause = PAUSE;
+        for turn in 1.. {
+            let fault = match timeout_at(end, self.once(question)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(fault)) => fault,
+                Err(_) => return Err(Fault::late("the answer", WHOLE).into_error(&self.place)),
+            };
+            if turn == TRIES || !fault.may_pass() || Instant::now() + pause >= end {
+                return Err(fault.into_error(&self.place));
+            }
+            sleep(pause).await;
+            pause *= 4;
+        }
+        Err(StoreError::Unreachable("nobody asked it".to_owned()))
+    }
+
+    async fn once<Q: Question>(&self, question: &Q) -> Result<Q::Answer, Fault> {
+        let object = self.pool.get().await.map_err(|error| match error {
+            PoolError::Backend(fault) => fault,
+            PoolError::Timeout(TimeoutType::Wait) => Fault::Final(StoreError::Unreachable(format!(
+                "all {POOL} connections to it are busy: ask again later"
+            ))),
+            PoolError::Timeout(_) => Fault::Lost("connecting took too long".to_owned()),
+            _ => Fault::other("the connections to the database are closed"),
+        })?;
+        let mut lease = Lease { object: Some(object), connector: &self.connector };
+        let answer = calmly(lease.answer(question)).await;
+        match &answer {
+            Ok(_) => lease.give_back().await,
+            // The server itself said so: its connection is still good.
+            Err(Fault::NoTable | Fault::Missing | Fault::Foreign(_) | Fault::Final(_)) => {
+                lease.give_back().await
+            }
+            Err(Fault::Lost(_) | Fault::Crossed(_)) => {}
+        }
+        answer
+    }
+}
+
+/// A connection while it is used. Unless it is given back it is closed, and the server told to stop: so a question that
+/// nobody waits for any more occupies neither the pool nor the server.
+struct Lease<'a> {
+    object: Option<Object<Maker>>,
+    connector: &'a Arc<Connector>,
+}
+
+impl Lease<'_> {
+    async fn answer<Q: Question>(&self, question: &Q) -> Result<Q::Answer, Fault> {
+        let Some(link) = self.object.as_deref() else { return Err(Fault::Lost("no connection".to_owned())) };
+        let client = &link.client;
+        let begun = async { tokio::join!(client.batch_execute(BEGIN_READING), Meta::read(client)) };
+        let (begun, meta) =
+            timeout(BEGIN, begun).await.map_err(|_| Fault::late("the first answer", BEGIN))?;
+        begun?;
+        question.ask(client, &meta?).await
+    }
+
+    /// Ends the transaction and lets others have the connection.
+    async fn give_back(&mut self) {
+        let Some(link) = self.object.as_deref() else { return };
+        if let Ok(Ok(())) = timeout(BEGIN, link.client.batch_execute("ROLLBACK")).await {
+            self.object = None;
+        }
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if let Some(object) = self.object.take() {
+            let link: Link = Object::take(object);
+            if !link.client.is_closed() {
+                self.connector.cancel(&link);
+            }
+        }
+    }
+}
+
+/// Turns a panic over what a server said into an error.
+async fn calmly<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    let mut work = pin!(work);
+    std::future::poll_fn(move |cx| {
+        catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))).unwrap_or_else(|_| {
+            std::task::Poll::Ready(Err(Fault::Lost("the driver gave up on what the server said".to_owned())))
+        })
+    })
+    .await
+}
+
+/// Rows for values of these types, in one round trip: nothing is prepared, and no type is asked for.
+pub(super) async fn rows(
+    client: &Client,
+    sql: &str,
+    values: &[(&(dyn ToSql + Sync), Type)],
+) -> Result<Vec<Row>, Fault> {
+    Ok(client.query_typed(sql, values).await?)
+}
+
+/// The one row that there must be.
+pub(super) async fn row(
+    client: &Client,
+    sql: &str,
+    values: &[(&(dyn ToSql + Sync), Type)],
+) -> Result<Row, Fault> {
+    let rows = rows(client, sql, values).await?;
+    rows.into_iter().next().ok_or_else(|| Fault::other("the database gave no row where there must be one"))
+}
+
+/// A column of a row.
+pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, Fault> {
+    row.try_get(column)
+        .map_err(|_| Fault::other("the database gave a value of another type than was asked for"))
+}
+
+/// A count, which is never negative.
+pub(super) fn count(row: &Row, column: usize) -> Result<u64, Fault> {
+    Ok(u64::try_from(get::<i64>(row, column)?).unwrap_or_default())
+}

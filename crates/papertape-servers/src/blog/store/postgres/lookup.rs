@@ -1,0 +1,139 @@
+//! What can be read by name: files, chunks, the summary, what still wants a vector.
+
+use std::sync::Arc;
+
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row};
+
+use super::ask::{Question, count, get, rows};
+use super::fault::Fault;
+use super::meta::Meta;
+use super::text::file_number;
+use super::{Chunk, FileRecord, Stamp, Summary, VectorKey};
+use crate::blog::words::Language;
+
+/// Chunks `c` of files `f`, in the columns that [`chunk`] reads.
+pub(super) const CHUNK: &str = "SELECT f.path, c.index, f.title, c.headings, c.text, c.key, c.id
+                                FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file";
+
+/// A row to a chunk.
+pub(super) fn chunk(row: &Row) -> Result<Chunk, Fault> {
+    Ok(Chunk {
+        source: get(row, 0)?,
+        index: u32::try_from(get::<i32>(row, 1)?).unwrap_or_default(),
+        title: get(row, 2)?,
+        headings: get(row, 3)?,
+        text: get(row, 4)?,
+        key: VectorKey(get::<i64>(row, 5)?.cast_unsigned()),
+    })
+}
+
+fn chunks(rows: &[Row]) -> Result<Vec<Chunk>, Fault> {
+    rows.iter().map(chunk).collect()
+}
+
+/// What there is.
+#[derive(Debug)]
+pub(super) struct Overview;
+
+impl Question for Overview {
+    type Answer = Summary;
+
+    async fn ask(&self, _: &Client, meta: &Meta) -> Result<Summary, Fault> {
+        Ok(meta.summary.clone())
+    }
+}
+
+/// One chunk of a file.
+#[derive(Debug)]
+pub(super) struct OneChunk<'a>(pub(super) &'a str, pub(super) u32);
+
+impl Question for OneChunk<'_> {
+    type Answer = Option<Chunk>;
+
+    async fn ask(&self, client: &Client, _: &Meta) -> Result<Option<Chunk>, Fault> {
+        let (file, index) = (file_number(self.0), i64::from(self.1));
+        let sql = format!("{CHUNK} WHERE c.file = $1 AND c.index = $2");
+        let rows = rows(client, &sql, &[(&file, Type::INT8), (&index, Type::INT8)]).await?;
+        rows.first().map(chunk).transpose()
+    }
+}
+
+/// The chunks of a file.
+#[derive(Debug)]
+pub(super) struct ChunksOf<'a>(pub(super) &'a str);
+
+impl Question for ChunksOf<'_> {
+    type Answer = Vec<Chunk>;
+
+    async fn ask(&self, client: &Client, _: &Meta) -> Result<Vec<Chunk>, Fault> {
+        let sql = format!("{CHUNK} WHERE c.file = $1 ORDER BY c.index");
+        chunks(&rows(client, &sql, &[(&file_number(self.0), Type::INT8)]).await?)
+    }
+}
+
+/// Chunks that have no vector.
+#[derive(Debug)]
+pub(super) struct Wanting(pub(super) usize);
+
+impl Question for Wanting {
+    type Answer = Vec<Chunk>;
+
+    async fn ask(&self, client: &Client, meta: &Meta) -> Result<Vec<Chunk>, Fault> {
+        let limit = i64::try_from(self.0).unwrap_or(i64::MAX);
+        // Before the first model is chosen nobody has noted which chunks want vectors: all do.
+        let (from, key) = match meta.summary.embedding {
+            Some(_) => ("papertape.wanting w JOIN papertape.chunks c ON c.id = w.chunk", "w.key"),
+            None => ("papertape.chunks c", "c.key"),
+        };
+        let sql = format!(
+            "{CHUNK} JOIN (
+                SELECT id FROM (
+                    SELECT DISTINCT ON ({key}) c.id, f.path, c.index
+                    FROM {from} JOIN papertape.files f ON f.id = c.file ORDER BY {key}, f.path, c.index
+                ) AS firsts ORDER BY path, index LIMIT $1
+             ) AS few ON few.id = c.id ORDER BY f.path, c.index"
+        );
+        chunks(&rows(client, &sql, &[(&limit, Type::INT8)]).await?)
+    }
+}
+
+/// Every file, unless the generation is one that is known already.
+#[derive(Debug)]
+pub(super) struct Files {
+    /// The generation whose files are known.
+    pub(super) known: Option<u64>,
+}
+
+impl Question for Files {
+    /// The generation and its files; none if they are known.
+    type Answer = (u64, Option<Arc<[FileRecord]>>);
+
+    async fn ask(&self, client: &Client, meta: &Meta) -> Result<Self::Answer, Fault> {
+        let generation = meta.summary.generation;
+        if self.known == Some(generation) {
+            return Ok((generation, None));
+        }
+        let sql = "SELECT path, stamp, digest, title, date, tags, language, chunks::bigint, size
+                   FROM papertape.files ORDER BY path";
+        let files = rows(client, sql, &[]).await?.iter().map(file).collect::<Result<Arc<[_]>, _>>()?;
+        Ok((generation, Some(files)))
+    }
+}
+
+fn file(row: &Row) -> Result<FileRecord, Fault> {
+    let odd = || Fault::other("the database's record of a file makes no sense");
+    let [size, modified, changed, inode] =
+        <[i64; 4]>::try_from(get::<Vec<i64>>(row, 1)?).map_err(|_| odd())?;
+    Ok(FileRecord {
+        path: get(row, 0)?,
+        stamp: Stamp { size: size.cast_unsigned(), modified, changed, inode: inode.cast_unsigned() },
+        digest: get::<&[u8]>(row, 2)?.try_into().map_err(|_| odd())?,
+        title: get(row, 3)?,
+        date: get(row, 4)?,
+        tags: get(row, 5)?,
+        language: Language::from_code(get(row, 6)?).unwrap_or_default(),
+        chunks: u32::try_from(count(row, 7)?).unwrap_or(u32::MAX),
+        size: get::<i64>(row, 8)?.cast_unsigned(),
+    })
+}

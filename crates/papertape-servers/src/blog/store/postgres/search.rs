@@ -1,0 +1,283 @@
+//! A question's words and vector to hits: both lists are made in the database, in one transaction.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::ask::{Question, get, row, rows};
+use super::fault::Fault;
+use super::lookup::{CHUNK, chunk};
+use super::meta::{Meta, Vectors};
+use super::text::{clean, word};
+use super::vectors::unit;
+use super::{ChunkId, DEPTH, Filter, Found, Hit, Query, StoreError};
+use crate::blog::rank::bm25::{B, K1, Scale, idf};
+use crate::blog::rank::fuse;
+
+/// With so few chunks to choose from, every vector is compared. Beyond it the graph of the HNSW index leads the way.
+pub(super) const EXACT: i64 = 10_000;
+
+/// A question of more words is shortened to its rarest.
+const MOST_WORDS: usize = 1_024;
+
+/// How many the graph gives, which knows the question in 16 bits a number, to be sorted by all of it then.
+const CANDIDATES: usize = 2 * DEPTH;
+
+/// The best chunks for a question.
+#[derive(Debug)]
+pub(super) struct Search<'a>(pub(super) &'a Query);
+
+impl Question for Search<'_> {
+    type Answer = Found;
+
+    async fn ask(&self, client: &Client, meta: &Meta) -> Result<Found, Fault> {
+        let query = self.0;
+        let wanted = Wanted::new(&query.filter);
+        let (scale, lexical) = by_words(client, meta, query, &wanted).await?;
+        let semantic = match (&query.vector, &meta.vectors) {
+            (Some(vector), Some(vectors)) => by_meaning(client, vectors, vector, &wanted).await?,
+            _ => Vec::new(),
+        };
+        let calibrated = meta.summary.embedding.as_ref().map_or(0.0, |embedding| embedding.weight);
+        let best = fuse(&lexical, &semantic, query.weight.unwrap_or(calibrated), query.top_k);
+        let hits = load(client, &best).await?;
+        Ok(Found { hits, lexical, semantic, scale })
+    }
+}
+
+/// A filter, as values of SQL.
+struct Wanted {
+    parts: [Option<String>; 4],
+}
+
+impl Wanted {
+    fn new(filter: &Filter) -> Self {
+        let text = |part: &Option<String>| part.as_deref().map(|it| clean(it).into_owned());
+        let tag = filter.tag.as_deref().map(|tag| clean(&tag.to_lowercase()).into_owned());
+        Self { parts: [text(&filter.path_prefix), tag, text(&filter.since), text(&filter.until)] }
+    }
+
+    fn all(&self) -> bool {
+        self.parts.iter().all(Option::is_none)
+    }
+
+    /// What must hold for a file `f`; the four values begin with this number.
+    fn sql(first: usize) -> String {
+        let [prefix, tag, since, until] = [first, first + 1, first + 2, first + 3];
+        format!(
+            "(${prefix}::text IS NULL OR starts_with(f.path, ${prefix})) AND (${tag}::text IS NULL OR ${tag} = ANY(f.folded_tags)) \
+             AND (${since}::text IS NULL OR f.date >= ${since}) AND (${until}::text IS NULL OR f.date <= ${until})"
+        )
+    }
+
+    fn values(&self) -> impl Iterator<Item = (&(dyn ToSql + Sync), Type)> {
+        self.parts.iter().map(|part| (part as &(dyn ToSql + Sync), Type::TEXT))
+    }
+}
+
+/// The list by words: BM25 as `rank::bm25` has it.
+async fn by_words(
+    client: &Client,
+    meta: &Meta,
+    query: &Query,
+    wanted: &Wanted,
+) -> Result<(Scale, Vec<(ChunkId, f32)>), Fault> {
+    let mut said: BTreeMap<&str, u32> = BTreeMap::new();
+    for (term, times) in &query.terms {
+        *said.entry(term).or_default() += times;
+    }
+    let words: Vec<_> = said.keys().map(|term| word(term)).collect();
+    let found = numbers(client, &words).await?;
+    let chunks = meta.summary.chunks;
+    let mut weighed: Vec<(&str, Option<i32>, f32)> = said
+        .into_iter()
+        .zip(found)
+        .map(|((term, times), (id, with))| (term, id, idf(with, chunks) * to_f32(times)))
+        .collect();
+    if weighed.len() > MOST_WORDS {
+        weighed.sort_by(|a, b| b.2.total_cmp(&a.2));
+        weighed.truncate(MOST_WORDS);
+    }
+    let scale = Scale {
+        weights: weighed.iter().map(|(term, _, weight)| ((*term).to_owned(), *weight)).collect(),
+        average_length: average(meta.length, chunks),
+    };
+    let (ids, weights): (Vec<i32>, Vec<f64>) =
+        weighed.iter().filter_map(|(_, id, weight)| Some(((*id)?, f64::from(*weight)))).unzip();
+    let listed =
+        if ids.is_empty() { Vec::new() } else { best(client, &ids, &weights, &scale, wanted).await? };
+    Ok((scale, listed))
+}
+
+/// The number of each word, if it stands anywhere, and in how many chunks it does.
+async fn numbers(client: &Client, words: &[Cow<'_, str>]) -> Result<Vec<(Option<i32>, u64)>, Fault> {
+    let mut found = vec![(None, 0_u64); words.len()];
+    if words.is_empty() {
+        return Ok(found);
+    }
+    let sql = "SELECT w.id, w.chunks, s.place FROM unnest($1::text[]) WITH ORDINALITY AS s(word, place)
+               JOIN papertape.words w ON w.word = s.word COLLATE \"C\"";
+    for row in &rows(client, sql, &[(&words, Type::TEXT_ARRAY)]).await? {
+        let place = usize::try_from(get::<i64>(row, 2)?.saturating_sub(1)).unwrap_or(usize::MAX);
+        if let Some(slot) = found.get_mut(place) {
+            *slot = (Some(get::<i32>(row, 0)?), u64::try_from(get::<i32>(row, 1)?).unwrap_or_default());
+        }
+    }
+    Ok(found)
+}
+
+async fn best(
+    client: &Client,
+    ids: &[i32],
+    weights: &[f64],
+    scale: &Scale,
+    wanted: &Wanted,
+) -> Result<Vec<(ChunkId, f32)>, Fault> {
+    // `IS TRUE` makes it a set that is made once and looked into, not a join that visits the chunk of every posting.
+    let only = if wanted.all() {
+        String::new()
+    } else {
+        format!(
+            "WHERE (p.chunk IN (SELECT c.id FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file
+                                WHERE {})) IS TRUE",
+            Wanted::sql(6)
+        )
+    };
+    // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so.
+    let sql = format!(
+        "SELECT p.chunk, sum(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length)) AS score
+         FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
+         JOIN papertape.postings p ON p.word = w.word {only}
+         GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {DEPTH}"
+    );
+    let (k1, b) = (f64::from(K1), f64::from(B));
+    let (gain, fixed) = (1.0 + k1, k1 * (1.0 - b));
+    let growing = k1 * b / f64::from(scale.average_length.max(1.0));
+    let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![
+        (&ids, Type::INT4_ARRAY),
+        (&weights, Type::FLOAT8_ARRAY),
+        (&gain, Type::FLOAT8),
+        (&fixed, Type::FLOAT8),
+        (&growing, Type::FLOAT8),
+    ];
+    if !wanted.all() {
+        values.extend(wanted.values());
+    }
+    listed(client, &sql, &values).await
+}
+
+/// The list by meaning: cosines, the nearest first.
+async fn by_meaning(
+    client: &Client,
+    vectors: &Vectors,
+    vector: &[f32],
+    wanted: &Wanted,
+) -> Result<Vec<(ChunkId, f32)>, Fault> {
+    let Vectors { table, types, dimension, graph } = vectors;
+    if u32::try_from(vector.len()) != Ok(*dimension) {
+        let what = format!(
+            "the question's vector has {} numbers and those in the store {dimension}: they are of different models",
+            vector.len()
+        );
+        return Err(Fault::Final(StoreError::Mismatch(what)));
+    }
+    let Some(vector) = unit(vector) else {
+        return Err(Fault::Final(StoreError::Mismatch("the question's vector has no direction".to_owned())));
+    };
+    // All vectors have length 1, so that the scalar product, which pgvector negates, is the cosine.
+    let asked = format!("$1::real[]::{types}.vector");
+    let distance = format!("v.embedding::{types}.vector OPERATOR({types}.<#>) {asked}");
+    let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&vector, Type::FLOAT4_ARRAY)];
+    let only = if wanted.all() {
+        String::new()
+    } else {
+        values.extend(wanted.values());
+        format!(
+            "WHERE v.key IN (SELECT c.key FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {})",
+            Wanted::sql(2)
+        )
+    };
+    let near = if *graph && many(client, wanted).await? {
+        client
+            .batch_execute(&format!(
+                "SET LOCAL hnsw.ef_search = {CANDIDATES}; SET LOCAL hnsw.iterative_scan = strict_order; \
+                 SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
+            ))
+            .await?;
+        format!(
+            "SELECT v.key, {distance} AS distance FROM {table} v {only} ORDER BY \
+             v.embedding OPERATOR({types}.<#>) {asked}::{types}.halfvec({dimension}) LIMIT {CANDIDATES}"
+        )
+    } else {
+        format!("SELECT v.key, {distance} AS distance FROM {table} v {only}")
+    };
+    let (again, files) = if wanted.all() {
+        (String::new(), "")
+    } else {
+        (format!("WHERE {}", Wanted::sql(2)), "JOIN papertape.files f ON f.id = c.file")
+    };
+    // Materialized, so that the order of the whole is no reason to walk the graph.
+    let sql = format!(
+        "WITH near AS MATERIALIZED ({near}),
+              nearest AS MATERIALIZED (SELECT key, distance FROM near ORDER BY distance LIMIT {CANDIDATES})
+         SELECT c.id, -n.distance FROM nearest n JOIN papertape.chunks c ON c.key = n.key {files} {again}
+         ORDER BY n.distance, c.id # (-9223372036854775808) LIMIT {DEPTH}"
+    );
+    listed(client, &sql, &values).await
+}
+
+/// Whether there are too many chunks to compare each.
+async fn many(client: &Client, wanted: &Wanted) -> Result<bool, Fault> {
+    if wanted.all() {
+        return Ok(true);
+    }
+    let sql = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {}
+                               LIMIT {}) AS few",
+        Wanted::sql(1),
+        EXACT + 1
+    );
+    let values: Vec<_> = wanted.values().collect();
+    Ok(get::<i64>(&row(client, &sql, &values).await?, 0)? > EXACT)
+}
+
+async fn listed(
+    client: &Client,
+    sql: &str,
+    values: &[(&(dyn ToSql + Sync), Type)],
+) -> Result<Vec<(ChunkId, f32)>, Fault> {
+    let rows = rows(client, sql, values).await?;
+    rows.iter().map(|row| Ok((ChunkId(get::<i64>(row, 0)?.cast_unsigned()), narrow(get(row, 1)?)))).collect()
+}
+
+/// The chunks of a list, with their scores, in its order.
+async fn load(client: &Client, best: &[(ChunkId, f32)]) -> Result<Vec<Hit>, Fault> {
+    if best.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<i64> = best.iter().map(|(id, _)| id.0.cast_signed()).collect();
+    let sql = format!("{CHUNK} WHERE c.id = ANY($1)");
+    let rows = rows(client, &sql, &[(&ids, Type::INT8_ARRAY)]).await?;
+    let mut by_id = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        by_id.insert(ChunkId(get::<i64>(row, 6)?.cast_unsigned()), chunk(row)?);
+    }
+    Ok(best.iter().filter_map(|(id, score)| Some(Hit { chunk: by_id.remove(id)?, score: *score })).collect())
+}
+
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "an average needs no more")]
+fn average(length: u64, chunks: u64) -> f32 {
+    if chunks == 0 { 0.0 } else { (length as f64 / chunks as f64) as f32 }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "how often a word was said")]
+fn to_f32(times: u32) -> f32 {
+    times as f32
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "scores are shown with four decimals")]
+fn narrow(score: f64) -> f32 {
+    score as f32
+}

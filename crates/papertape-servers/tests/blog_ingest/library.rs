@@ -1,0 +1,161 @@
+//! Questions are answered, whatever the model does.
+
+use std::sync::Arc;
+
+use papertape_servers::blog::library::{Answered, Library, Mode, Reading};
+use papertape_servers::blog::store::{Filter, StoreError};
+
+use crate::models::{Mood, Numbers};
+use crate::support::Desk;
+
+/// Half of a file's words are in none of the others, and a model knows others for them.
+async fn shelf(model: &Arc<Numbers>) -> (Desk, Library) {
+    let desk = Desk::new();
+    for n in 1..=60 {
+        let text = format!(
+            "# Page of leaf{n}\n\nIntroduction.\n\n## The boat{n} sails\n\nEverything on ship{n} and harbour{n}, said at some length.\n"
+        );
+        desk.write(&format!("page{n}.md"), &text);
+    }
+    desk.embed(model.as_ref()).await;
+    let library = Library::new(Arc::new(desk.store.clone()), Some(model.clone()));
+    (desk, library)
+}
+
+async fn ask(library: &Library, question: &str) -> Answered {
+    library.search(question, 5, &Filter::default()).await.unwrap()
+}
+
+fn first(answered: &Answered) -> &str {
+    answered.hits.first().map_or("nothing", |hit| &hit.chunk.source)
+}
+
+#[tokio::test]
+async fn words_and_meaning_answer_together_and_each_alone() {
+    let model = Arc::new(Numbers::new());
+    let (_desk, library) = shelf(&model).await;
+    let both = ask(&library, "the harbour9 vessel9").await;
+    assert_eq!((both.mode, first(&both), &both.note), (Mode::Hybrid, "page9.md", &None));
+    assert!(both.hits.iter().all(|hit| hit.score > 0.0 && hit.score <= 1.0));
+    let meaning = ask(&library, "vessel33").await;
+    assert_eq!((meaning.mode, first(&meaning)), (Mode::Semantic, "page33.md"));
+}
+
+#[tokio::test]
+async fn without_a_model_words_answer() {
+    let model = Arc::new(Numbers::new());
+    let (desk, _) = shelf(&model).await;
+    let library = Library::new(Arc::new(desk.store.clone()), None);
+    let answered = ask(&library, "ship9").await;
+    assert_eq!((answered.mode, first(&answered), answered.note.as_ref()), (Mode::Lexical, "page9.md", None));
+    let nothing = ask(&library, " ?! ").await;
+    assert_eq!((nothing.hits.len(), nothing.note.is_some()), (0, true));
+}
+
+#[tokio::test]
+async fn a_model_that_fails_is_left_out_and_comes_back() {
+    let model = Arc::new(Numbers::new());
+    let (_desk, library) = shelf(&model).await;
+    for (mood, cause) in
+        [(Mood::Down, "nobody is there"), (Mood::GrowsAfter(0), "513"), (Mood::Refuses("ship"), "too much")]
+    {
+        model.feel(mood);
+        let answered = ask(&library, "ship9 of old").await;
+        assert_eq!((answered.mode, first(&answered)), (Mode::Lexical, "page9.md"));
+        let note = answered.note.unwrap();
+        assert!(note.starts_with("semantic search is off: ") && note.contains(cause), "{note}");
+    }
+    model.feel(Mood::Fine);
+    assert_eq!(ask(&library, "ship9 of old").await.mode, Mode::Hybrid);
+    model.feel(Mood::Down);
+    assert_eq!(ask(&library, "ship9 of old").await.mode, Mode::Hybrid, "it was asked a moment ago");
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_answer_keeps_one_question_waiting_not_the_next() {
+    let model = Arc::new(Numbers::new());
+    let (_desk, library) = shelf(&model).await;
+    model.feel(Mood::Silent);
+    let waited = ask(&library, "ship9").await;
+    assert_eq!((waited.mode, first(&waited)), (Mode::Lexical, "page9.md"));
+    assert!(waited.note.unwrap().contains("900 ms"));
+    let at_once = ask(&library, "ship10").await;
+    assert_eq!((at_once.mode, first(&at_once)), (Mode::Lexical, "page10.md"));
+    assert!(at_once.note.unwrap().contains("earlier question"));
+}
+
+#[tokio::test]
+async fn another_model_than_that_of_the_vectors_is_not_asked() {
+    let model = Arc::new(Numbers::new());
+    let (desk, _) = shelf(&model).await;
+    let other = Library::new(Arc::new(desk.store.clone()), Some(Arc::new(Numbers::called("letters", 512))));
+    let answered = ask(&other, "ship9").await;
+    assert_eq!((answered.mode, first(&answered)), (Mode::Lexical, "page9.md"));
+    let note = answered.note.unwrap();
+    assert!(note.contains("numbers") && note.contains("letters"), "{note}");
+}
+
+#[tokio::test]
+async fn meaning_that_helps_nothing_is_not_asked_for() {
+    let model = Arc::new(Numbers::in_mood(Mood::Clueless));
+    let (_desk, library) = shelf(&model).await;
+    let answered = ask(&library, "ship9").await;
+    assert_eq!((answered.mode, first(&answered)), (Mode::Lexical, "page9.md"));
+    assert!(answered.note.unwrap().starts_with("semantic search is off: "));
+}
+
+#[tokio::test]
+async fn a_library_without_an_index_says_what_to_do() {
+    let desk = Desk::new();
+    let library = Library::new(Arc::new(desk.store.clone()), None);
+    let error = library.search("anything", 5, &Filter::default()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+    desk.write("a.md", "# Anything\n");
+    desk.run().await;
+    assert_eq!(first(&ask(&library, "anything").await), "a.md");
+}
+
+#[tokio::test]
+async fn a_change_is_seen_by_the_next_question() {
+    let desk = Desk::new();
+    desk.write("a.md", "# Apples\n");
+    desk.run().await;
+    let library = Library::new(Arc::new(desk.store.clone()), None);
+    assert_eq!(first(&ask(&library, "apples").await), "a.md");
+    desk.write("b.md", "# Pears\n");
+    desk.run().await;
+    assert_eq!(first(&ask(&library, "pears").await), "b.md");
+    assert_eq!(library.summary().await.unwrap().files, 2);
+}
+
+#[tokio::test]
+async fn what_is_not_there_leads_to_what_is() {
+    let desk = Desk::new();
+    desk.write("posts/rust.md", "# Rust\n\nIt is fast.\n\n## Cargo\n\nIt builds, and this is long enough to be a chunk of its own, as chunks of a few words are put together with their neighbours, and nobody wants that in this test, which is about places.\n");
+    desk.write("posts/python.md", "# Python\n");
+    desk.run().await;
+    let library = Library::new(Arc::new(desk.store.clone()), None);
+    let last = library.store().chunks("posts/rust.md").await.unwrap().len() - 1;
+    let last = u32::try_from(last).unwrap();
+    let Reading::Chunk(chunk) = library.read("posts/rust.md", 0).await.unwrap() else { panic!() };
+    assert!(chunk.text.contains("# Rust"));
+    for (path, index, nearest) in [
+        ("posts/rust.md", 99, ("posts/rust.md", last)),
+        ("posts/rust.mdx", 0, ("posts/rust.md", 0)),
+        ("pyhton.md", 7, ("posts/python.md", 0)),
+        ("../../etc/passwd", 0, ("posts/rust.md", 0)),
+    ] {
+        let Reading::Missing(Some((source, place))) = library.read(path, index).await.unwrap() else {
+            panic!("{path}")
+        };
+        if !path.starts_with("..") {
+            assert_eq!((source.as_str(), place), nearest, "{path}");
+        }
+    }
+    assert_eq!(library.sources("posts/r", 9).await.unwrap(), ["posts/rust.md"]);
+    assert_eq!(library.sources("PYTH", 9).await.unwrap(), ["posts/python.md"]);
+    assert_eq!(library.sources("", 1).await.unwrap(), ["posts/python.md"]);
+    assert_eq!(library.document("posts/python.md").await.unwrap().unwrap(), "# Python\n");
+    assert_eq!(library.document("posts/none.md").await.unwrap(), None);
+    assert_eq!(library.files().await.unwrap().len(), 2);
+}

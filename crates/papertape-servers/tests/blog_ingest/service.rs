@@ -1,0 +1,143 @@
+//! The same with a service on a real socket, and the client that speaks to Ollama.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use papertape_servers::blog::embed::{self, Choice, Embedder, Purpose};
+use papertape_servers::blog::ingest::Options;
+use papertape_servers::blog::library::{Library, Mode};
+use papertape_servers::blog::store::{Filter, Store, StoreError};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::models::{Mood, Numbers};
+use crate::support::Desk;
+use crate::vectors::synonyms;
+
+/// A model at an Ollama of our own.
+async fn start(model: &Arc<Numbers>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let model = Arc::clone(model);
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let model = Arc::clone(&model);
+            tokio::spawn(async move { serve(socket, &model).await });
+        }
+    });
+    url
+}
+
+async fn serve(mut socket: TcpStream, model: &Numbers) {
+    let (path, body) = request(&mut socket).await;
+    let answer = if path == "/api/tags" {
+        let name = format!("{}:latest", model.identity.model);
+        model.identify().await.map(|identity| json!({"models": [{"name": name, "digest": identity.digest}]}))
+    } else {
+        let texts: Vec<String> = serde_json::from_value(body["input"].clone()).unwrap_or_default();
+        model.embed(&texts, Purpose::Document).await.map(|vectors| {
+            json!({"embeddings": vectors.into_iter().map(|vector| json!(vector.ok())).collect::<Vec<_>>()})
+        })
+    };
+    let (status, body) = match answer {
+        Ok(body) => (200, body),
+        Err(why) => (500, json!({"error": why.to_string()})),
+    };
+    let body = body.to_string();
+    let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    // Whoever asked may have gone.
+    socket.write_all((head + &body).as_bytes()).await.ok();
+}
+
+async fn request(socket: &mut TcpStream) -> (String, Value) {
+    let mut bytes = Vec::new();
+    loop {
+        let mut more = [0; 4096];
+        let length = socket.read(&mut more).await.unwrap_or_default();
+        bytes.extend_from_slice(&more[..length]);
+        let text = String::from_utf8_lossy(&bytes);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
+        let expected = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+        if length == 0 || (!head.is_empty() && body.len() >= expected.unwrap_or(0)) {
+            let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+            return (path, serde_json::from_str(body).unwrap_or_default());
+        }
+    }
+}
+
+fn client(url: &str) -> Arc<dyn Embedder> {
+    let options = embed::Options { url: Some(url.to_owned()), timeout: Duration::from_secs(2) };
+    Choice::parse("ollama:numbers").unwrap().open(&options).unwrap()
+}
+
+async fn mode(desk: &Desk, embedder: &Arc<dyn Embedder>, question: &str) -> (Mode, String) {
+    let library = Library::new(Arc::new(desk.store.clone()), Some(Arc::clone(embedder)));
+    let answered = library.search(question, 5, &Filter::default()).await.unwrap();
+    assert!(!answered.hits.is_empty(), "{question}");
+    (answered.mode, answered.note.unwrap_or_default())
+}
+
+#[tokio::test]
+async fn vectors_of_a_service_are_kept_and_searched() {
+    let (desk, model) = (synonyms(60), Arc::new(Numbers::new()));
+    let embedder = client(&start(&model).await);
+    let report = desk.embed(embedder.as_ref()).await;
+    assert_eq!((report.warnings.len(), report.summary.vectors), (0, report.summary.chunks));
+    assert_eq!(mode(&desk, &embedder, "the harbour9 vessel9").await, (Mode::Hybrid, String::new()));
+    assert_eq!(mode(&desk, &embedder, "vessel9").await.0, Mode::Semantic);
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_costs_meaning_and_nothing_else() {
+    let (desk, model) = (synonyms(60), Arc::new(Numbers::new()));
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let dead = client(&format!("http://{nobody}"));
+    let report = desk.embed(dead.as_ref()).await;
+    assert_eq!((report.added, report.summary.vectors, report.warnings.len()), (60, 0, 1));
+    desk.embed(client(&start(&model).await).as_ref()).await;
+    let (mode, note) = mode(&desk, &dead, "ship9").await;
+    assert_eq!(mode, Mode::Lexical);
+    assert!(note.starts_with("semantic search is off: "), "{note}");
+}
+
+#[tokio::test]
+async fn a_service_that_accepts_and_says_nothing_costs_its_time_limit() {
+    let (desk, model) = (synonyms(60), Arc::new(Numbers::new()));
+    let embedder = client(&start(&model).await);
+    desk.embed(embedder.as_ref()).await;
+    model.feel(Mood::Silent);
+    desk.write("new.md", "# New\n\nSome words.\n");
+    let report = desk.embed(client(&start(&model).await).as_ref()).await;
+    assert_eq!((report.added, report.warnings.len()), (1, 1), "{:?}", report.warnings);
+    let (mode, note) = mode(&desk, &embedder, "ship9 at sea").await;
+    assert_eq!(mode, Mode::Lexical);
+    assert!(note.contains("900 ms"), "{note}");
+}
+
+#[tokio::test]
+async fn a_service_whose_vectors_change_their_size_is_refused_with_both_numbers() {
+    let (desk, model) = (synonyms(60), Arc::new(Numbers::new()));
+    let embedder = client(&start(&model).await);
+    model.feel(Mood::GrowsAfter(20));
+    let report = desk.embed(embedder.as_ref()).await;
+    let told = report.warnings.join("\n");
+    assert!(told.contains("512") && told.contains("513"), "{told}");
+    assert_eq!((report.added, report.summary.vectors), (60, 0));
+}
+
+#[tokio::test]
+async fn a_model_that_was_replaced_under_its_name_is_refused() {
+    let (desk, model) = (synonyms(60), Arc::new(Numbers::new()));
+    desk.embed(client(&start(&model).await).as_ref()).await;
+    let before = desk.store.summary().await.unwrap();
+    let mut other = Numbers::new();
+    other.identity.digest = "of another model".to_owned();
+    let embedder = client(&start(&Arc::new(other)).await);
+    let refused = desk.run_with(Some(embedder.as_ref()), Options::default()).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Mismatch(_)), "{refused}");
+    assert_eq!(desk.store.summary().await.unwrap(), before);
+    let (mode, note) = mode(&desk, &embedder, "ship9").await;
+    assert_eq!(mode, Mode::Lexical);
+    assert!(note.contains("another numbers"), "{note}");
+}

@@ -1,0 +1,93 @@
+//! A folder and an index that go away again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use papertape_servers::blog::embed::Embedder;
+use papertape_servers::blog::folder::Folder;
+use papertape_servers::blog::ingest::{self, Options, Report};
+use papertape_servers::blog::library::Library;
+use papertape_servers::blog::store::embedded::Embedded;
+use papertape_servers::blog::store::{Store, StoreError};
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A folder of Markdown, and beside it an index.
+pub(crate) struct Desk {
+    root: PathBuf,
+    pub(crate) store: Embedded,
+}
+
+impl Desk {
+    pub(crate) fn new() -> Self {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let root = std::env::temp_dir().join(format!("papertape-ingest-{}-{number}", std::process::id()));
+        fs::create_dir_all(root.join("notes")).unwrap();
+        let store = Embedded::open(&root.join("index")).unwrap();
+        Self { root, store }
+    }
+
+    pub(crate) fn notes(&self) -> PathBuf {
+        self.root.join("notes")
+    }
+
+    pub(crate) fn index(&self) -> PathBuf {
+        self.root.join("index")
+    }
+
+    pub(crate) fn folder(&self) -> Folder {
+        Folder::open(&self.notes()).unwrap()
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        write(&self.notes(), path, text);
+    }
+
+    pub(crate) async fn run(&self) -> Report {
+        self.run_with(None, Options::default()).await.unwrap()
+    }
+
+    pub(crate) async fn run_with(
+        &self,
+        embedder: Option<&dyn Embedder>,
+        options: Options,
+    ) -> Result<Report, StoreError> {
+        ingest::run_with(&self.folder(), &self.store, embedder, options, &|_| {}).await
+    }
+
+    pub(crate) async fn embed(&self, embedder: &dyn Embedder) -> Report {
+        self.run_with(Some(embedder), Options::default()).await.unwrap()
+    }
+
+    /// What an index that was never anything else would hold.
+    pub(crate) async fn clean_digest(&self) -> [u8; 32] {
+        let clean = Embedded::open(&self.root.join("clean")).unwrap();
+        clean.clear().await.unwrap();
+        ingest::run(&self.folder(), &clean, None, &|_| {}).await.unwrap();
+        clean.digest().await.unwrap()
+    }
+
+    pub(crate) async fn generation(&self) -> u64 {
+        self.store.summary().await.unwrap().generation
+    }
+
+    /// Where a question leads by words alone.
+    pub(crate) async fn sources(&self, question: &str) -> Vec<String> {
+        let library = Library::new(std::sync::Arc::new(self.store.clone()), None);
+        let answered = library.search(question, 20, &papertape_servers::blog::store::Filter::default()).await;
+        answered.unwrap().hits.into_iter().map(|hit| hit.chunk.source).collect()
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.root).ok();
+    }
+}
+
+pub(crate) fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}

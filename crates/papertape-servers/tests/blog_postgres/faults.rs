@@ -1,0 +1,361 @@
+//! A database that is down, refuses, dies, freezes or is full: questions end in time, the index is never half written, and
+//! nobody has to restart anything.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use papertape_servers::blog::store::postgres::Postgres;
+use papertape_servers::blog::store::{Query, Store, StoreError};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::Client;
+
+use crate::corpus::{self, embedding, file, many, places, put, put_with_vectors, question};
+use crate::server::Server;
+
+/// Every call ends within 5 s; this is for machines that are busy.
+const HANGS: Duration = Duration::from_secs(15);
+
+/// Sends a signal to processes.
+fn signal(name: &str, processes: &[i32]) {
+    for process in processes {
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status().unwrap();
+        assert!(sent.success());
+    }
+}
+
+/// The database's processes for the stores of this test.
+async fn backends(client: &Client) -> Vec<i32> {
+    let sql = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'papertape%'";
+    client.query(sql, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+/// Asks until there is an answer, as clients do.
+async fn recovered(store: &Postgres) {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        match timeout(HANGS, store.search(&question("apples"))).await.expect("it hangs") {
+            Ok(found) => return assert_eq!(found.hits.len(), 1),
+            Err(error) => assert!(Instant::now() < end, "{error}"),
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Questions without a pause, until they are told to stop: how many were answered, and what the others were told.
+fn load(store: Arc<Postgres>, over: Arc<AtomicBool>) -> tokio::task::JoinHandle<(usize, Vec<String>)> {
+    tokio::spawn(async move {
+        let (mut answered, mut failed) = (0, Vec::new());
+        while !over.load(Ordering::Relaxed) {
+            match timeout(HANGS, store.search(&question("apples"))).await.expect("it hangs") {
+                Ok(found) => {
+                    assert_eq!(found.hits.len(), 1, "a wrong answer");
+                    answered += 1;
+                }
+                Err(StoreError::Unreachable(why)) => failed.push(why),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        (answered, failed)
+    })
+}
+
+async fn with_apples(settings: &[&str]) -> (Server, Arc<Postgres>) {
+    let server = Server::start(settings);
+    let store = server.store();
+    put(&store, &[file("a.md", &["apples"])]).await.unwrap();
+    (server, Arc::new(store))
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn a_database_may_come_after_its_store() {
+    let server = Server::start(&[]);
+    server.control(&["stop"]);
+    let store = server.store();
+    let mut news = store.generations();
+    let error = store.summary().await.unwrap_err();
+    assert!(matches!(error, StoreError::Unreachable(_)), "{error}");
+    server.control(&["start"]);
+    put(&server.store(), &[file("a.md", &["apples"])]).await.unwrap();
+    timeout(HANGS, news.wait_for(|it| *it == 1)).await.expect("it does not listen").unwrap();
+    recovered(&store).await;
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn who_is_refused_is_told_why_and_no_password() {
+    let server = Server::start(&[]);
+    for (url, why) in [
+        (server.url_with("tester", "s3cret", "postgres"), "the user or the password"),
+        (server.url_with("nobody", "s3cret", "postgres"), "the user or the password"),
+        (server.url_with("tester", "right", "elsewhere"), "no database of this name"),
+        (format!("{}?sslmode=require", server.url()), "sslmode=disable"),
+    ] {
+        let store = Postgres::open(&url).unwrap();
+        for error in
+            [store.summary().await.map(drop).unwrap_err(), store.write().await.map(drop).unwrap_err()]
+        {
+            let shown = format!("{error} {error:?} {store:?}");
+            assert!(shown.contains(why), "{shown}");
+            assert!(!shown.contains("s3cret") && !shown.contains("right"), "{shown}");
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn too_many_connections_are_waited_out() {
+    let server =
+        Server::start(&["max_connections = 5", "superuser_reserved_connections = 0", "max_wal_senders = 0"]);
+    put(&server.store(), &[file("a.md", &["apples"])]).await.unwrap();
+    let mut others = Vec::new();
+    while let Ok((client, connection)) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await {
+        tokio::spawn(connection);
+        others.push(client);
+    }
+    let store = server.store();
+    let error = store.summary().await.unwrap_err().to_string();
+    assert!(error.contains("too many connections"), "{error}");
+    drop(others);
+    recovered(&store).await;
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn terminated_connections_are_replaced() {
+    let (server, store) = with_apples(&[]).await;
+    let client = server.client().await;
+    let over = Arc::new(AtomicBool::new(false));
+    let tasks: Vec<_> = (0..4).map(|_| load(Arc::clone(&store), Arc::clone(&over))).collect();
+    for _ in 0..20 {
+        let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'papertape%'";
+        client.query(sql, &[]).await.unwrap();
+        recovered(&store).await;
+    }
+    over.store(true, Ordering::Relaxed);
+    for task in tasks {
+        let (answered, _) = task.await.unwrap();
+        assert!(answered > 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "interop/blog/run"]
+async fn a_restart_in_the_middle_of_everything_gives_no_wrong_answer() {
+    let (server, store) = with_apples(&[]).await;
+    let mut news = store.generations();
+    let over = Arc::new(AtomicBool::new(false));
+    let tasks: Vec<_> = (0..4).map(|_| load(Arc::clone(&store), Arc::clone(&over))).collect();
+    recovered(&store).await;
+    tokio::task::block_in_place(|| server.control(&["restart", "-m", "immediate"]));
+    recovered(&store).await;
+    signal("KILL", &[server.postmaster()]);
+    tokio::task::block_in_place(|| server.start_again());
+    recovered(&store).await;
+    over.store(true, Ordering::Relaxed);
+    for task in tasks {
+        let (answered, failed) = task.await.unwrap();
+        assert!(answered > 0, "{failed:?}");
+    }
+    put(&*store, &[file("b.md", &["pears"])]).await.unwrap();
+    put(&server.store(), &[file("c.md", &["plums"])]).await.unwrap();
+    timeout(HANGS, news.wait_for(|it| *it == 3)).await.expect("it does not listen").unwrap();
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn frozen_connections_are_given_up_for_others() {
+    let (server, store) = with_apples(&[]).await;
+    recovered(&store).await;
+    let client = server.client().await;
+    let frozen = backends(&client).await;
+    signal("STOP", &frozen);
+    let found = timeout(HANGS, store.search(&question("apples"))).await.expect("it hangs");
+    signal("CONT", &frozen);
+    assert_eq!(found.unwrap().hits.len(), 1);
+
+    // All of it stands still: there can be no answer, but there must be an end.
+    let postmaster = [server.postmaster()];
+    let mut all = backends(&client).await;
+    all.extend(postmaster);
+    signal("STOP", &all);
+    let asked = question("apples");
+    let results =
+        timeout(HANGS, async { tokio::join!(store.search(&asked), store.summary(), store.write()) }).await;
+    signal("CONT", &all);
+    let (search, summary, write) = results.expect("it hangs");
+    for error in [search.map(drop).unwrap_err(), summary.map(drop).unwrap_err(), write.map(drop).unwrap_err()]
+    {
+        assert!(matches!(error, StoreError::Unreachable(_)), "{error:?}");
+    }
+    recovered(&store).await;
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn a_lock_of_somebody_else_is_not_waited_for_for_ever() {
+    let (server, store) = with_apples(&[]).await;
+    let client = server.client().await;
+    client.batch_execute("BEGIN; LOCK TABLE papertape.postings IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let error = timeout(HANGS, store.search(&question("apples"))).await.expect("it hangs").unwrap_err();
+    assert!(matches!(error, StoreError::Unreachable(_)), "{error:?}");
+
+    // Questions that nobody waits for any more give their connections back and stop in the database.
+    for _ in 0..20 {
+        drop(timeout(Duration::from_millis(20), store.search(&question("apples"))).await);
+    }
+    store.summary().await.unwrap();
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'papertape%' AND wait_event_type = 'Lock'";
+    let end = Instant::now() + HANGS;
+    while client.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) > 0 {
+        assert!(Instant::now() < end, "they still wait");
+        sleep(Duration::from_millis(20)).await;
+    }
+    client.batch_execute("COMMIT").await.unwrap();
+    recovered(&store).await;
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn a_writer_that_loses_its_connection_has_written_nothing() {
+    let (server, store) = with_apples(&[]).await;
+    let client = server.client().await;
+    let mut writer = store.write().await.unwrap();
+    for (record, chunks) in many(200, 5) {
+        writer.put(record, chunks).await.unwrap();
+    }
+    let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'papertape%'";
+    client.query(sql, &[]).await.unwrap();
+    let error = writer.commit().await.unwrap_err();
+    assert!(matches!(error, StoreError::Unreachable(_)), "{error:?}");
+    let summary = store.summary().await.unwrap();
+    assert_eq!((summary.generation, summary.files), (1, 1));
+    assert_eq!(places(&*store, &question("apples")).await, ["a.md#0"]);
+    put(&*store, &many(20, 5)).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn a_database_that_may_not_be_written_keeps_its_index() {
+    let (server, store) = with_apples(&[]).await;
+    let client = server.client().await;
+    client.batch_execute("ALTER SYSTEM SET default_transaction_read_only = on").await.unwrap();
+    client.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    let written = many(20, 5);
+    let end = Instant::now() + HANGS;
+    let error = loop {
+        // The other processes take note of it in their own time.
+        match put(&*store, &written).await {
+            Ok(_) => assert!(Instant::now() < end, "it can be written"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("read-only"), "{error}");
+    recovered(&store).await;
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn a_full_disk_keeps_the_index_as_it_was() {
+    let disk = SmallDisk::mount().expect("a small disk can be mounted: this test needs to be root");
+    let server = Server::start(&[]);
+    let store = server.store();
+    server.give(&disk.folder);
+    let client = server.client().await;
+    let place = disk.folder.display();
+    client.batch_execute(&format!("CREATE TABLESPACE small LOCATION '{place}'")).await.unwrap();
+    client.batch_execute("ALTER SYSTEM SET default_tablespace = small").await.unwrap();
+    client.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    server.control(&["restart"]);
+    put(&store, &[file("a.md", &["apples"])]).await.unwrap();
+    let error = put(&store, &many(3000, 5)).await.unwrap_err().to_string();
+    assert!(error.contains("disk is full"), "{error}");
+    let summary = store.summary().await.unwrap();
+    assert_eq!((summary.generation, summary.files), (1, 1));
+    recovered(&store).await;
+}
+
+/// A disk of a few megabytes, in memory.
+struct SmallDisk {
+    folder: std::path::PathBuf,
+}
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let folder = std::env::temp_dir().join(format!("papertape-small-disk-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let words = ["-t", "tmpfs", "-o", "size=12m", "tmpfs"];
+        let mounted = Command::new("mount").args(words).arg(&folder).output();
+        if mounted.is_ok_and(|done| done.status.success()) {
+            return Some(Self { folder });
+        }
+        std::fs::remove_dir(&folder).unwrap();
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg("-l").arg(&self.folder).output());
+        drop(std::fs::remove_dir(&self.folder));
+    }
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn tables_of_another_version_are_left_alone() {
+    let (server, store) = with_apples(&[]).await;
+    let client = server.client().await;
+    for (version, word) in [(99, "newer"), (0, "older")] {
+        client.execute("UPDATE papertape.meta SET version = $1", &[&version]).await.unwrap();
+        let read = store.search(&question("apples")).await.map(drop).unwrap_err();
+        let write = store.write().await.map(drop).unwrap_err();
+        for error in [read, write] {
+            assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
+            assert!(error.to_string().contains(word), "{error}");
+        }
+    }
+    // What cannot be read can still be made anew, and replicas hear of it.
+    let mut news = store.generations();
+    store.clear().await.unwrap();
+    put(&*store, &[file("a.md", &["apples"])]).await.unwrap();
+    timeout(HANGS, news.wait_for(|it| *it == 3)).await.expect("it does not listen").unwrap();
+    recovered(&store).await;
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn without_pgvector_there_are_words() {
+    let server = Server::start(&[]);
+    let client = server.client().await;
+    client.batch_execute("CREATE ROLE plain LOGIN PASSWORD 'plain'").await.unwrap();
+    client.batch_execute("CREATE DATABASE theirs OWNER plain").await.unwrap();
+    let store = Postgres::open(&server.url_with("plain", "plain", "theirs")).unwrap();
+    let mut writer = store.write().await.unwrap();
+    let (record, chunks) = file("a.md", &["apples"]);
+    writer.put(record, chunks).await.unwrap();
+    let error = writer.set_embedding(Some(embedding())).await.unwrap_err().to_string();
+    assert!(error.contains("CREATE EXTENSION vector"), "{error}");
+    let summary = writer.commit().await.unwrap();
+    assert_eq!((summary.chunks, summary.embedding), (1, None));
+    recovered(&store).await;
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn one_who_may_only_read_can_search() {
+    let (server, store) = with_apples(&[]).await;
+    put_with_vectors(&*store, &many(10, 1)).await.unwrap();
+    let client = server.client().await;
+    let grants = "CREATE ROLE reader LOGIN PASSWORD 'reader'; GRANT USAGE ON SCHEMA papertape TO reader; \
+                  GRANT SELECT ON ALL TABLES IN SCHEMA papertape TO reader";
+    client.batch_execute(grants).await.unwrap();
+    let reader = Postgres::open(&server.url_with("reader", "reader", "postgres")).unwrap();
+    recovered(&reader).await;
+    let query = Query { vector: Some(corpus::Dice(1).vector()), ..question("w1") };
+    assert!(!reader.search(&query).await.unwrap().semantic.is_empty());
+    let error = put(&reader, &many(3, 1)).await.unwrap_err().to_string();
+    assert!(error.contains("grant"), "{error}");
+}

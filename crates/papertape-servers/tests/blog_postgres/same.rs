@@ -1,0 +1,186 @@
+//! The store in PostgreSQL beside the one in files of our own: the same lists, the same hits.
+//!
+//! The same means: in the same order, unless two scores are within a ten-thousandth of each other.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use papertape_servers::blog::folder::Folder;
+use papertape_servers::blog::ingest;
+use papertape_servers::blog::rank::fuse;
+use papertape_servers::blog::store::embedded::Embedded;
+use papertape_servers::blog::store::postgres::Postgres;
+use papertape_servers::blog::store::{ChunkId, Filter, Found, Query, Store, Summary};
+use papertape_servers::blog::words::{self, Language};
+
+use crate::corpus::{self, Dice, embedding, many, put_with_vectors, question};
+use crate::server::Server;
+
+/// Both stores, and what they need.
+struct Both {
+    postgres: Postgres,
+    embedded: Embedded,
+    _server: Server,
+    folder: std::path::PathBuf,
+}
+
+impl Both {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("papertape-same-{name}-{}", std::process::id()));
+        let server = Server::start(&[]);
+        Self { postgres: server.store(), embedded: Embedded::open(&folder).unwrap(), _server: server, folder }
+    }
+
+    fn stores(&self) -> [&dyn Store; 2] {
+        [&self.postgres, &self.embedded]
+    }
+
+    /// Asks both, compares everything, and says how many hits there were.
+    async fn compare(&self, query: &Query) -> usize {
+        let (a, b) = tokio::join!(self.postgres.search(query), self.embedded.search(query));
+        let (a, b) = (a.unwrap(), b.unwrap());
+        same_list("words", query, &a.lexical, &b.lexical);
+        same_list("meanings", query, &a.semantic, &b.semantic);
+        assert_eq!(a.scale.weights.len(), b.scale.weights.len());
+        for (one, other) in a.scale.weights.iter().zip(&b.scale.weights) {
+            assert_eq!(one.0, other.0);
+            assert!(close(one.1, other.1), "{one:?} {other:?}");
+        }
+        assert!(close(a.scale.average_length, b.scale.average_length));
+        for found in [&a, &b] {
+            assert_eq!(
+                hits(found),
+                fuse(&found.lexical, &found.semantic, query.weight.unwrap_or(0.7), query.top_k)
+            );
+        }
+        // Lists without ties leave no choice.
+        let order = |list: &[(ChunkId, f32)]| list.iter().map(|(id, _)| *id).collect::<Vec<_>>();
+        if order(&a.lexical) == order(&b.lexical) && order(&a.semantic) == order(&b.semantic) {
+            let texts = |found: &Found| found.hits.iter().map(|hit| hit.chunk.clone()).collect::<Vec<_>>();
+            assert_eq!(texts(&a), texts(&b));
+        }
+        a.hits.len()
+    }
+}
+
+impl Drop for Both {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.folder));
+    }
+}
+
+fn close(a: f32, b: f32) -> bool {
+    (a - b).abs() <= 1e-4 * a.abs().max(b.abs()).max(1e-3)
+}
+
+fn hits(found: &Found) -> Vec<(ChunkId, f32)> {
+    found.hits.iter().map(|hit| (ChunkId::of(&hit.chunk.source, hit.chunk.index), hit.score)).collect()
+}
+
+/// Every place has the same score, and every chunk its own, unless it ties with the last place.
+fn same_list(what: &str, query: &Query, a: &[(ChunkId, f32)], b: &[(ChunkId, f32)]) {
+    assert_eq!(a.len(), b.len(), "{what} of {query:?}");
+    for ((_, one), (_, other)) in a.iter().zip(b) {
+        assert!(close(*one, *other), "{what} of {query:?}: {one} {other}");
+    }
+    let scores: HashMap<ChunkId, f32> = b.iter().copied().collect();
+    let last = b.last().map_or(0.0, |(_, score)| *score);
+    for (id, score) in a {
+        let theirs = scores.get(id).copied().unwrap_or(last);
+        assert!(close(*score, theirs), "{what} of {query:?}: {id:?} has {score} and {theirs}");
+    }
+}
+
+fn without_generation(summary: Summary) -> Summary {
+    Summary { generation: 0, ..summary }
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn made_up_entries_are_found_alike() {
+    let both = Both::new("made-up");
+    let mut written = many(400, 11);
+    for store in both.stores() {
+        put_with_vectors(store, &written).await.unwrap();
+    }
+    ask_much(&both, 12).await;
+    // Some change, some go: what is gone counts no more.
+    let changed = many(400, 13);
+    for number in (0..400).step_by(3) {
+        written[number] = changed[number].clone();
+    }
+    for store in both.stores() {
+        let mut writer = store.write().await.unwrap();
+        for (number, (record, chunks)) in written.iter().enumerate() {
+            match number % 6 {
+                0 => writer.put(record.clone(), chunks.clone()).await.unwrap(),
+                3 => writer.remove(&record.path).await.unwrap(),
+                _ => {}
+            }
+        }
+        writer.commit().await.unwrap();
+    }
+    ask_much(&both, 14).await;
+    let (a, b) = (both.postgres.summary().await.unwrap(), both.embedded.summary().await.unwrap());
+    assert!(a.vectors < a.chunks, "some want vectors");
+    assert_eq!(without_generation(a), without_generation(b));
+    assert_eq!(both.postgres.files().await.unwrap(), both.embedded.files().await.unwrap());
+    assert_eq!(both.postgres.wanting(50).await.unwrap(), both.embedded.wanting(50).await.unwrap());
+}
+
+async fn ask_much(both: &Both, seed: u64) {
+    let mut dice = Dice(seed);
+    let text = |it: &str| Some(it.to_owned());
+    let filters = [
+        Filter::default(),
+        Filter { path_prefix: text("folder2/"), ..Filter::default() },
+        Filter { tag: text("ñandÚ"), ..Filter::default() },
+        Filter { since: text("2006-01-01"), until: text("2019-05-05"), ..Filter::default() },
+        Filter { tag: text("nobody has it"), ..Filter::default() },
+    ];
+    let mut hits = 0;
+    for turn in 0..120_usize {
+        let words: Vec<String> = (0..dice.roll(6)).map(|_| dice.word()).collect();
+        let query = Query {
+            vector: (turn % 3 != 0).then(|| dice.vector()),
+            filter: filters[turn % filters.len()].clone(),
+            top_k: usize::try_from(dice.roll(25)).unwrap(),
+            weight: [None, Some(0.0), Some(2.0)][turn % 3],
+            ..question(&words.join(" "))
+        };
+        hits += both.compare(&query).await;
+    }
+    assert!(hits > 500, "{hits}");
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn our_own_documentation_is_found_alike() {
+    let both = Both::new("docs");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let folder = Folder::open(&root.join("docs")).unwrap();
+    for store in both.stores() {
+        let report = ingest::run(&folder, store, None, &|_| ()).await.unwrap();
+        assert!(report.added > 0);
+        let chunks = store.wanting(usize::MAX).await.unwrap();
+        let vectors = chunks.iter().map(|chunk| (chunk.key, Dice(chunk.key.0).vector())).collect();
+        let mut writer = store.write().await.unwrap();
+        writer.set_embedding(Some(embedding())).await.unwrap();
+        writer.attach(vectors).await.unwrap();
+        let summary = writer.commit().await.unwrap();
+        assert_eq!(summary.vectors, summary.chunks);
+    }
+    for asked in [
+        "how do I serve a tool over HTTP",
+        "tokens and secrets",
+        "what happens to a frame that is not JSON",
+        "cómo se prueba un servidor",
+        "服务器 工具",
+        "the the the",
+    ] {
+        let terms = words::question(asked, &[Language::English, Language::Spanish, Language::Chinese]);
+        for vector in [None, Some(corpus::Dice(asked.len() as u64).vector())] {
+            both.compare(&Query { terms: terms.clone(), vector, top_k: 20, ..Query::default() }).await;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Writers that are killed in the middle of everything.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use papertape_servers::blog::store::embedded::Embedded;
+use papertape_servers::blog::store::{Store, StoreError, VectorKey};
+
+use crate::support::{Folder, Random, embedding, file, open, vector};
+
+/// What says to this binary that it is a child, and where its index is.
+const CHILD: &str = "PAPERTAPE_STORE_CHILD";
+
+/// What a folder holds at two times.
+fn content(time: u64) -> Vec<(String, String)> {
+    (0..60)
+        .filter(|number| number % 10 != time)
+        .map(|number| {
+            let version = if number % 3 == 0 { time } else { 0 };
+            let mut random = Random(number * 100 + version);
+            let text = |random: &mut Random| {
+                (0..30).map(|_| format!("word{}", random.below(200))).collect::<Vec<_>>().join(" ")
+            };
+            (format!("{number}.md"), format!("{}\n\n{}", text(&mut random), text(&mut random)))
+        })
+        .collect()
+}
+
+/// Brings an index to what the folder holds: words first, then vectors, as ingest does.
+async fn bring(store: &Embedded, time: u64) -> Result<(), StoreError> {
+    let there = match store.files().await {
+        Ok(files) => files.to_vec(),
+        Err(StoreError::Missing { .. }) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let content = content(time);
+    let mut writer = store.write().await?;
+    for record in &there {
+        if !content.iter().any(|(path, _)| *path == record.path) {
+            writer.remove(&record.path).await?;
+        }
+    }
+    for (path, text) in &content {
+        let (mut record, entries) = file(path, text);
+        record.digest = *VectorKey::of(text).0.to_le_bytes().repeat(4).first_chunk().unwrap();
+        if !there.iter().any(|other| other.path == *path && other.digest == record.digest) {
+            writer.put(record, entries).await?;
+        }
+    }
+    writer.commit().await?;
+    loop {
+        let wanting = store.wanting(40).await?;
+        if wanting.is_empty() {
+            return Ok(());
+        }
+        let mut writer = store.write().await?;
+        writer.set_embedding(Some(embedding())).await?;
+        writer.attach(wanting.iter().map(|chunk| (chunk.key, vector(&chunk.text))).collect()).await?;
+        writer.commit().await?;
+    }
+}
+
+/// A test like any other, except in a process that was started to be killed.
+#[tokio::test]
+async fn child() {
+    let Ok(folder) = std::env::var(CHILD) else { return };
+    if let Err(error) = bring(&open(Path::new(&folder)), 1).await {
+        panic!("{error}");
+    }
+}
+
+/// This binary again, as a writer.
+pub(crate) fn writer(folder: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "crash::child", "--nocapture"]).env(CHILD, folder);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// The index before, and the digest it has after.
+pub(crate) async fn before_and_after(folder: &Folder) -> ([u8; 32], [u8; 32]) {
+    let (before, after) = (open(&folder.path().join("before")), open(&folder.path().join("after")));
+    bring(&before, 0).await.unwrap();
+    bring(&after, 1).await.unwrap();
+    let digests = (before.digest().await.unwrap(), after.digest().await.unwrap());
+    assert_ne!(digests.0, digests.1);
+    digests
+}
+
+/// Whatever happened to a writer: one generation or the other is there, and the next writer makes the same of it.
+pub(crate) async fn recovers(index: &Path, after: [u8; 32], what: &str) -> [u8; 32] {
+    let store = open(index);
+    store.verify().await.unwrap_or_else(|error| panic!("{what}: {error}"));
+    let digest = store.digest().await.unwrap();
+    bring(&store, 1).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(store.digest().await.unwrap(), after, "{what}");
+    store.verify().await.unwrap();
+    digest
+}
+
+#[tokio::test]
+async fn a_writer_killed_at_any_instant_leaves_a_whole_generation() {
+    let folder = Folder::new();
+    let (before, after) = before_and_after(&folder).await;
+    let kills = std::env::var("PAPERTAPE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(100);
+    let index = folder.index();
+    let start = || {
+        std::fs::remove_dir_all(&index).unwrap_or_default();
+        copy(&folder.path().join("before"), &index);
+        (writer(&index).spawn().unwrap(), Instant::now())
+    };
+    let (mut child, started) = start();
+    assert!(child.wait().unwrap().success());
+    let whole = started.elapsed();
+    let mut random = Random(1);
+    let (mut old, mut new, mut between) = (0, 0, 0);
+    for number in 0..kills {
+        let (mut child, started) = start();
+        let instant = Duration::from_nanos(random.next() % u64::try_from(whole.as_nanos()).unwrap());
+        std::thread::sleep(instant.saturating_sub(started.elapsed()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        match recovers(&index, after, &format!("kill {number} after {instant:?}")).await {
+            digest if digest == before => old += 1,
+            digest if digest == after => new += 1,
+            _ => between += 1,
+        }
+    }
+    assert_eq!(old + new + between, kills);
+    assert!(old < kills, "no writer got anywhere");
+}

@@ -1,0 +1,80 @@
+//! What is said when something is missing or broken: the server starts, lists its tools, and the call says what to do.
+
+use std::fs;
+
+use papertape::protocol::Revision;
+use papertape_servers::blog::Options;
+use serde_json::json;
+
+use super::{failure, modern, open, options, query, search, sources, three_languages, write};
+use crate::{refusal, scratch};
+
+#[tokio::test]
+async fn a_folder_that_is_not_there_is_named_but_not_its_place() {
+    let nowhere = scratch("blog_nowhere").join("notes");
+    let client = modern(&nowhere).await;
+    let tools = client.tools().await.unwrap();
+    assert_eq!(tools.len(), 2);
+    for (tool, arguments) in
+        [("search_blog", query("x")), ("read_chunk", json!({ "source": "a.md", "chunk_index": 0 }))]
+    {
+        let said = failure(&client, tool, arguments).await;
+        assert!(said.contains("\"notes\" cannot be read") && !said.contains("blog_nowhere"), "{said}");
+    }
+    assert!(client.resources().await.unwrap().is_empty());
+    let (_, said) = refusal(client.read("blog:///a.md").await);
+    assert!(!said.contains("blog_nowhere"), "{said}");
+    assert!(!nowhere.exists(), "nothing is made for a folder that is none");
+}
+
+#[tokio::test]
+async fn an_index_that_is_not_there_is_made_by_somebody_else() {
+    let nowhere = scratch("blog_no_index").join("index");
+    let client = open(Options { index: Some(nowhere), ..Options::default() }, Revision::MODERN).await;
+    let said = failure(&client, "search_blog", query("x")).await;
+    assert!(said.contains("there is no index yet") && said.contains("papertape index"), "{said}");
+    assert!(!said.contains("blog_no_index"), "{said}");
+}
+
+#[tokio::test]
+async fn an_index_alone_can_be_searched() {
+    let folder = three_languages("blog_index_alone");
+    let index = scratch("blog_index_alone_index").join("index");
+    let both = Options { index: Some(index.clone()), ..options(&folder) };
+    let client = open(both, Revision::MODERN).await;
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    client.close().await;
+    fs::remove_dir_all(&folder).unwrap();
+    let client = open(Options { index: Some(index), ..Options::default() }, Revision::MODERN).await;
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    assert!(client.read("blog:///bees.md").await.unwrap()[0].text.as_ref().unwrap().contains("morning sun"));
+}
+
+#[tokio::test]
+async fn a_folder_that_has_gone_leaves_its_index_with_a_word_of_caution() {
+    let folder = three_languages("blog_gone");
+    let index = scratch("blog_gone_index").join("index");
+    let both = Options { index: Some(index), ..options(&folder) };
+    let client = open(both.clone(), Revision::MODERN).await;
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    client.close().await;
+    fs::remove_dir_all(&folder).unwrap();
+    let client = open(both, Revision::MODERN).await;
+    let found = search(&client, query("hive")).await;
+    assert_eq!(found["hits"][0]["source"], "bees.md");
+    assert!(found["note"].as_str().unwrap().contains("may be out of date"), "{found}");
+}
+
+#[tokio::test]
+async fn an_index_that_is_none_is_told_apart() {
+    let folder = three_languages("blog_broken");
+    let index = scratch("blog_broken_index");
+    write(&index, "readme.txt", "not an index");
+    let both = Options { index: Some(index.clone()), ..options(&folder) };
+    let client = open(both, Revision::MODERN).await;
+    assert_eq!(client.tools().await.unwrap().len(), 2);
+    // Either it is used beside what is there, or refused; it is never taken for an index.
+    let result = client.call("search_blog", query("hive")).await.unwrap();
+    assert!(index.join("readme.txt").exists());
+    assert!(!format!("{result:?}").contains("blog_broken_index"), "{result:?}");
+}

@@ -1,0 +1,98 @@
+//! An index that keeps up with its folder.
+
+use std::fs;
+use std::path::Path;
+
+use papertape::protocol::Revision;
+use papertape::{Change, Client, Interests, Subscription};
+use papertape_servers::blog::Options;
+
+use super::{modern, open, options, query, sources, three_languages, write};
+
+fn watched(folder: &Path) -> Options {
+    Options { watch: true, ..options(folder) }
+}
+
+/// Waits for a change, whatever else is told before it.
+async fn hear(changes: &mut Subscription, change: &Change) {
+    while changes.next().await.as_ref() != Some(change) {}
+}
+
+async fn uris(client: &Client) -> Vec<String> {
+    client.resources().await.unwrap().into_iter().map(|one| one.item.uri).collect()
+}
+
+#[tokio::test]
+async fn a_file_that_is_changed_is_found_when_its_change_is_told() {
+    for revision in [Revision::MODERN, Revision::NEWEST_LEGACY] {
+        let folder = three_languages("blog_watch");
+        let client = open(watched(&folder), revision).await;
+        assert!(sources(&client, query("marmalade")).await.is_empty());
+        let mut changes =
+            client.listen(Interests::new().resources().resource("blog:///bees.md")).await.unwrap();
+
+        write(&folder, "bees.md", "# Bees\n\nHoney beats marmalade.\n");
+        hear(&mut changes, &Change::Resource("blog:///bees.md".into())).await;
+        assert_eq!(sources(&client, query("marmalade")).await, ["bees.md"]);
+        assert!(sources(&client, query("hive")).await.is_empty());
+
+        write(&folder, "new/deep/otters.md", "# Otters\n\nThey hold hands.\n");
+        hear(&mut changes, &Change::Resources).await;
+        assert_eq!(sources(&client, query("otters")).await, ["new/deep/otters.md"]);
+        assert!(uris(&client).await.contains(&"blog:///new/deep/otters.md".to_owned()));
+
+        fs::remove_file(folder.join("bees.md")).unwrap();
+        hear(&mut changes, &Change::Resource("blog:///bees.md".into())).await;
+        assert!(sources(&client, query("marmalade")).await.is_empty());
+        assert!(!uris(&client).await.contains(&"blog:///bees.md".to_owned()));
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_is_replaced_is_watched_on() {
+    let folder = three_languages("blog_replaced").join("notas");
+    let client = open(watched(&folder), Revision::MODERN).await;
+    let mut changes = client.listen(Interests::new().resources()).await.unwrap();
+    fs::rename(&folder, folder.with_file_name("old")).unwrap();
+    write(&folder, "other.md", "# Other\n\nabout kettles\n");
+    while uris(&client).await != ["blog:///other.md"] {
+        hear(&mut changes, &Change::Resources).await;
+    }
+    assert_eq!(sources(&client, query("kettles")).await, ["other.md"]);
+    write(&folder, "more.md", "# More\n\nabout teapots\n");
+    hear(&mut changes, &Change::Resources).await;
+    assert_eq!(sources(&client, query("teapots")).await, ["more.md"]);
+}
+
+#[tokio::test]
+async fn what_changed_while_nobody_served_is_found_at_once() {
+    let folder = three_languages("blog_start");
+    let client = modern(&folder).await;
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    client.close().await;
+    write(&folder, "late.md", "# Late\n\nabout lanterns\n");
+    fs::remove_file(folder.join("bees.md")).unwrap();
+    let client = modern(&folder).await;
+    assert_eq!(sources(&client, query("lanterns")).await, ["late.md"]);
+    assert!(sources(&client, query("hive")).await.is_empty());
+}
+
+#[tokio::test]
+async fn two_servers_of_one_folder_get_along() {
+    let folder = three_languages("blog_two");
+    let first = open(watched(&folder), Revision::MODERN).await;
+    let second = open(watched(&folder), Revision::MODERN).await;
+    for client in [&first, &second] {
+        assert_eq!(sources(client, query("hive")).await[0], "bees.md");
+    }
+    let mut news = Vec::new();
+    for client in [&first, &second] {
+        news.push(client.listen(Interests::new().resources()).await.unwrap());
+    }
+    write(&folder, "late.md", "# Late\n\nabout lanterns\n");
+    for (client, changes) in [&first, &second].into_iter().zip(&mut news) {
+        hear(changes, &Change::Resources).await;
+        assert_eq!(sources(client, query("lanterns")).await, ["late.md"]);
+    }
+}

@@ -1,0 +1,184 @@
+//! Questions that nobody means well.
+
+use papertape::protocol::Revision;
+use serde_json::{Value, json};
+
+use super::{call, failure, modern, open, options, query, search, sources, text, three_languages, write};
+use crate::refusal;
+
+/// Words that have tripped others.
+const NAUGHTY: [&str; 40] = [
+    "",
+    " ",
+    "\t\n\r",
+    "\u{0}",
+    "\u{feff}\u{202e}\u{200b}",
+    "%",
+    "_",
+    "\\",
+    "%%__\\\\",
+    "'",
+    "\"",
+    "''\"\"``",
+    "'; DROP TABLE chunks; --",
+    "1' OR '1'='1",
+    "a & | ! ( :*",
+    "((((((((((",
+    "\"bees NEAR/2 hive\"",
+    "bees AND NOT hive OR *",
+    "title:bees^2 ~3 [a TO z] {x}",
+    "+bees -hive",
+    "*",
+    "?",
+    "/bees/",
+    "bees*",
+    "NEAR(bees hive, 5)",
+    "${jndi:ldap://127.0.0.1/a}",
+    "$(touch /tmp/x) `id`",
+    "../../../../etc/passwd",
+    "<script>alert(1)</script>",
+    "NULL",
+    "undefined",
+    "NaN",
+    "-1e309",
+    "0x7fffffff",
+    "the of and a to in",
+    "de la que el en y a los",
+    "的 了 是 在",
+    "👨‍👩‍👧‍👦 🏳️‍🌈",
+    "Z̮̞̠͙͔ͅḀ̗̞͈̻̗Ḷ͙͎̯̹̞͓G̻O̭̗̮",
+    "﷽ 𒐫 ꧅",
+];
+
+#[tokio::test]
+async fn any_words_are_a_question_and_no_syntax() {
+    let client = modern(&three_languages("blog_naughty")).await;
+    assert!(search(&client, query("")).await["note"].as_str().unwrap().contains("no words"));
+    for words in NAUGHTY {
+        let found = search(&client, query(words)).await;
+        let hits = found["hits"].as_array().unwrap();
+        if !words.chars().any(char::is_alphanumeric) {
+            assert!(hits.is_empty(), "{words:?}: {found}");
+        }
+        // Read as words, not as orders: those that are there are found.
+        if words.contains("bees") {
+            assert_eq!(hits[0]["source"], "bees.md", "{words:?}: {found}");
+        }
+        let filtered = json!({ "query": "bees", "path_prefix": words, "tag": words });
+        let found = search(&client, filtered).await;
+        let is_nothing = words.is_empty();
+        assert_eq!(found["hits"].as_array().unwrap().is_empty(), !is_nothing, "{words:?}: {found}");
+        let said = failure(&client, "read_chunk", json!({ "source": words, "chunk_index": 0 })).await;
+        assert!(said.starts_with("Not found: "), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_are_none_are_refused_in_words() {
+    let folder = three_languages("blog_arguments");
+    let table = [
+        ("search_blog", json!({}), "query"),
+        ("search_blog", json!({ "query": 5 }), "query"),
+        ("search_blog", json!({ "query": null }), "query"),
+        ("search_blog", json!({ "query": "x", "top_k": 0 }), "top_k"),
+        ("search_blog", json!({ "query": "x", "top_k": -1 }), "top_k"),
+        ("search_blog", json!({ "query": "x", "top_k": 21 }), "top_k"),
+        ("search_blog", json!({ "query": "x", "top_k": 9_223_372_036_854_775_808_u64 }), "top_k"),
+        ("search_blog", json!({ "query": "x", "top_k": 1.5 }), "top_k"),
+        ("search_blog", json!({ "query": "x", "top_k": "5" }), "top_k"),
+        ("search_blog", json!({ "query": "x", "since": "yesterday" }), "since"),
+        ("search_blog", json!({ "query": "x", "until": "2024-1-1" }), "until"),
+        ("search_blog", json!({ "query": "x", "offset": 1 }), "offset"),
+        ("search_blog", json!({ "query": "x".repeat(10_001) }), "query"),
+        ("search_blog", json!({ "query": "x ".repeat(5 * 1024 * 1024) }), "schema (10485"),
+        ("read_chunk", json!({ "source": "bees.md" }), "chunk_index"),
+        ("read_chunk", json!({ "source": "bees.md", "chunk_index": -1 }), "chunk_index"),
+        ("read_chunk", json!({ "source": "bees.md", "chunk_index": 0.5 }), "chunk_index"),
+        ("read_chunk", json!({ "source": "x".repeat(5_000), "chunk_index": 0 }), "source"),
+    ];
+    for revision in [Revision::MODERN, Revision::ALL[0]] {
+        let client = open(options(&folder), revision).await;
+        for (tool, arguments, word) in table.clone() {
+            let shown: String = arguments.to_string().chars().take(60).collect();
+            let said = if revision.invalid_arguments_are_results() {
+                failure(&client, tool, arguments).await
+            } else {
+                let (code, said) = refusal(client.call(tool, arguments).await);
+                assert_eq!(code, -32602, "{shown}");
+                said
+            };
+            assert!(said.contains(word) && said.len() < 2_000, "{shown}: {said}");
+        }
+        assert!(!search(&client, query("hive")).await["hits"].as_array().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn no_address_leads_out_of_the_folder() {
+    let folder = three_languages("blog_paths");
+    let secret = folder.with_file_name("blog_paths-secret");
+    write(&secret, "key.md", "# Key\n\nopen sesame\n");
+    for revision in [Revision::MODERN, Revision::ALL[0]] {
+        let client = open(options(&folder), revision).await;
+        for path in [
+            "../blog_paths-secret/key.md",
+            "%2e%2e/blog_paths-secret/key.md",
+            "..%2fblog_paths-secret%2fkey.md",
+            "%252e%252e/blog_paths-secret/key.md",
+            "....//blog_paths-secret/key.md",
+            "..\\blog_paths-secret\\key.md",
+            "/etc/passwd",
+            "~/.bashrc",
+            "-secret/key.md",
+            "./bees.md",
+            "bees.md/",
+            "bees.md.",
+            "bees.md%20",
+            "BEES.md",
+            "notas",
+            "notas/../bees.md",
+            ".papertape",
+            "bees.md%00",
+            "%ff",
+            "%",
+            "",
+            "猫.md#chunk99",
+            "bees.md#chunk-1",
+        ] {
+            let (code, said) = refusal(client.read(&format!("blog:///{path}")).await);
+            assert_eq!(code, revision.resource_not_found_code(), "{path}: {said}");
+            let place = folder.parent().unwrap().to_str().unwrap();
+            assert!(!said.contains(place) && !said.contains("sesame"), "{said}");
+        }
+        for other in ["blog://bees.md", "blog:bees.md", "file:///etc/passwd", "BLOG:///bees.md"] {
+            let (code, _) = refusal(client.read(other).await);
+            assert_eq!(code, revision.resource_not_found_code(), "{other}");
+        }
+        assert!(!sources(&client, query("open sesame key")).await.contains(&"key.md".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_markdown_is_no_reason_to_fail() {
+    let folder = three_languages("blog_odd");
+    write(&folder, "binary.md", "\u{0}\u{1}\u{2}");
+    std::fs::write(folder.join("latin.md"), b"ma\xf1ana \xff\xfe").unwrap();
+    write(&folder, "empty.md", "");
+    write(&folder, "bomb.md", &format!("{}x", "> ".repeat(50_000)));
+    write(&folder, "-rf $(x)\n%.md", "# Rope\n\nropes and knots\n");
+    std::fs::create_dir(folder.join("folder.md")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", folder.join("link.md")).unwrap();
+    let client = modern(&folder).await;
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    let found = sources(&client, query("ropes and knots")).await;
+    assert_eq!(found[0], "-rf $(x)\n%.md");
+    let result = call(&client, "read_chunk", json!({ "source": found[0], "chunk_index": 0 })).await;
+    assert!(text(&result).contains("knots"));
+    let listed = client.resources().await.unwrap();
+    assert!(listed.iter().all(|one| !one.item.uri.contains("link.md")), "{listed:?}");
+    for one in listed {
+        client.read(&one.item.uri).await.unwrap();
+    }
+    let found: Value = search(&client, query("root:x:0:0")).await;
+    assert!(!found.to_string().contains("/bin/"), "{found}");
+}

@@ -1,0 +1,120 @@
+//! The blog server as a client meets it: folders of real files, indexed on first use.
+
+mod faults;
+mod fresh;
+mod hostile;
+mod offers;
+mod searching;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use papertape::protocol::{CallToolResult, Revision};
+use papertape::{Client, ClientOptions, Content};
+use papertape_servers::blog::{self, Options};
+use serde_json::{Value, json};
+
+use crate::scratch;
+
+const INSTALL: &str = "\
+---
+title: Keeping bees
+date: 2024-03-01
+tags: [Garden, animals]
+---
+Bees need flowers from early spring on.
+
+## The hive
+
+A hive stands in the morning sun, with its entrance away from the wind.
+
+## Harvest
+
+Take honey only from combs that are capped, and leave the bees enough for the winter.
+";
+
+const SPANISH: &str = "\
+# El huerto
+
+Las canciones del huerto empiezan en marzo.
+
+## Riego
+
+Riega los tomates por la mañana, nunca sobre las hojas. La instalación del riego por goteo ahorra agua.
+";
+
+const CHINESE: &str = "\
+# 养猫指南
+
+猫喜欢安静的地方。
+
+## 喂食
+
+成年猫每天喂两次，不要给猫喝牛奶。
+";
+
+/// A folder with a text in each of three languages.
+fn three_languages(test: &str) -> PathBuf {
+    let folder = scratch(test);
+    write(&folder, "bees.md", INSTALL);
+    write(&folder, "notas/huerto nuevo.md", SPANISH);
+    write(&folder, "猫.md", CHINESE);
+    folder
+}
+
+fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn options(folder: &Path) -> Options {
+    Options { content: Some(folder.to_owned()), ..Options::default() }
+}
+
+/// A client of a server whose first index is made: on a busy machine that may take longer than a question waits.
+async fn open(options: Options, revision: Revision) -> Client {
+    let client = crate::open(blog::server(options).await.unwrap(), revision, ClientOptions::new()).await;
+    while text(&call(&client, "search_blog", query("x")).await).contains("the index is being made") {}
+    client
+}
+
+/// A client in the newest revision.
+async fn modern(folder: &Path) -> Client {
+    open(options(folder), Revision::MODERN).await
+}
+
+async fn call(client: &Client, tool: &str, arguments: Value) -> CallToolResult {
+    client.call(tool, arguments).await.unwrap()
+}
+
+fn text(result: &CallToolResult) -> &str {
+    match result.content.as_slice() {
+        [Content::Text(block)] => &block.text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a search finds.
+async fn search(client: &Client, arguments: Value) -> Value {
+    let result = call(client, "search_blog", arguments.clone()).await;
+    assert!(!result.is_error, "{arguments}: {result:?}");
+    result.structured_content.unwrap()
+}
+
+/// The sources that a search finds, best first.
+async fn sources(client: &Client, arguments: Value) -> Vec<String> {
+    let found = search(client, arguments).await;
+    found["hits"].as_array().unwrap().iter().map(|hit| hit["source"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The words of a tool that failed.
+async fn failure(client: &Client, tool: &str, arguments: Value) -> String {
+    let result = call(client, tool, arguments.clone()).await;
+    assert!(result.is_error, "{tool} {arguments}: {result:?}");
+    text(&result).to_owned()
+}
+
+fn query(words: &str) -> Value {
+    json!({ "query": words })
+}

@@ -1,0 +1,104 @@
+//! Files as resources, completion on their paths, and the prompt.
+
+use papertape::Content;
+use papertape::protocol::{Reference, Revision, Role};
+use serde_json::{Map, json};
+
+use super::{SPANISH, modern, open, options, three_languages, write};
+use crate::scratch;
+
+#[tokio::test]
+async fn every_file_is_a_resource() {
+    let folder = three_languages("blog_resources");
+    for revision in Revision::ALL {
+        let client = open(options(&folder), revision).await;
+        let listed = client.resources().await.unwrap();
+        let uris: Vec<&str> = listed.iter().map(|one| one.item.uri.as_str()).collect();
+        assert_eq!(uris, ["blog:///bees.md", "blog:///notas/huerto%20nuevo.md", "blog:///%E7%8C%AB.md"]);
+        let garden = &listed[1].item;
+        assert_eq!(garden.name, "notas/huerto nuevo.md");
+        assert_eq!(garden.title.as_deref(), revision.has_structured_output().then_some("El huerto"));
+        assert_eq!(garden.mime_type.as_deref(), Some("text/markdown"));
+        assert_eq!(garden.size, Some(SPANISH.len() as u64));
+        let hints = garden.annotations.as_ref().unwrap();
+        assert_eq!(hints.audience, [Role::User, Role::Assistant]);
+        if let Some(time) = &hints.last_modified {
+            assert!(time.starts_with("20") && time.ends_with('Z'), "{time}");
+        }
+        for uri in [garden.uri.as_str(), "blog:///notas/huerto nuevo.md", "blog:///notas%2Fhuerto%20nuevo.md"]
+        {
+            let read = client.read(uri).await.unwrap();
+            assert_eq!((read.len(), read[0].text.as_deref()), (1, Some(SPANISH)), "{uri}");
+            assert_eq!((read[0].uri.as_str(), read[0].mime_type.as_deref()), (uri, Some("text/markdown")));
+        }
+        let chunk = client.read("blog:///%E7%8C%AB.md#chunk0").await.unwrap();
+        assert!(chunk[0].text.as_ref().unwrap().starts_with("# 养猫指南"), "{chunk:?}");
+    }
+}
+
+#[tokio::test]
+async fn paths_are_completed() {
+    let folder = scratch("blog_completion");
+    for number in 0..150 {
+        write(&folder, &format!("a/{number:03}.md"), "x");
+    }
+    write(&folder, "B/über.md", "x");
+    let client = modern(&folder).await;
+    let template = || Reference::Resource { uri: "blog:///{+path}".into() };
+    for (typed, right) in
+        [("a/07", &["a/070.md", "a/071.md"][..]), ("b/", &["B/über.md"]), ("nowhere", &[]), ("../", &[])]
+    {
+        let completion = client.complete(template(), "path", typed, Map::new()).await.unwrap();
+        let values: Vec<&str> =
+            completion.values.iter().map(String::as_str).take(right.len().max(1)).collect();
+        assert_eq!(values, right, "{typed}");
+    }
+    let all = client.complete(template(), "path", "a/", Map::new()).await.unwrap();
+    assert_eq!((all.values.len(), all.has_more), (100, true));
+}
+
+#[tokio::test]
+async fn a_question_comes_with_the_passages_that_may_answer_it() {
+    let folder = three_languages("blog_prompt");
+    for revision in Revision::ALL {
+        let client = open(options(&folder), revision).await;
+        let listed = client.prompts().await.unwrap();
+        assert_eq!((listed.len(), listed[0].item.name.as_str()), (1, "answer_from_blog"));
+        let question = "Where should a hive stand?";
+        let words = json!({ "question": question }).as_object().cloned().unwrap();
+        let filled = client.prompt("answer_from_blog", words).await.unwrap();
+        let mut messages = filled.messages.into_iter().map(|message| message.content);
+        let Some(Content::Text(request)) = messages.next() else { panic!() };
+        assert!(
+            request.text.starts_with(question) && request.text.contains("[SOURCE#chunkN]"),
+            "{}",
+            request.text
+        );
+        assert!(request.text.contains("[bees.md#chunk"), "{}", request.text);
+        let Some(Content::Resource(passage)) = messages.next() else { panic!() };
+        let passage = passage.resource;
+        assert!(passage.text.as_ref().unwrap().contains("morning sun"), "{passage:?}");
+        assert!(passage.uri.starts_with("blog:///bees.md#chunk"), "{passage:?}");
+        assert_eq!(client.read(&passage.uri).await.unwrap()[0].text, passage.text);
+
+        let words = json!({ "question": "zzzzqqqq" }).as_object().cloned().unwrap();
+        let filled = client.prompt("answer_from_blog", words).await.unwrap();
+        let [message] = filled.messages.as_slice() else { panic!("{filled:?}") };
+        assert!(format!("{message:?}").contains("found nothing"), "{message:?}");
+    }
+}
+
+#[tokio::test]
+async fn thousands_of_files_are_listed_page_by_page() {
+    let folder = scratch("blog_thousands");
+    for number in 0..2_500 {
+        let path = folder.join(format!("{number}.md"));
+        std::fs::write(path, format!("# {number}\n\nnote number {number}\n")).unwrap();
+    }
+    let client = modern(&folder).await;
+    let mut changes = client.listen(papertape::Interests::new().resources()).await.unwrap();
+    while client.resources().await.unwrap().len() < 2_500 {
+        changes.next().await.unwrap();
+    }
+    assert_eq!(super::sources(&client, super::query("number 1777")).await[0], "1777.md");
+}

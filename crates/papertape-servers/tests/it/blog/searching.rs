@@ -1,0 +1,113 @@
+//! `search_blog` and `read_chunk`: what they find and give.
+
+use papertape::protocol::Revision;
+use serde_json::{Value, json};
+
+use super::{call, failure, modern, open, options, query, search, sources, text, three_languages};
+
+#[tokio::test]
+async fn words_are_found_in_three_languages() {
+    let client = modern(&three_languages("blog_languages")).await;
+    for (words, source) in [
+        ("where does a hive stand", "bees.md"),
+        ("harvesting honey", "bees.md"),
+        ("cancion", "notas/huerto nuevo.md"),
+        ("instalacion de riego", "notas/huerto nuevo.md"),
+        ("成年猫喂食", "猫.md"),
+        ("牛奶", "猫.md"),
+    ] {
+        let found = sources(&client, query(words)).await;
+        assert_eq!(found.first().map(String::as_str), Some(source), "{words}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_hit_says_where_it_is_and_how_it_begins() {
+    for revision in Revision::ALL {
+        let client = open(options(&three_languages("blog_hit")), revision).await;
+        let result = call(&client, "search_blog", json!({ "query": "喂食", "top_k": 1 })).await;
+        let found: Value = serde_json::from_str(text(&result)).unwrap();
+        assert!(text(&result).contains("成年猫每天喂两次"), "nothing is escaped: {}", text(&result));
+        if revision.has_structured_output() {
+            assert_eq!(result.structured_content.as_ref(), Some(&found), "{revision}");
+        }
+        assert_eq!(found["mode"], "lexical");
+        assert_eq!(found.get("note"), None);
+        let [hit] = found["hits"].as_array().unwrap().as_slice() else { panic!("{found}") };
+        assert_eq!((&hit["source"], &hit["title"]), (&json!("猫.md"), &json!("养猫指南")));
+        assert_eq!(hit["headings"], json!(["喂食"]));
+        assert!(hit["preview"].as_str().unwrap().contains("成年猫每天喂两次"), "{hit}");
+        let score = hit["score"].as_f64().unwrap();
+        assert!(score > 0.0 && (score * 10_000.0 - (score * 10_000.0).round()).abs() < 1e-6, "{score}");
+        let place = json!({ "source": hit["source"], "chunk_index": hit["chunk_index"] });
+        let chunk = call(&client, "read_chunk", place).await;
+        assert!(text(&chunk).contains("## 喂食\n\n成年猫每天喂两次"), "{chunk:?}");
+    }
+}
+
+#[tokio::test]
+async fn files_can_be_chosen_by_path_tag_and_date() {
+    let client = modern(&three_languages("blog_filters")).await;
+    let words = "bees huerto 猫";
+    let all = sources(&client, json!({ "query": words, "top_k": 20 })).await;
+    for (filter, only) in [
+        (json!({ "path_prefix": "notas/" }), Some("notas/huerto nuevo.md")),
+        (json!({ "path_prefix": "./notas" }), Some("notas/huerto nuevo.md")),
+        (json!({ "path_prefix": "/b" }), Some("bees.md")),
+        (json!({ "path_prefix": "%" }), None),
+        (json!({ "tag": "garden" }), Some("bees.md")),
+        (json!({ "tag": "ANIMALS" }), Some("bees.md")),
+        (json!({ "tag": "gar" }), None),
+        (json!({ "since": "2024-03-01" }), Some("bees.md")),
+        (json!({ "until": "2024-03-01" }), Some("bees.md")),
+        (json!({ "since": "2024-03-02" }), None),
+        (json!({ "since": "2024-01-01", "until": "2024-02-29" }), None),
+    ] {
+        let mut arguments = filter.clone();
+        arguments["query"] = json!(words);
+        arguments["top_k"] = json!(20);
+        let found = sources(&client, arguments).await;
+        let right: Vec<&String> = all.iter().filter(|source| Some(source.as_str()) == only).collect();
+        assert_eq!(found.iter().collect::<Vec<_>>(), right, "{filter}");
+    }
+    for nothing in [json!(null), json!("")] {
+        let arguments = json!({ "query": words, "top_k": 20, "path_prefix": nothing, "tag": nothing });
+        assert_eq!(sources(&client, arguments).await, all);
+    }
+}
+
+#[tokio::test]
+async fn as_many_hits_as_were_asked_for() {
+    let folder = crate::scratch("blog_many");
+    for number in 0..40 {
+        super::write(&folder, &format!("{number}.md"), &format!("# Note {number}\n\nAbout otters.\n"));
+    }
+    let client = modern(&folder).await;
+    assert_eq!(sources(&client, query("otters")).await.len(), 5);
+    for top_k in [1, 7, 20] {
+        assert_eq!(sources(&client, json!({ "query": "otters", "top_k": top_k })).await.len(), top_k);
+    }
+    // The same question has the same answer.
+    let first = search(&client, json!({ "query": "otters", "top_k": 20 })).await;
+    assert_eq!(search(&client, json!({ "query": "otters", "top_k": 20 })).await, first);
+}
+
+#[tokio::test]
+async fn a_chunk_that_is_not_there_is_answered_with_the_nearest() {
+    let client = modern(&three_languages("blog_nearest")).await;
+    let place = |source: &str, index: u64| json!({ "source": source, "chunk_index": index });
+    for (source, index, nearest) in [
+        ("bees.md", 99, "bees.md#chunk"),
+        ("bees.md", u64::MAX, "bees.md#chunk"),
+        ("bee.md", 0, "bees.md#chunk0"),
+        ("huerto nuevo.md", 0, "notas/huerto nuevo.md#chunk0"),
+    ] {
+        let said = failure(&client, "read_chunk", place(source, index)).await;
+        let right = format!("Not found: {source}#chunk{index}. The nearest there is: {nearest}");
+        assert!(said.starts_with(&right), "{said}");
+    }
+    let nearest = failure(&client, "read_chunk", place("bees.md", 99)).await;
+    let (source, index) = nearest.rsplit_once(": ").unwrap().1.split_once("#chunk").unwrap();
+    let last = call(&client, "read_chunk", place(source, index.parse().unwrap())).await;
+    assert!(text(&last).contains("capped"), "{last:?}");
+}

@@ -1,0 +1,57 @@
+"""A PostgreSQL of one's own, with pgvector: made, started, killed and started again."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+LONGEST = 60
+
+
+class Database:
+    """A server in a folder, which must not be there yet; `url` is where it is."""
+
+    def __init__(self, programs, folder, port):
+        self.programs, self.folder, self.port = Path(programs), Path(folder), port
+        self.url = f"postgres://tester@127.0.0.1:{port}/postgres"
+        # PostgreSQL refuses to run as root.
+        self.user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+
+    def __enter__(self):
+        self.folder.mkdir()
+        if self.user:
+            shutil.chown(self.folder, "nobody", "nogroup")
+        self.run("initdb", "--username=tester", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
+        self.start()
+        return self
+
+    def start(self):
+        """Starts it. After its first process was killed, the others may take a moment to notice."""
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+        end = time.monotonic() + LONGEST
+        while True:
+            try:
+                return self.run("pg_ctl", "-w", "-s", "-l", self.folder / "log", "-o", options, "start")
+            except subprocess.CalledProcessError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(0.1)
+
+    def kill(self):
+        """Kills its first process, which takes all the others with it."""
+        first = (self.folder / "data/postmaster.pid").read_text().splitlines()[0]
+        os.kill(int(first), signal.SIGKILL)
+
+    def run(self, program, *words):
+        command = [self.programs / program, "-D", self.folder / "data", *words]
+        # What is started keeps its streams open, so that nobody could read them to their end.
+        quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        subprocess.run(command, check=True, timeout=LONGEST, cwd=self.folder, **quiet, **self.user)
+
+    def __exit__(self, *_):
+        try:
+            self.run("pg_ctl", "-w", "-s", "-m", "immediate", "stop")
+        except subprocess.CalledProcessError:
+            pass  # a check that failed may have left it dead
