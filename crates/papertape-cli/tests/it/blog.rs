@@ -77,7 +77,7 @@ fn a_folder_in_three_languages_is_indexed_and_searched() {
     );
     assert_eq!(end.log, "", "no bar where there is no terminal");
     for (query, source) in [
-        ("how does a client end a call in time", "client.md"),
+        ("how long may a call take, and how far is it", "client.md"),
         ("¿funciona en Windows?", "es/guia.md"),
         ("instalacion", "es/guia.md"),
         ("退出码的含义", "zh/guide.md"),

@@ -67,7 +67,11 @@ async fn request(socket: &mut TcpStream) -> (String, Value) {
 }
 
 fn client(url: &str) -> Arc<dyn Embedder> {
-    let options = embed::Options { url: Some(url.to_owned()), timeout: Duration::from_secs(2) };
+    client_with(url, Duration::from_secs(60))
+}
+
+fn client_with(url: &str, timeout: Duration) -> Arc<dyn Embedder> {
+    let options = embed::Options { url: Some(url.to_owned()), timeout };
     Choice::parse("ollama:numbers").unwrap().open(&options).unwrap()
 }
 
@@ -108,7 +112,8 @@ async fn a_service_that_accepts_and_says_nothing_costs_its_time_limit() {
     desk.embed(embedder.as_ref()).await;
     model.feel(Mood::Silent);
     desk.write("new.md", "# New\n\nSome words.\n");
-    let report = desk.embed(client(&start(&model).await).as_ref()).await;
+    let impatient = client_with(&start(&model).await, Duration::from_secs(1));
+    let report = desk.embed(impatient.as_ref()).await;
     assert_eq!((report.added, report.warnings.len()), (1, 1), "{:?}", report.warnings);
     let (mode, note) = mode(&desk, &embedder, "ship9 at sea").await;
     assert_eq!(mode, Mode::Lexical);

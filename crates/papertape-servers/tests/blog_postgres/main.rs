@@ -14,6 +14,7 @@
 
 mod corpus;
 mod faults;
+mod graph;
 mod hostile;
 mod same;
 mod server;

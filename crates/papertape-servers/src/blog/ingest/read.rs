@@ -31,13 +31,11 @@ pub(super) struct Fresh {
 
 /// Reads a file and cuts it, unless its bytes are those of `known`.
 pub(super) fn read(folder: &Folder, path: &str, known: Option<[u8; 32]>) -> Outcome {
-    let begun = SystemTime::now();
-    let (bytes, stamp) = match folder.read(path) {
-        Ok(read) => read,
-        Err(_) if is_gone(folder, path) => return Outcome::Vanished,
+    let (bytes, stamp) = match bytes(folder, path) {
+        Ok(Some(read)) => read,
+        Ok(None) => return Outcome::Vanished,
         Err(why) => return Outcome::Unreadable(why),
     };
-    let stamp = trusted(stamp, begun);
     let digest = *blake3::hash(&bytes).as_bytes();
     if known == Some(digest) {
         return Outcome::Same(stamp);
@@ -68,6 +66,24 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<[u8; 32]>) -> Outc
         size,
     };
     Outcome::Fresh(Box::new(Fresh { record, entries, warnings: document.warnings }))
+}
+
+/// How often a file is read that is replaced whenever it is read.
+const TRIES: usize = 3;
+
+/// The bytes of a file and how it looks; nothing if it is gone.
+fn bytes(folder: &Folder, path: &str) -> Result<Option<(Vec<u8>, Stamp)>, String> {
+    let mut failure = String::new();
+    for _ in 0..TRIES {
+        let begun = SystemTime::now();
+        match folder.read(path) {
+            Ok((bytes, stamp)) => return Ok(Some((bytes, trusted(stamp, begun)))),
+            Err(_) if is_gone(folder, path) => return Ok(None),
+            // It may have been away for a moment, as files are that editors save.
+            Err(why) => failure = why,
+        }
+    }
+    Err(failure)
 }
 
 fn is_gone(folder: &Folder, path: &str) -> bool {

@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn no_place_is_told_to_clients() {
-        let place = || "/home/ada/secret".to_owned();
+        let place = || "/srv/secret".to_owned();
         let what = || "a checksum is wrong".to_owned();
         let source = || std::io::Error::from(std::io::ErrorKind::StorageFull);
         for (error, words) in [
