@@ -135,7 +135,7 @@ pub(super) fn line(text: &str) -> String {
 fn toml_halves(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix("+++\n").or_else(|| text.strip_prefix("+++\r\n"))?;
     let mut length = 0;
-    for line in inside.split_inclusive('\n').take_while(|_| true) {
+    for line in inside.split_inclusive('\n') {
         if line.trim_end() == "+++" {
             let (toml, rest) = inside.split_at_checked(length)?;
             return Some((toml, rest.strip_prefix(line)?));

@@ -92,23 +92,25 @@ fn readable<'a>(path: &str, text: &'a str) -> Readable<'a> {
     if let Some(part) = &head.unread {
         markdown = mdx::blank(&markdown, std::slice::from_ref(part)).into();
     }
-    if is_mdx(path) {
+    let markdown = parsable(path, markdown);
+    Readable { head, markdown }
+}
+
+/// As long, with the same words in the same places; what is no Markdown, or too deep, is blank.
+fn parsable<'a>(path: &str, mut markdown: Cow<'a, str>) -> Cow<'a, str> {
+    if path.rsplit_once('.').is_some_and(|(_, kind)| kind.eq_ignore_ascii_case("mdx")) {
         markdown = mdx::blanked(&markdown).into();
     }
     if let Cow::Owned(shallow) = shallow::shallow(&markdown) {
         markdown = shallow.into();
     }
-    Readable { head, markdown }
-}
-
-fn is_mdx(path: &str) -> bool {
-    path.rsplit_once('.').is_some_and(|(_, kind)| kind.eq_ignore_ascii_case("mdx"))
+    markdown
 }
 
 /// The words of a chunk, from its Markdown: as [`Section::plain`], but for links whose targets stand elsewhere in the file.
 #[must_use]
 pub fn plain(path: &str, text: &str) -> String {
-    let markdown = if is_mdx(path) { Cow::Owned(mdx::blanked(text)) } else { Cow::Borrowed(text) };
+    let markdown = parsable(path, Cow::Borrowed(text));
     chunk::plain(text, &outline::read(&markdown, None)).to_owned()
 }
 

@@ -3,6 +3,7 @@
 use proptest::prelude::{ProptestConfig, Strategy, any, prop, proptest};
 
 use super::{check, chunks, plain};
+use crate::blog::document;
 use crate::blog::words::Language;
 
 #[track_caller]
@@ -177,6 +178,21 @@ fn line_ends_and_marks_are_kept_or_left_out() {
     assert_eq!(document.chunks[0].text, "# A\r\n\r\ntext\r\nmore\r\n");
     assert_eq!(document.chunks[0].plain, "text more");
     assert!(document.warnings.is_empty());
+}
+
+#[test]
+fn the_words_of_a_chunk_can_be_had_from_its_text() {
+    let paragraph = "A *sentence* of [some](x.md) `words`.\n\n".repeat(20);
+    let items = "- one\n- two\n".repeat(20);
+    let text =
+        format!("Before.\n\n# Title\n\n## One\n\n{paragraph}\n## Two\n\n{items}\n## A\n\na\n\n## B\n\nb\n");
+    for path in ["a.md", "a.mdx"] {
+        let found = check(path, text.as_bytes()).chunks;
+        assert!(found.len() >= 4);
+        for chunk in found {
+            assert_eq!(document::plain(path, &chunk.text), chunk.plain);
+        }
+    }
 }
 
 #[test]
