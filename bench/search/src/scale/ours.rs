@@ -16,7 +16,7 @@ use rayon::prelude::{
 };
 
 use super::corpus::{Corpus, PER_FILE, Question};
-use super::step::{Figures, Setting, size, timed};
+use super::step::{Figures, Setting, Watch, size};
 use super::{RECALL_AT, SEED};
 use crate::process::memory;
 
@@ -179,29 +179,28 @@ pub(crate) async fn ask(setting: &Setting) -> Result<Figures> {
     let truth = std::fs::read_to_string(setting.at("truth")).context("no right answers: build first")?;
     let before = memory();
     let mut figures = Figures::default();
-    let (store, open) = timed(|| Embedded::open(&setting.at("index")));
-    let store = store?;
-    let start = Instant::now();
+    let watch = Watch::start();
+    let store = Embedded::open(&setting.at("index"))?;
     let summary = store.summary().await?;
-    figures.time("open", open + start.elapsed());
+    figures.spread("open", &[watch.stop()]);
     for (name, with_vector) in [("lexical", false), ("hybrid", true)] {
         let mut times = Vec::with_capacity(questions.len());
         let mut right = 0_u32;
         for (question, truth) in questions.iter().zip(truth.lines()) {
             let vector = with_vector.then(|| question.vector.clone());
-            let start = Instant::now();
+            let watch = Watch::start();
             let terms = words::question(&question.text, &summary.languages);
             let query = Query { terms, vector, filter: Filter::default(), top_k: 5, weight: None };
             let found = store.search(&query).await?;
-            times.push(start.elapsed());
+            times.push(watch.stop());
             let best: Vec<ChunkId> = found.semantic.iter().take(RECALL_AT).map(|(chunk, _)| *chunk).collect();
             let wanted = truth.split(' ').filter_map(|chunk| chunk.parse().ok()).map(id);
             right += u32::try_from(wanted.filter(|chunk| best.contains(chunk)).count())?;
         }
         if let Some(first) = times.first() {
-            figures.time(&format!("{name} first"), *first);
+            figures.time(&format!("{name} first"), first.wall);
         }
-        figures.spread(name, times);
+        figures.spread(name, &times);
         if with_vector {
             let of = u32::try_from(questions.len() * RECALL_AT)?;
             figures.set("recall", f64::from(right) / f64::from(of));

@@ -11,7 +11,7 @@ use tantivy::{Index, TantivyDocument};
 
 use super::SEED;
 use super::corpus::{Corpus, PER_FILE};
-use super::step::{Figures, Setting, size};
+use super::step::{Figures, Setting, Watch, size};
 use crate::process::memory;
 
 fn all(setting: &Setting) -> (Corpus, Vec<String>) {
@@ -46,14 +46,14 @@ pub(crate) fn tantivy(setting: &Setting) -> Result<Figures> {
     let parser = QueryParser::for_index(&index, vec![title, body]);
     let mut times = Vec::new();
     for question in &questions {
-        let start = Instant::now();
+        let watch = Watch::start();
         let query = parser.parse_query(question)?;
         for (_, place) in searcher.search(&query, &TopDocs::with_limit(5).order_by_score())? {
             let _document: TantivyDocument = searcher.doc(place)?;
         }
-        times.push(start.elapsed());
+        times.push(watch.stop());
     }
-    figures.spread("lexical", times);
+    figures.spread("lexical", &times);
     figures.bytes("own", memory().own);
     Ok(figures)
 }
@@ -85,14 +85,14 @@ pub(crate) fn sqlite(setting: &Setting) -> Result<Figures> {
     let mut times = Vec::new();
     for question in &questions {
         let words: Vec<String> = question.split(' ').map(|word| format!("\"{word}\"")).collect();
-        let start = Instant::now();
+        let watch = Watch::start();
         let mut rows = select.query([words.join(" OR ")])?;
         while let Some(row) = rows.next()? {
             let _body: String = row.get(1)?;
         }
-        times.push(start.elapsed());
+        times.push(watch.stop());
     }
-    figures.spread("lexical", times);
+    figures.spread("lexical", &times);
     figures.bytes("own", memory().own);
     Ok(figures)
 }
@@ -103,15 +103,18 @@ import numpy as np
 path, questions, dimension = sys.argv[1], sys.argv[2], int(sys.argv[3])
 all = np.fromfile(path, dtype=np.float32).reshape(-1, dimension)
 times = []
+cpu = time.process_time()
 for question in np.fromfile(questions, dtype=np.float32).reshape(-1, dimension):
     start = time.perf_counter()
     scores = all @ question
     best = np.argpartition(-scores, 10)[:10] if len(scores) > 10 else np.arange(len(scores))
     best = best[np.argsort(-scores[best])]
     times.append((time.perf_counter() - start) * 1000)
+cpu = (time.process_time() - cpu) * 1000 / len(times)
 times.sort()
 print("semantic p50=%f" % times[len(times) // 2])
 print("semantic p99=%f" % times[min(len(times) * 99 // 100, len(times) - 1)])
+print("semantic CPU=%f" % cpu)
 print("own=%d" % all.nbytes)
 "#;
 

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Figures by name.
 #[derive(Debug, Clone, Default)]
@@ -31,9 +32,12 @@ impl Figures {
         self.0.get(name).copied()
     }
 
-    /// The median and the 99th of a hundred, of times.
-    pub(crate) fn spread(&mut self, name: &str, mut times: Vec<Duration>) {
+    /// The median and the 99th of a hundred of the times by the clock on the wall, and the mean of the CPU's time.
+    pub(crate) fn spread(&mut self, name: &str, spent: &[Spent]) {
+        let mut times: Vec<Duration> = spent.iter().map(|spent| spent.wall).collect();
         times.sort_unstable();
+        let cpu: Duration = spent.iter().map(|spent| spent.cpu).sum();
+        self.time(&format!("{name} CPU"), cpu / u32::try_from(spent.len()).unwrap_or(u32::MAX).max(1));
         for (part, of) in [("p50", 50), ("p99", 99)] {
             if let Some(time) = times.get((times.len() * of / 100).min(times.len().saturating_sub(1))) {
                 self.time(&format!("{name} {part}"), *time);
@@ -98,11 +102,36 @@ pub(crate) fn run(step: &str, setting: &Setting) -> Result<Figures> {
     Ok(Figures::read(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// How long something takes.
-pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let start = Instant::now();
-    let done = work();
-    (done, start.elapsed())
+/// What something took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spent {
+    /// By the clock on the wall.
+    pub(crate) wall: Duration,
+    /// By all threads of this process: the same however busy the machine is.
+    pub(crate) cpu: Duration,
+}
+
+/// Measures from now on.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    wall: Instant,
+    cpu: Duration,
+}
+
+impl Watch {
+    pub(crate) fn start() -> Self {
+        Self { wall: Instant::now(), cpu: cpu() }
+    }
+
+    pub(crate) fn stop(&self) -> Spent {
+        Spent { wall: self.wall.elapsed(), cpu: cpu().saturating_sub(self.cpu) }
+    }
+}
+
+fn cpu() -> Duration {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    let (seconds, nanoseconds) = (u64::try_from(now.tv_sec), u32::try_from(now.tv_nsec));
+    Duration::new(seconds.unwrap_or_default(), nanoseconds.unwrap_or_default())
 }
 
 /// The bytes of all files below a folder, or of a file.

@@ -3,6 +3,7 @@
 //! With `c` the centre of the vectors, `r = v - c` and `s` the signs of `r` after the rotation `P`, RaBitQ's estimate is
 //! `<r, q - c> ~ |r|^2 / (sum of |P r|) * <s, P (q - c)>`; the rest of `<v, q> = <r, q - c> + <r, c> + <c, q>` is known.
 
+use super::count::Count;
 use super::rotate::Rotation;
 
 /// What vectors are compared with before they become bits: bits tell more about what is left.
@@ -82,15 +83,9 @@ impl Planes {
         clippy::inline_always,
         reason = "has to be compiled for the processor that is there, with its caller"
     )]
-    pub(crate) fn estimate(&self, bits: &[u64], factors: [f32; 2]) -> f32 {
-        let mut ones = [0_u64; 4];
-        for (word, planes) in bits.iter().zip(&self.planes) {
-            for (ones, plane) in ones.iter_mut().zip(planes) {
-                *ones += u64::from((word & plane).count_ones());
-            }
-        }
-        let [one, two, four, eight] = ones.map(to_f32);
-        let product = one + 2.0 * two + 4.0 * four - 8.0 * eight;
+    pub(crate) fn estimate(&self, count: impl Count, bits: &[u64], factors: [f32; 2]) -> f32 {
+        let [one, two, four, eight] = count.common(bits, &self.planes);
+        let product = to_f32(one + 2 * two + 4 * four - 8 * eight);
         let [scale, offset] = factors;
         scale * self.step * (2.0 * product - self.total) + offset + self.base
     }
@@ -98,8 +93,8 @@ impl Planes {
 
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a single instruction")]
-#[expect(clippy::cast_precision_loss, reason = "at most as many as a vector has numbers")]
-fn to_f32(count: u64) -> f32 {
+#[expect(clippy::cast_precision_loss, reason = "at most a few times as many as a vector has numbers")]
+fn to_f32(count: i64) -> f32 {
     // Through 32 bits, which processors convert at once.
     i32::try_from(count).unwrap_or(i32::MAX) as f32
 }
@@ -107,6 +102,7 @@ fn to_f32(count: u64) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::{Centre, Code, Planes};
+    use crate::blog::store::embedded::vectors::count::Anywhere;
     use crate::blog::store::embedded::vectors::rotate::Rotation;
 
     fn vector(seed: u32, dimension: usize) -> Vec<f32> {
@@ -135,7 +131,7 @@ mod tests {
             for vector in &all {
                 let code = Code::of(vector, &centre, &rotation);
                 let exact: f32 = vector.iter().zip(&question).map(|(a, b)| a * b).sum();
-                error += (planes.estimate(&code.bits, code.factors) - exact).abs();
+                error += (planes.estimate(Anywhere, &code.bits, code.factors) - exact).abs();
             }
             assert!(error / 200.0 < 0.03, "{dimension}: {}", error / 200.0);
         }
@@ -147,6 +143,6 @@ mod tests {
         let centre = Centre { mean: vector.clone(), learned_from: 1 };
         let code = Code::of(&vector, &centre, &rotation);
         let planes = Planes::of(&vector, &centre, &rotation);
-        assert!((planes.estimate(&code.bits, code.factors) - 1.0).abs() < 1e-5);
+        assert!((planes.estimate(Anywhere, &code.bits, code.factors) - 1.0).abs() < 1e-5);
     }
 }

@@ -6,12 +6,14 @@
 //!
 //! - `rotate`: a vector to one whose every number says as much as any other
 //! - `code`: a rotated vector to bits, a question to something that can be held against them
+//! - `count`: how many bits both have in common
 //! - `segment`: files of vectors, opened
 //! - `build`: vectors to files
 //! - `scan`: a question to the nearest vectors
 
 pub(super) mod build;
 pub(super) mod code;
+mod count;
 mod rotate;
 pub(super) mod scan;
 pub(super) mod segment;

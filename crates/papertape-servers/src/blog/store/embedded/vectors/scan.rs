@@ -6,11 +6,16 @@ use std::sync::Arc;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use pulp::Arch;
+#[cfg(target_arch = "x86_64")]
+use pulp::x86::V3;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSlice;
 
 use super::Rows;
 use super::code::Planes;
+#[cfg(target_arch = "x86_64")]
+use super::count::Wide;
+use super::count::{Anywhere, Count};
 use super::segment::{Codes, Segment};
 
 /// How many vectors are compared exactly, at least.
@@ -71,19 +76,42 @@ pub(crate) fn nearest(
 }
 
 /// Looks at the codes of some rows.
-fn scan(codes: &Codes, planes: &Planes, among: &Rows, step: usize, segment: usize, mut best: Best) -> Best {
-    let first = step * STEP;
-    let bits = codes.bits.get(first * codes.words..).unwrap_or_default();
-    let factors = codes.factors.get(first..).unwrap_or_default();
-    Arch::new().dispatch(|| {
-        for ((bits, factors), row) in bits.chunks_exact(codes.words).zip(factors).take(STEP).zip(first..) {
-            let estimate = planes.estimate(bits, *factors);
-            if estimate > best.bar && among.contains(row) {
-                best.push(estimate, (segment, row));
+fn scan(codes: &Codes, planes: &Planes, among: &Rows, step: usize, segment: usize, best: Best) -> Best {
+    let span = Span { codes, planes, among, first: step * STEP, segment };
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = V3::try_new() {
+        return simd.vectorize(|| span.scan(Wide(simd), best));
+    }
+    Arch::new().dispatch(|| span.scan(Anywhere, best))
+}
+
+/// Rows that are looked at one after the other.
+struct Span<'a> {
+    codes: &'a Codes,
+    planes: &'a Planes,
+    among: &'a Rows,
+    first: usize,
+    segment: usize,
+}
+
+impl Span<'_> {
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "has to be compiled for the processor that is there, with its caller"
+    )]
+    fn scan(self, count: impl Count, mut best: Best) -> Best {
+        let words = self.codes.words;
+        let bits = self.codes.bits.get(self.first * words..).unwrap_or_default();
+        let factors = self.codes.factors.get(self.first..).unwrap_or_default();
+        for ((bits, factors), row) in bits.chunks_exact(words).zip(factors).take(STEP).zip(self.first..) {
+            let estimate = self.planes.estimate(count, bits, *factors);
+            if estimate > best.bar && self.among.contains(row) {
+                best.push(estimate, (self.segment, row));
             }
         }
-    });
-    best
+        best
+    }
 }
 
 /// Compares exactly.
