@@ -189,8 +189,8 @@ pub(crate) async fn ask(setting: &Setting) -> Result<Figures> {
         for (question, truth) in questions.iter().zip(truth.lines()) {
             let vector = with_vector.then(|| question.vector.clone());
             let watch = Watch::start();
-            let terms = words::question(&question.text, &summary.languages);
-            let query = Query { terms, vector, filter: Filter::default(), top_k: 5, weight: None };
+            let words = words::question(&question.text, &summary.languages);
+            let query = Query { words, vector, filter: Filter::default(), top_k: 5, weight: None };
             let found = store.search(&query).await?;
             times.push(watch.stop());
             let best: Vec<ChunkId> = found.semantic.iter().take(RECALL_AT).map(|(chunk, _)| *chunk).collect();

@@ -1,10 +1,9 @@
 //! Bags of words to a small index in memory: for variants of the words that the product does not offer.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use papertape_servers::blog::rank::bm25::{B, K1, idf};
-use papertape_servers::blog::words::{Bag, Term};
+use papertape_servers::blog::rank::bm25::{B, K1, Scale};
+use papertape_servers::blog::words::{Bag, Term, Word};
 
 /// Chunks by their words.
 #[derive(Debug)]
@@ -29,12 +28,13 @@ impl Memory {
     }
 
     /// Chunks with any of the words, best first.
-    pub(crate) fn search(&self, terms: &[(Term, u32)]) -> Vec<usize> {
+    pub(crate) fn search(&self, words: &[Word]) -> Vec<usize> {
         let mut scores: HashMap<usize, f32> = HashMap::new();
-        for (term, said) in terms {
-            let Some(list) = self.postings.get(term) else { continue };
-            let weight = to_f32(*said) * idf(list.len() as u64, self.norms.len() as u64);
-            for (chunk, times) in list {
+        let forms = words.iter().flat_map(|word| &word.forms);
+        let with =
+            forms.map(|form| (form.as_str(), self.postings.get(form).map_or(0, Vec::len) as u64)).collect();
+        for (term, weight) in Scale::of(words, &with, self.norms.len() as u64, 1.0).weights {
+            for (chunk, times) in self.postings.get(&term).into_iter().flatten() {
                 let norm = self.norms.get(*chunk).copied().unwrap_or(1.0);
                 *scores.entry(*chunk).or_default() += weight * times * (1.0 + K1) / (times + norm);
             }
@@ -46,21 +46,20 @@ impl Memory {
 }
 
 /// Words as anybody would cut them: runs of letters and figures, in small letters.
-pub(crate) fn plain_words(text: &str) -> Vec<(Term, u32)> {
-    let mut words: HashMap<Term, u32> = HashMap::new();
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        *words.entry(word.to_lowercase()).or_default() += 1;
-    }
-    let mut words: Vec<(Term, u32)> = words.into_iter().collect();
-    words.sort_by_key(|(_, times)| Reverse(*times));
-    words
+fn plain(text: &str) -> impl Iterator<Item = Term> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+/// Such words as a question.
+pub(crate) fn plain_words(text: &str) -> Vec<Word> {
+    plain(text).map(|word| Word { forms: vec![word], times: 1 }).collect()
 }
 
 /// The same as a bag.
 pub(crate) fn plain_bag(text: &str) -> Bag {
     let mut bag = Bag::default();
-    for (word, times) in plain_words(text) {
-        bag.add(word, times);
+    for word in plain(text) {
+        bag.add(word, 1);
     }
     bag
 }

@@ -38,6 +38,9 @@ pub(crate) struct Search {
     /// Which questions are drawn
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Shows so many link texts whose page was not the first hit, and what was
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    misses: usize,
 }
 
 /// Indexes the folder, asks, and says what was found.
@@ -63,6 +66,11 @@ pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>
         }
         measure(&mut table, &texts, &lists, |text, list| subject.page_place(text, list));
         say(&format!("\n{} of {all} link texts, searched for the page they lead to\n{table}", texts.len()))?;
+        let best = lists.iter().map(|lists| lists.hybrid.as_ref().unwrap_or(&lists.lexical));
+        let missed = texts.iter().zip(best).filter_map(|(text, list)| subject.miss(text, list));
+        for miss in missed.take(search.misses) {
+            say(&miss)?;
+        }
     }
 
     let held = headings::hold_out(&subject.files, search.queries, search.seed);

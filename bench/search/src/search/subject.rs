@@ -136,8 +136,8 @@ impl Subject {
                 Some(vector.map_err(|why| anyhow!("no vector for {question:?}: {why}"))?)
             }
         };
-        let terms = words::question(question, &self.languages);
-        let query = Query { terms, vector, filter: Filter::default(), top_k: DEPTH, weight: None };
+        let words = words::question(question, &self.languages);
+        let query = Query { words, vector, filter: Filter::default(), top_k: DEPTH, weight: None };
         Ok(self.store.search(&query).await?)
     }
 
@@ -151,6 +151,19 @@ impl Subject {
         let pages = found.iter().filter_map(|chunk| self.pages.get(chunk));
         let mut others = pages.filter(|page| !link.linking.contains(*page));
         others.position(|page| link.targets.contains(page)).map(|place| place + 1)
+    }
+
+    /// What was found first in place of a page that the link leads to, if it was not.
+    pub(crate) fn miss(&self, link: &LinkText, found: &[ChunkId]) -> Option<String> {
+        let place = match self.page_place(link, found) {
+            Some(1) => return None,
+            Some(place) => format!("at place {place}"),
+            None => "not found".to_owned(),
+        };
+        let mut others = found.iter().filter_map(|chunk| self.pages.get(chunk));
+        let first = others.find(|page| !link.linking.contains(*page)).map_or("nothing", String::as_str);
+        let targets: Vec<&str> = link.targets.iter().map(String::as_str).collect();
+        Some(format!("  {:?} leads to {}: {place}, behind {first}\n", link.text, targets.join(" or ")))
     }
 
     /// The place of the chunk that a heading stood above.

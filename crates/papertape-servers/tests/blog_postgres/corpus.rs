@@ -3,7 +3,7 @@
 use papertape_servers::blog::store::{
     Embedding, Entry, FileRecord, Query, Stamp, Store, StoreError, Summary, VectorKey,
 };
-use papertape_servers::blog::words::{Bag, Language};
+use papertape_servers::blog::words::{Bag, Language, Word};
 
 pub(crate) const DIMENSION: u32 = 16;
 
@@ -126,14 +126,8 @@ pub(crate) async fn put_with_vectors(store: &dyn Store, written: &[Written]) -> 
 
 /// A question of these words.
 pub(crate) fn question(words: &str) -> Query {
-    let mut terms: Vec<(String, u32)> = Vec::new();
-    for word in words.split_whitespace() {
-        match terms.iter_mut().find(|(term, _)| term == word) {
-            Some((_, times)) => *times += 1,
-            None => terms.push((word.to_owned(), 1)),
-        }
-    }
-    Query { terms, top_k: 5, ..Query::default() }
+    let words = words.split_whitespace().map(|word| Word { forms: vec![word.to_owned()], times: 1 });
+    Query { words: words.collect(), top_k: 5, ..Query::default() }
 }
 
 /// Where the hits of a question are.

@@ -178,9 +178,9 @@ async fn our_own_documentation_is_found_alike() {
         "服务器 工具",
         "the the the",
     ] {
-        let terms = words::question(asked, &[Language::English, Language::Spanish, Language::Chinese]);
+        let words = words::question(asked, &[Language::English, Language::Spanish, Language::Chinese]);
         for vector in [None, Some(corpus::Dice(asked.len() as u64).vector())] {
-            both.compare(&Query { terms: terms.clone(), vector, top_k: 20, ..Query::default() }).await;
+            both.compare(&Query { words: words.clone(), vector, top_k: 20, ..Query::default() }).await;
         }
     }
 }

@@ -7,7 +7,7 @@ use papertape_servers::blog::store::embedded::Embedded;
 use papertape_servers::blog::store::{
     Embedding, Entry, FileRecord, Found, Query, Stamp, Store, StoreError, Summary, VectorKey, Writer,
 };
-use papertape_servers::blog::words::{Bag, Language};
+use papertape_servers::blog::words::{Bag, Language, Word};
 
 /// A folder that is gone with the test.
 pub(crate) struct Folder(PathBuf);
@@ -136,7 +136,10 @@ pub(crate) async fn fill(store: &Embedded, files: &[(&str, &str)]) -> Result<Sum
 
 pub(crate) fn words(question: &str) -> Query {
     Query {
-        terms: question.split_whitespace().map(|word| (word.to_lowercase(), 1)).collect(),
+        words: question
+            .split_whitespace()
+            .map(|word| Word { forms: vec![word.to_lowercase()], times: 1 })
+            .collect(),
         top_k: 20,
         ..Query::default()
     }

@@ -2,6 +2,7 @@
 //!
 //! So the Markdown parser never meets them, and what it says about places holds in the file too.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// How many steps back and forth there may be for each byte, so that no file takes long.
@@ -12,9 +13,12 @@ const MOST_BRACES: usize = 32;
 
 /// The same text without what only a program reads.
 pub(super) fn blanked(mdx: &str) -> String {
-    let mut scan = Scan { bytes: mdx.as_bytes(), steps: mdx.len().saturating_mul(STEPS), found: Vec::new() };
-    scan.run();
-    blank(mdx, &scan.found)
+    Scan::of(mdx, true)
+}
+
+/// Markdown without MDX's comments: some sites have them in `.md` files, as names of headings.
+pub(super) fn uncommented(markdown: &str) -> Cow<'_, str> {
+    if markdown.contains("{/*") { Scan::of(markdown, false).into() } else { markdown.into() }
 }
 
 /// The same text with blanks in place of some parts, line ends aside.
@@ -37,12 +41,22 @@ pub(super) fn blank(text: &str, parts: &[Range<usize>]) -> String {
 
 struct Scan<'a> {
     bytes: &'a [u8],
+    /// Not comments alone.
+    all: bool,
     steps: usize,
     /// In order, apart from each other.
     found: Vec<Range<usize>>,
 }
 
 impl Scan<'_> {
+    /// The text without what is found in it.
+    fn of(text: &str, all: bool) -> String {
+        let steps = text.len().saturating_mul(STEPS);
+        let mut scan = Scan { bytes: text.as_bytes(), all, steps, found: Vec::new() };
+        scan.run();
+        blank(text, &scan.found)
+    }
+
     fn run(&mut self) {
         let mut fence = None;
         let mut at = 0;
@@ -60,7 +74,7 @@ impl Scan<'_> {
                     fence = Some(opening);
                     at = end;
                 }
-                (None, None) if is_statement(self.bytes.get(at..end).unwrap_or_default()) => {
+                (None, None) if self.all && is_statement(self.bytes.get(at..end).unwrap_or_default()) => {
                     let end = self.statement_end(at);
                     self.found.push(at..end);
                     at = end;
@@ -99,7 +113,7 @@ impl Scan<'_> {
                     end = self.end_after(at, end);
                     continue;
                 }
-                Some(b'<') => self.tag_end(at),
+                Some(b'<') if self.all => self.tag_end(at),
                 Some(b'{') if rest.starts_with(b"{/*") => self.comment_end(at),
                 _ => None,
             };
@@ -222,7 +236,7 @@ fn fence_of(line: &[u8]) -> Option<(u8, usize)> {
 mod tests {
     use proptest::prelude::{ProptestConfig, proptest};
 
-    use super::blanked;
+    use super::{blanked, uncommented};
 
     #[track_caller]
     fn gives(mdx: &str, wanted: &str) {
@@ -238,6 +252,13 @@ mod tests {
         gives("One <B c=\"d\"/> two<br/>three <></> four", "One two three four");
         gives("One {/* two\nthree */} four {five}", "One four {five}");
         gives("Español<Ñ/> y <a>日本</a>", "Español<Ñ/> y 日本");
+    }
+
+    #[test]
+    fn in_markdown_only_comments_are_blank() {
+        let markdown = "# Usage {/*usage*/}\n<b>import</b> `{/*a*/}` {b}\nimport c\n```\n{/*d*/}\n```\n";
+        assert_eq!(uncommented(markdown), markdown.replace("{/*usage*/}", "           "));
+        assert!(matches!(uncommented("# a {#b}"), std::borrow::Cow::Borrowed(_)));
     }
 
     #[test]

@@ -100,6 +100,8 @@ fn readable<'a>(path: &str, text: &'a str) -> Readable<'a> {
 fn parsable<'a>(path: &str, mut markdown: Cow<'a, str>) -> Cow<'a, str> {
     if path.rsplit_once('.').is_some_and(|(_, kind)| kind.eq_ignore_ascii_case("mdx")) {
         markdown = mdx::blanked(&markdown).into();
+    } else if let Cow::Owned(uncommented) = mdx::uncommented(&markdown) {
+        markdown = uncommented.into();
     }
     if let Cow::Owned(shallow) = shallow::shallow(&markdown) {
         markdown = shallow.into();

@@ -10,7 +10,7 @@ use crate::blog::document::{self, Section};
 use crate::blog::embed::{EmbedError, Embedder, Identity, Purpose};
 use crate::blog::rank::calibrate::{MOST_TRIALS, Trial};
 use crate::blog::store::{Chunk, ChunkId, DEPTH, FileRecord, Filter, Query, Store, StoreError};
-use crate::blog::words::{self, Bag, Language};
+use crate::blog::words::{self, Bag, Language, Word};
 
 /// Why nothing was found out.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ const SHORTEST_BODY: usize = 40;
 /// A heading, and the chunk that is hidden behind it.
 struct Riddle {
     question: String,
-    terms: Vec<(String, u32)>,
+    words: Vec<Word>,
     target: ChunkId,
     /// The words and the meaning of the chunk without its heading.
     bag: Bag,
@@ -84,7 +84,7 @@ async fn ask(
 ) -> Result<Option<Trial>, StoreError> {
     let meaning = question.iter().zip(body).map(|(a, b)| a * b).sum();
     let query = Query {
-        terms: riddle.terms.clone(),
+        words: riddle.words.clone(),
         vector: Some(question),
         filter: Filter::default(),
         top_k: 10,
@@ -157,10 +157,10 @@ fn riddle(chunks: &[Chunk], place: usize, language: Language, languages: &[Langu
         return None;
     }
     let plain = document::plain(&chunk.source, &chunk.text);
-    let terms = words::question(heading, languages);
+    let asked = words::question(heading, languages);
     let said_above = words::bag(&chunk.source, &chunk.title, above, "", language);
-    let is_said_above = terms.iter().all(|(term, _)| said_above.count(term) > 0);
-    if terms.len() < FEWEST_WORDS || is_said_above || plain.len() < SHORTEST_BODY {
+    let is_said_above = asked.iter().all(|word| word.forms.iter().any(|form| said_above.count(form) > 0));
+    if asked.len() < FEWEST_WORDS || is_said_above || plain.len() < SHORTEST_BODY {
         return None;
     }
     let kin = chunks
@@ -170,7 +170,7 @@ fn riddle(chunks: &[Chunk], place: usize, language: Language, languages: &[Langu
         .collect();
     Some(Riddle {
         question: heading.clone(),
-        terms,
+        words: asked,
         target: ChunkId::of(&chunk.source, chunk.index),
         bag: words::bag(&chunk.source, &chunk.title, above, &plain, language),
         meaning: document::meaning(

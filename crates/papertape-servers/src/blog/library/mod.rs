@@ -85,7 +85,7 @@ impl Library {
         filter: &Filter,
     ) -> Result<Answered, StoreError> {
         let summary = self.summary().await?;
-        let terms = words::question(question, &summary.languages);
+        let words = words::question(question, &summary.languages);
         let (vector, cause) = match &self.asking {
             None => (None, None),
             Some(asking) => match asking.vector(question, &summary).await {
@@ -93,11 +93,11 @@ impl Library {
                 Err(cause) => (None, Some(format!("semantic search is off: {cause}"))),
             },
         };
-        if terms.is_empty() && vector.is_none() {
+        if words.is_empty() && vector.is_none() {
             let note = cause.unwrap_or_else(|| "the question has no words to search for".to_owned());
             return Ok(Answered { hits: Vec::new(), mode: Mode::Lexical, note: Some(note) });
         }
-        let query = Query { terms, vector, filter: filter.clone(), top_k, weight: None };
+        let query = Query { words, vector, filter: filter.clone(), top_k, weight: None };
         let found = self.store.search(&query).await?;
         Ok(Answered { mode: mode(&found), hits: found.hits, note: cause })
     }

@@ -1,12 +1,17 @@
 //! How well the words of a chunk fit those of a question: BM25, the same for every store.
 
-use crate::blog::words::{Bag, Term};
+use std::collections::BTreeMap;
+
+use crate::blog::words::{Bag, Term, Word};
 
 /// How fast a word's repetition stops to count: slower than the usual 1.2, because a word of a title counts as many.
 pub const K1: f32 = 4.0;
 
 /// How much the length of a chunk counts: less than the usual 0.75, because chunks are cut to much the same size.
 pub const B: f32 = 0.2;
+
+/// A question of more terms is shortened to its rarest.
+const MOST_TERMS: usize = 1_024;
 
 /// What the words of a question weigh among all chunks.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -18,6 +23,26 @@ pub struct Scale {
 }
 
 impl Scale {
+    /// For the words of a question. `with` are the chunks that have each of their forms, of `all` there are.
+    #[must_use]
+    pub fn of(words: &[Word], with: &BTreeMap<&str, u64>, all: u64, average_length: f32) -> Self {
+        let mut weights: BTreeMap<&str, f32> = BTreeMap::new();
+        for word in words {
+            let forms = || word.forms.iter().map(String::as_str);
+            let with = forms().filter_map(|form| with.get(form)).sum::<u64>().min(all);
+            for form in forms() {
+                *weights.entry(form).or_default() += to_f32(word.times) * idf(with, all);
+            }
+        }
+        let mut weights: Vec<(Term, f32)> =
+            weights.into_iter().map(|(term, weight)| (term.to_owned(), weight)).collect();
+        if weights.len() > MOST_TERMS {
+            weights.sort_by(|a, b| b.1.total_cmp(&a.1));
+            weights.truncate(MOST_TERMS);
+        }
+        Self { weights, average_length }
+    }
+
     /// What a chunk with these words would score.
     #[must_use]
     pub fn score(&self, bag: &Bag) -> f32 {
@@ -62,4 +87,53 @@ fn to_f32(count: u32) -> f32 {
 #[expect(clippy::cast_precision_loss, reason = "counts of chunks are far below 2^53")]
 fn to_f64(count: u64) -> f64 {
     count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Scale, idf};
+    use crate::blog::words::Word;
+
+    fn word(forms: &[&str], times: u32) -> Word {
+        Word { forms: forms.iter().map(|form| (*form).to_owned()).collect(), times }
+    }
+
+    fn weights(words: &[Word], with: &[(&str, u64)]) -> BTreeMap<String, f32> {
+        let with = with.iter().copied().collect();
+        Scale::of(words, &with, 1_000, 100.0).weights.into_iter().collect()
+    }
+
+    #[test]
+    fn the_forms_of_a_word_are_as_rare_as_all_of_them_together() {
+        // A stray English file has "running", which the stem of the others is not.
+        let weights = weights(&[word(&["run", "running"], 1)], &[("run", 400), ("running", 1)]);
+        assert_eq!(weights["run"], idf(401, 1_000));
+        assert_eq!(weights["running"], weights["run"]);
+    }
+
+    #[test]
+    fn a_word_said_twice_weighs_twice_and_one_that_two_words_share_what_both_do() {
+        let with = [("a", 10), ("b", 20)];
+        let apart = weights(&[word(&["a"], 2), word(&["a", "b"], 1)], &with);
+        assert_eq!(apart["a"], 2.0 * idf(10, 1_000) + idf(30, 1_000));
+        assert_eq!(apart["b"], idf(30, 1_000));
+    }
+
+    #[test]
+    fn words_that_nobody_has_and_words_that_all_have_are_no_trouble() {
+        let weights =
+            weights(&[word(&["none"], 1), word(&["a", "b"], 1), word(&[], 9)], &[("a", 900), ("b", 900)]);
+        assert_eq!(weights.len(), 3);
+        assert!(weights.values().all(|weight| weight.is_finite() && *weight > 0.0), "{weights:?}");
+    }
+
+    #[test]
+    fn a_question_is_shortened_to_its_rarest_words() {
+        let words: Vec<Word> = (0..2_000).map(|n| word(&[&format!("w{n}")], 1 + n % 2)).collect();
+        let weights = weights(&words, &[]);
+        assert_eq!(weights.len(), 1_024);
+        assert!((0..1_000).all(|n| weights.contains_key(&format!("w{}", 2 * n + 1))));
+    }
 }

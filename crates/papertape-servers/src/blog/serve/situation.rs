@@ -12,8 +12,9 @@ use super::words;
 use crate::blog::library::Library;
 use crate::blog::store::StoreError;
 
-/// How long a question waits for an index that is being made for the first time.
-const FOR_THE_FIRST: Duration = Duration::from_secs(5);
+/// How long a question waits for an index that is being made for the first time: half of what most hosts wait for a tool.
+/// Somebody who starts the server for this one question has no other chance.
+const FOR_THE_FIRST: Duration = Duration::from_secs(30);
 
 /// How long it waits for what is new, if there is an index already.
 const FOR_NEWS: Duration = Duration::from_secs(1);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::rank::bm25::Scale;
-use super::words::{Bag, Language, Term};
+use super::words::{Bag, Language, Word};
 
 /// What a store's functions give.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -174,8 +174,8 @@ pub struct Chunk {
 /// A question to a store.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Query {
-    /// The words, and how often each was said.
-    pub terms: Vec<(Term, u32)>,
+    /// The words.
+    pub words: Vec<Word>,
     /// The question's vector, of the same model as the store's.
     pub vector: Option<Vec<f32>>,
     /// Which files count.

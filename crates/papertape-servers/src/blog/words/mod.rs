@@ -20,7 +20,7 @@ pub mod weights;
 pub use bag::{Bag, bag};
 pub use detect::detect;
 pub use language::Language;
-pub use question::question;
+pub use question::{Word, question};
 pub(in crate::blog) use script::{is_han_or_kana, is_unspaced};
 
 /// A word as it is looked up: folded and stemmed, or two characters of Chinese, Japanese or Korean.

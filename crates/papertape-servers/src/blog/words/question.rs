@@ -1,6 +1,6 @@
 //! A question to the words that are looked up.
 
-use super::term::Terms;
+use super::term::{Number, Terms};
 use super::token::tokens;
 use super::{Language, Term};
 
@@ -8,31 +8,43 @@ use super::{Language, Term};
 const MOST_BYTES: usize = 4 * 1024;
 
 /// The most words that are looked up.
-const MOST_TERMS: usize = 64;
+const MOST_WORDS: usize = 64;
 
-/// The words of a question and how often each was said. Each is stemmed in every language there is an answer in.
+/// A word of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// What it is looked up by: a stem for each language there is an answer in, each once. They are one word, and as rare
+    /// as all of them together: a stem that only a few stray files have says no more than the others.
+    pub forms: Vec<Term>,
+    /// How often it was said.
+    pub times: u32,
+}
+
+/// The words of a question.
 #[must_use]
-pub fn question(text: &str, languages: &[Language]) -> Vec<(Term, u32)> {
+pub fn question(text: &str, languages: &[Language]) -> Vec<Word> {
     let languages = if languages.is_empty() { &[Language::Other] } else { languages };
     let mut end = text.len().min(MOST_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    let mut said: Vec<(Term, u32)> = Vec::new();
+    let mut said: Vec<(Vec<Number>, u32)> = Vec::new();
     Terms::with(|terms| {
         tokens(text.get(..end).unwrap_or_default(), &mut |token| {
-            let mut numbers: Vec<_> =
+            let mut forms: Vec<Number> =
                 languages.iter().map(|language| terms.number(token, *language)).collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            for term in numbers.into_iter().filter_map(|number| terms.term(number)) {
-                if let Some((_, times)) = said.iter_mut().find(|(known, _)| known == term) {
-                    *times = times.saturating_add(1);
-                } else if said.len() < MOST_TERMS {
-                    said.push((term.to_owned(), 1));
-                }
+            forms.sort_unstable();
+            forms.dedup();
+            if let Some((_, times)) = said.iter_mut().find(|(known, _)| *known == forms) {
+                *times = times.saturating_add(1);
+            } else if said.len() < MOST_WORDS {
+                said.push((forms, 1));
             }
         });
-    });
-    said
+        let words = said.into_iter().map(|(forms, times)| Word {
+            forms: forms.into_iter().filter_map(|number| terms.term(number)).map(str::to_owned).collect(),
+            times,
+        });
+        words.collect()
+    })
 }

@@ -26,7 +26,7 @@ impl Snapshot {
             .transpose()
             .map_err(|error| self.place().faults().words("cannot search", &error))?;
         let through = through.as_deref();
-        let by_words = || words.search(&query.terms, through, DEPTH);
+        let by_words = || words.search(&query.words, through, DEPTH);
         let (by_words, by_meaning) = match &query.vector {
             Some(vector) => rayon::join(by_words, || self.by_meaning(vector, through)),
             None => (by_words(), Ok(Vec::new())),

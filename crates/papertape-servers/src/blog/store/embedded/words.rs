@@ -17,11 +17,9 @@ use super::schema::{Fields, ID, INDEX, KEY, LENGTH, schema, tokenizers};
 use super::score::best;
 use super::shelf::Shelf;
 use super::vectors::Rows;
-use crate::blog::rank::bm25::{self, Scale};
+use crate::blog::rank::bm25::Scale;
 use crate::blog::store::{Chunk, ChunkId, StoreError, VectorKey};
-
-/// A question of more words is shortened to its rarest.
-const MOST_WORDS: usize = 1_024;
+use crate::blog::words::Word;
 
 /// No chunk at all.
 static NONE: LazyLock<Rows> = LazyLock::new(Rows::default);
@@ -122,33 +120,22 @@ impl Words {
     /// The best chunks for the words of a question, among those that are let through.
     pub(super) fn search(
         &self,
-        terms: &[(String, u32)],
+        words: &[Word],
         through: Option<&[Rows]>,
         depth: usize,
     ) -> Result<ByWords, StoreError> {
-        let mut said: BTreeMap<&str, u32> = BTreeMap::new();
-        for (term, times) in terms {
-            *said.entry(term).or_default() += times;
+        let mut with: BTreeMap<&str, u64> = BTreeMap::new();
+        for form in words.iter().flat_map(|word| &word.forms) {
+            if !with.contains_key(form.as_str()) {
+                with.insert(form, self.frequency(form).map_err(|error| self.failed(&error))?);
+            }
         }
-        let mut weighed = Vec::new();
-        for (term, times) in said {
-            let with = self.frequency(term).map_err(|error| self.failed(&error))?;
-            #[expect(clippy::cast_precision_loss, reason = "how often a word was said")]
-            let times = times as f32;
-            weighed.push((term, with, times, times * bm25::idf(with, self.docs)));
-        }
-        if weighed.len() > MOST_WORDS {
-            weighed.sort_by(|a, b| b.3.total_cmp(&a.3));
-            weighed.truncate(MOST_WORDS);
-        }
-        let scale = Scale {
-            weights: weighed.iter().map(|(term, _, _, weight)| ((*term).to_owned(), *weight)).collect(),
-            average_length: self.average_length(),
-        };
-        let mut asked: Vec<(Term, f32)> = weighed
+        let scale = Scale::of(words, &with, self.docs, self.average_length());
+        let mut asked: Vec<(Term, f32)> = scale
+            .weights
             .iter()
-            .filter(|(_, with, _, weight)| *with > 0 && *weight > 0.0)
-            .map(|(term, _, _, weight)| (Term::from_field_text(self.fields.words, term), *weight))
+            .filter(|(term, weight)| *weight > 0.0 && with.get(term.as_str()).is_some_and(|with| *with > 0))
+            .map(|(term, weight)| (Term::from_field_text(self.fields.words, term), *weight))
             .collect();
         asked.sort_by(|a, b| b.1.total_cmp(&a.1));
         let segments = self.searcher.segment_readers();

@@ -1,7 +1,7 @@
 //! A question's words and vector to hits: both lists are made in the database, in one transaction.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
@@ -13,14 +13,11 @@ use super::meta::{Meta, Vectors};
 use super::text::{clean, word};
 use super::vectors::unit;
 use super::{ChunkId, DEPTH, Filter, Found, Hit, Query, StoreError};
-use crate::blog::rank::bm25::{B, K1, Scale, idf};
+use crate::blog::rank::bm25::{B, K1, Scale};
 use crate::blog::rank::fuse;
 
 /// With so few chunks to choose from, every vector is compared. Beyond it the graph of the HNSW index leads the way.
 pub(super) const EXACT: i64 = 10_000;
-
-/// A question of more words is shortened to its rarest.
-const MOST_WORDS: usize = 1_024;
 
 /// How many the graph gives, which knows the question in 16 bits a number, to be sorted by all of it then.
 const CANDIDATES: usize = 2 * DEPTH;
@@ -84,28 +81,18 @@ async fn by_words(
     query: &Query,
     wanted: &Wanted,
 ) -> Result<(Scale, Vec<(ChunkId, f32)>), Fault> {
-    let mut said: BTreeMap<&str, u32> = BTreeMap::new();
-    for (term, times) in &query.terms {
-        *said.entry(term).or_default() += times;
-    }
-    let words: Vec<_> = said.keys().map(|term| word(term)).collect();
-    let found = numbers(client, &words).await?;
+    let forms: BTreeSet<&str> = query.words.iter().flat_map(|word| &word.forms).map(String::as_str).collect();
+    let words: Vec<_> = forms.iter().map(|form| word(form)).collect();
+    let found: BTreeMap<&str, (Option<i32>, u64)> =
+        forms.into_iter().zip(numbers(client, &words).await?).collect();
+    let with = found.iter().map(|(form, (_, with))| (*form, *with)).collect();
     let chunks = meta.summary.chunks;
-    let mut weighed: Vec<(&str, Option<i32>, f32)> = said
-        .into_iter()
-        .zip(found)
-        .map(|((term, times), (id, with))| (term, id, idf(with, chunks) * to_f32(times)))
-        .collect();
-    if weighed.len() > MOST_WORDS {
-        weighed.sort_by(|a, b| b.2.total_cmp(&a.2));
-        weighed.truncate(MOST_WORDS);
-    }
-    let scale = Scale {
-        weights: weighed.iter().map(|(term, _, weight)| ((*term).to_owned(), *weight)).collect(),
-        average_length: average(meta.length, chunks),
-    };
-    let (ids, weights): (Vec<i32>, Vec<f64>) =
-        weighed.iter().filter_map(|(_, id, weight)| Some(((*id)?, f64::from(*weight)))).unzip();
+    let scale = Scale::of(&query.words, &with, chunks, average(meta.length, chunks));
+    let (ids, weights): (Vec<i32>, Vec<f64>) = scale
+        .weights
+        .iter()
+        .filter_map(|(term, weight)| Some((found.get(term.as_str())?.0?, f64::from(*weight))))
+        .unzip();
     let listed =
         if ids.is_empty() { Vec::new() } else { best(client, &ids, &weights, &scale, wanted).await? };
     Ok((scale, listed))
@@ -270,11 +257,6 @@ async fn load(client: &Client, best: &[(ChunkId, f32)]) -> Result<Vec<Hit>, Faul
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "an average needs no more")]
 fn average(length: u64, chunks: u64) -> f32 {
     if chunks == 0 { 0.0 } else { (length as f64 / chunks as f64) as f32 }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "how often a word was said")]
-fn to_f32(times: u32) -> f32 {
-    times as f32
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "scores are shown with four decimals")]
