@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::digest::is_of_today;
 use crate::blog::folder::Seen;
 use crate::blog::store::FileRecord;
 
@@ -32,8 +33,9 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], full: bool) -> Di
     let mut difference = Difference::default();
     for seen in seen {
         let known = places.remove(seen.path.as_str());
+        let record = known.and_then(|place| records.get(place));
         let looks_the_same =
-            known.and_then(|place| records.get(place)).is_some_and(|record| record.stamp == seen.stamp);
+            record.is_some_and(|record| record.stamp == seen.stamp && is_of_today(&record.digest));
         if looks_the_same && !full {
             difference.unchanged += 1;
         } else {
@@ -49,6 +51,7 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], full: bool) -> Di
 mod tests {
     use super::{Difference, compare};
     use crate::blog::folder::Seen;
+    use crate::blog::ingest::digest::digest;
     use crate::blog::store::{FileRecord, Stamp};
     use crate::blog::words::Language;
 
@@ -64,7 +67,7 @@ mod tests {
         FileRecord {
             path: path.to_owned(),
             stamp: stamp(modified),
-            digest: [0; 32],
+            digest: digest(b""),
             title: String::new(),
             date: None,
             tags: Vec::new(),
@@ -94,6 +97,13 @@ mod tests {
         let mut replaced = seen("a.md", 1);
         replaced.stamp.inode = 8;
         assert_eq!(paths(&compare(vec![replaced], &[record("a.md", 1)], false)), ["a.md"]);
+    }
+
+    #[test]
+    fn a_file_that_was_read_by_other_rules_is_read() {
+        let mut old = record("a.md", 1);
+        old.digest = [0; 32];
+        assert_eq!(paths(&compare(vec![seen("a.md", 1)], &[old], false)), ["a.md"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What changed in the folder to a new generation of the store: words first, then vectors, then what these are worth.
 //!
+//! - `digest`: what a file is known by, and by which rules it was read
 //! - `compare`: what the folder shows and what the store knows to what must be read
 //! - `read`: a file to a record and its chunks
 //! - `words`: what was read to a generation
@@ -9,6 +10,7 @@
 //! - `warnings`: what was odd, within bounds
 
 mod compare;
+mod digest;
 pub(super) mod model;
 mod read;
 mod trials;

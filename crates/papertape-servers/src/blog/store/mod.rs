@@ -109,7 +109,7 @@ pub struct FileRecord {
     pub path: String,
     /// How the file looked from outside when it was read.
     pub stamp: Stamp,
-    /// BLAKE3 of its bytes.
+    /// What its bytes are known by, and the rules they were read by.
     pub digest: [u8; 32],
     /// From the front matter, the first heading, or the file's name.
     pub title: String,
