@@ -42,7 +42,8 @@ async fn a_model_that_understands_nothing_gets_none() {
 #[tokio::test]
 async fn a_few_headings_prove_nothing() {
     let (desk, model) = (synonyms(20), Numbers::new());
-    assert_eq!(desk.embed(&model).await.summary.embedding.unwrap().weight, 0.0);
+    let weight = desk.embed(&model).await.summary.embedding.unwrap().weight;
+    assert!(weight > 0.0 && weight < 0.2, "{weight}");
 }
 
 #[tokio::test]

@@ -7,9 +7,8 @@ const RULES: u8 = 1;
 /// What a file is known by: the rules, then BLAKE3 of its bytes but for the first byte.
 pub(super) fn digest(bytes: &[u8]) -> [u8; 32] {
     let mut digest = *blake3::hash(bytes).as_bytes();
-    if let [first, ..] = &mut digest {
-        *first = RULES;
-    }
+    let [first, ..] = &mut digest;
+    *first = RULES;
     digest
 }
 

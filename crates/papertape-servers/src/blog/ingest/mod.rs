@@ -121,10 +121,39 @@ pub async fn run_with(
             Some(model) => model,
             None => Model::meet(embedder, None, options.reembed).await?,
         };
-        report.summary = vectors::bring(store, &model, report.summary, &mut warnings, progress).await?;
+        (report.summary, _) = vectors::bring(store, &model, report.summary, &mut warnings, progress).await?;
     }
     report.warnings = warnings.into_lines();
     Ok(report)
+}
+
+/// Gives every chunk of the store a vector, as far as the model will: what [`run`] does after the words, for those who keep
+/// both up to date side by side.
+///
+/// # Errors
+/// As [`run`].
+pub async fn vectors(
+    store: &dyn Store,
+    embedder: &dyn Embedder,
+    progress: Watcher<'_>,
+) -> Result<Vectors, StoreError> {
+    let summary = store.summary().await?;
+    let model = Model::meet(embedder, summary.embedding.as_ref(), false).await?;
+    let mut warnings = Warnings::default();
+    let before = summary.vectors;
+    let (summary, complete) = vectors::bring(store, &model, summary, &mut warnings, progress).await?;
+    Ok(Vectors { made: summary.vectors.saturating_sub(before), complete, warnings: warnings.into_lines() })
+}
+
+/// What [`vectors`] did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vectors {
+    /// How many chunks have one now that had none.
+    pub made: u64,
+    /// The model did not fail, so that there is nothing to be tried again.
+    pub complete: bool,
+    /// As in [`Report::warnings`].
+    pub warnings: Vec<String>,
 }
 
 /// The model of the vectors that are there.

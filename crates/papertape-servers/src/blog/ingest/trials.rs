@@ -130,13 +130,17 @@ async fn riddles(store: &dyn Store) -> Result<Vec<Riddle>, StoreError> {
     let mut files: Vec<(ChunkId, &FileRecord)> =
         files.iter().map(|file| (ChunkId::of(&file.path, 0), file)).collect();
     files.sort_unstable_by_key(|(id, _)| *id);
+    files.truncate(MOST_TRIALS * FILES_PER_TRIAL);
+    let usual = usual_headings(store, &files).await?;
     let from_each = (2 * MOST_TRIALS).div_ceil(files.len().max(1));
     let languages = store.summary().await?.languages;
     let mut riddles = Vec::new();
-    for (_, file) in files.into_iter().take(MOST_TRIALS * FILES_PER_TRIAL) {
+    for (_, file) in files {
         let chunks = store.chunks(&file.path).await?;
-        let mut from_this: Vec<Riddle> =
-            (0..chunks.len()).filter_map(|place| riddle(&chunks, place, file.language, &languages)).collect();
+        let mut from_this: Vec<Riddle> = (0..chunks.len())
+            .filter_map(|place| riddle(&chunks, place, file.language, &languages))
+            .filter(|riddle| !usual.contains(&riddle.question.to_lowercase()))
+            .collect();
         from_this.sort_unstable_by_key(|riddle| riddle.target);
         from_this.truncate(from_each);
         riddles.extend(from_this);
@@ -146,6 +150,30 @@ async fn riddles(store: &dyn Store) -> Result<Vec<Riddle>, StoreError> {
         }
     }
     Ok(riddles)
+}
+
+/// The headings that several files have, in small letters: nobody could say which of them is meant.
+async fn usual_headings(
+    store: &dyn Store,
+    files: &[(ChunkId, &FileRecord)],
+) -> Result<HashSet<String>, StoreError> {
+    let (mut seen, mut usual) = (HashSet::new(), HashSet::new());
+    for (_, file) in files {
+        let chunks = store.chunks(&file.path).await?;
+        let headings: HashSet<String> = chunks
+            .iter()
+            .filter_map(|chunk| chunk.headings.last())
+            .map(|heading| heading.to_lowercase())
+            .collect();
+        for heading in headings {
+            if seen.contains(&heading) {
+                usual.insert(heading);
+            } else {
+                seen.insert(heading);
+            }
+        }
+    }
+    Ok(usual)
 }
 
 /// A chunk to a riddle, if it has a heading of its own that says something, and a body.

@@ -27,27 +27,25 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Texts that a model may refuse in a run. One that refuses more would go on to refuse.
 const MOST_REFUSED: usize = 1_000;
 
-/// Gives every chunk a vector, as far as the model will. What it will not is a warning.
+/// Gives every chunk a vector, as far as the model will. What it will not is a warning. False, if the model failed.
 pub(super) async fn bring(
     store: &dyn Store,
     model: &Model<'_>,
     summary: Summary,
     warnings: &mut Warnings,
     progress: Watcher<'_>,
-) -> Result<Summary, StoreError> {
+) -> Result<(Summary, bool), StoreError> {
     let identity = match &model.identity {
         Ok(identity) => identity,
         Err(why) => {
             warnings.add(later(why));
-            return Ok(summary);
+            return Ok((summary, false));
         }
     };
     let mut pass = Pass { store, embedder: model.embedder, identity, summary, warnings, progress };
     pass.begin().await?;
-    if pass.embed().await? && pass.needs_weight() {
-        pass.weigh().await?;
-    }
-    Ok(pass.summary)
+    let complete = pass.embed().await? && (!pass.needs_weight() || pass.weigh().await?);
+    Ok((pass.summary, complete))
 }
 
 /// What a model that fails means for whoever indexes.
@@ -191,21 +189,22 @@ impl Pass<'_> {
         self.summary.vectors > 0 && (then == 0 || now.abs_diff(then).saturating_mul(5) > then)
     }
 
-    async fn weigh(&mut self) -> Result<(), StoreError> {
+    /// Finds what vectors are worth. False, if the model failed.
+    async fn weigh(&mut self) -> Result<bool, StoreError> {
         (self.progress)(Progress::Calibrating);
         let weight = match trials(self.store, self.embedder, self.identity).await {
             Ok(trials) => choose(&trials),
             Err(trials::Failure::Store(error)) => return Err(error),
             Err(trials::Failure::Model(why)) => {
                 self.warnings.add(later(&why));
-                return Ok(());
+                return Ok(false);
             }
         };
         let embedding = Embedding { weight, calibrated_on: self.summary.chunks, ..self.embedding() };
         let mut writer = patiently(self.store).await?;
         writer.set_embedding(Some(embedding)).await?;
         self.summary = writer.commit().await?;
-        Ok(())
+        Ok(true)
     }
 }
 

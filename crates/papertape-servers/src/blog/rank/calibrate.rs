@@ -6,8 +6,12 @@ use crate::blog::store::ChunkId;
 /// More questions would not make it more certain in a way that anybody would notice.
 pub const MOST_TRIALS: usize = 300;
 
-/// With fewer, nothing can be said: meaning then counts nothing.
+/// With fewer, nothing can be proved.
 const FEWEST_TRIALS: usize = 30;
+
+/// What a place in the list of meanings counts if nothing can be proved: enough to answer where words find nothing, and to
+/// settle what words find about as good.
+const UNPROVED: f32 = 0.1;
 
 /// Hits further down are not looked at by anybody.
 const IN_SIGHT: usize = 10;
@@ -38,21 +42,21 @@ impl Trial {
     }
 }
 
-/// The weight whose gain over words alone is the most certain, if it is certain enough; else 0.
+/// The weight whose gain over words alone is the most certain, if it is certain enough; else 0. With too few trials to be
+/// certain of anything, a little, unless these few speak against it.
 ///
 /// Not the one whose gain is the greatest: on known headings, greater weights gain a little more on average and lose more
 /// of what words had found. Questions in the author's own words pay for that.
 #[must_use]
 pub fn choose(trials: &[Trial]) -> f32 {
-    if trials.len() < FEWEST_TRIALS {
-        return 0.0;
-    }
     let words: Vec<f64> = trials.iter().map(|trial| trial.worth(0.0)).collect();
+    let gains = |weight| trials.iter().zip(&words).map(move |(trial, words)| trial.worth(weight) - words);
+    if trials.len() < FEWEST_TRIALS {
+        return if gains(UNPROVED).sum::<f64>() < 0.0 { 0.0 } else { UNPROVED };
+    }
     let mut best = (0.0, CERTAIN);
     for weight in WEIGHTS {
-        let gains: Vec<f64> =
-            trials.iter().zip(&words).map(|(trial, words)| trial.worth(weight) - words).collect();
-        let (gain, error) = mean_and_error(&gains);
+        let (gain, error) = mean_and_error(&gains(weight).collect::<Vec<_>>());
         let certainty = if gain > 0.0 { gain / error.max(f64::MIN_POSITIVE) } else { 0.0 };
         if certainty > best.1 {
             best = (weight, certainty);
@@ -71,7 +75,7 @@ fn mean_and_error(sample: &[f64]) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{FEWEST_TRIALS, Trial, WEIGHTS, choose};
+    use super::{FEWEST_TRIALS, Trial, UNPROVED, WEIGHTS, choose};
     use crate::blog::store::ChunkId;
 
     /// A trial whose answer has these places in the two lists; 0 for a list that does not have it.
@@ -124,9 +128,14 @@ mod tests {
     #[test]
     fn a_few_trials_prove_nothing() {
         let few = u64::try_from(FEWEST_TRIALS).unwrap() - 1;
-        assert_eq!(choose(&trials(few, |_| (0, 1))), 0.0);
-        assert!(choose(&trials(few + 1, |_| (0, 1))) > 0.0);
-        assert_eq!(choose(&[]), 0.0);
+        assert_eq!(choose(&trials(few, |_| (0, 1))), UNPROVED);
+        assert!(choose(&trials(few + 1, |_| (0, 1))) > UNPROVED);
+        assert_eq!(choose(&[]), UNPROVED);
+        // They may speak against it.
+        assert_eq!(choose(&trials(few, |_| (1, 1))), UNPROVED);
+        let mut against = trials(few, |_| (1, 1));
+        against.iter_mut().take(2).for_each(|trial| trial.semantic = trial.lexical[1..].to_vec());
+        assert_eq!(choose(&against), 0.0);
     }
 
     #[test]

@@ -21,6 +21,9 @@ use crate::blog::store::StoreError;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// How often a lock is tried for before somebody is told of it.
+const MOST_TRIES: u32 = 20;
+
 /// How many warnings of one run are logged.
 const MOST_WARNINGS: usize = 20;
 
@@ -42,8 +45,24 @@ pub(super) async fn run(
     while tasks.join_next().await.is_some() {}
 }
 
-/// Indexes the folder, and again whenever something changes in it if it is watched.
+/// Indexes the folder, and again whenever something changes in it if it is watched. Words and vectors go side by side: a
+/// model may take minutes, and what changes meanwhile is to be found.
 async fn index(root: &Path, options: &Options, library: &Library, work: &watch::Sender<Work>) {
+    let (indexed, news) = watch::channel(());
+    let words = async move {
+        keep_words(root, options, library, work, &indexed).await;
+    };
+    tokio::join!(words, keep_vectors(library, news));
+}
+
+/// Brings the words up to date, again and again, and tells that they are. Ends when nobody watches the folder.
+async fn keep_words(
+    root: &Path,
+    options: &Options,
+    library: &Library,
+    work: &watch::Sender<Work>,
+    indexed: &watch::Sender<()>,
+) {
     let mut watcher = match options.watch {
         true => Some(Watcher::new(absolute(root), absolute(&options.index())).await),
         false => None,
@@ -54,6 +73,7 @@ async fn index(root: &Path, options: &Options, library: &Library, work: &watch::
             Ok(report) => {
                 told(&report);
                 work.send_replace(Work::Done);
+                indexed.send_replace(());
                 pause = FIRST_PAUSE;
                 match &mut watcher {
                     Some(watcher) => watcher.changed().await,
@@ -75,6 +95,44 @@ async fn index(root: &Path, options: &Options, library: &Library, work: &watch::
     }
 }
 
+/// Brings the vectors up to date whenever the words are; what fails is tried again. Ends when no more words can come.
+async fn keep_vectors(library: &Library, mut news: watch::Receiver<()>) {
+    let Some(embedder) = library.embedder() else { return };
+    let mut more = news.changed().await.is_ok();
+    let mut pause = FIRST_PAUSE;
+    let mut said = Vec::new();
+    while more {
+        match ingest::vectors(&**library.store(), &**embedder, &|_| ()).await {
+            Ok(done) => {
+                // A model that stays away is told of once.
+                if done.warnings != said {
+                    warned(&done.warnings);
+                    said = done.warnings;
+                }
+                if done.complete {
+                    tracing::info!(made = done.made, "every chunk has its vector");
+                    pause = FIRST_PAUSE;
+                    more = news.changed().await.is_ok();
+                    continue;
+                }
+            }
+            // Vectors of two models do not mix; searches say that meaning is left out, and why.
+            Err(why @ StoreError::Mismatch(_)) => {
+                tracing::warn!("{why}");
+                more = news.changed().await.is_ok();
+                continue;
+            }
+            Err(why) => tracing::warn!("{why}"),
+        }
+        // Words that come meanwhile shorten the wait; that none can come does not.
+        tokio::select! {
+            () = sleep(pause) => {}
+            Ok(()) = news.changed() => {}
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
 /// One run over the folder; if it fails, why, in words for clients.
 async fn once(root: &Path, library: &Library, work: &watch::Sender<Work>) -> Result<Report, String> {
     let folder = Folder::open(root).map_err(|error| {
@@ -89,20 +147,22 @@ async fn once(root: &Path, library: &Library, work: &watch::Sender<Work>) -> Res
             is_news
         });
     };
-    let store = &**library.store();
-    let embedder = library.embedder().map(|embedder| &**embedder);
-    let report = match ingest::run(&folder, store, embedder, &progress).await {
-        // Vectors of two models do not mix, but words can be kept fresh; searches say that meaning is left out, and why.
-        Err(StoreError::Mismatch(why)) => {
-            tracing::warn!("{why}");
-            ingest::run(&folder, store, None, &progress).await
+    let mut tries = 0;
+    loop {
+        match ingest::run(&folder, &**library.store(), None, &progress).await {
+            // Most likely by our own vectors, and not for long.
+            Err(StoreError::Locked { .. }) if tries < MOST_TRIES => {
+                tries += 1;
+                sleep(FIRST_PAUSE / 10).await;
+            }
+            report => {
+                return report.map_err(|error| {
+                    tracing::warn!("{error}");
+                    words::in_words(&error)
+                });
+            }
         }
-        report => report,
-    };
-    report.map_err(|error| {
-        tracing::warn!("{error}");
-        words::in_words(&error)
-    })
+    }
 }
 
 /// What a step of a run makes of the situation, if it makes anything of it. Who has seen all files once need not wait when
@@ -112,21 +172,23 @@ fn after(work: &Work, progress: &Progress) -> Option<Work> {
         (Work::Done, _) => None,
         (_, Progress::Scanning) => Some(Work::Beginning),
         (_, Progress::Reading { done, of }) => Some(Work::Reading { done: *done, of: *of }),
-        // Words are there before their vectors are made.
-        (_, Progress::Embedding { .. } | Progress::Calibrating) => Some(Work::Done),
-        (_, Progress::Writing) => None,
+        (_, Progress::Writing | Progress::Embedding { .. } | Progress::Calibrating) => None,
     }
 }
 
 fn told(report: &Report) {
     let Report { added, changed, removed, unchanged, warnings, .. } = report;
+    warned(warnings);
+    tracing::info!(added, changed, removed, unchanged, "the folder is indexed");
+}
+
+fn warned(warnings: &[String]) {
     for warning in warnings.iter().take(MOST_WARNINGS) {
         tracing::warn!("{warning}");
     }
     if warnings.len() > MOST_WARNINGS {
         tracing::warn!("and {} more: `papertape index` tells them all", warnings.len() - MOST_WARNINGS);
     }
-    tracing::info!(added, changed, removed, unchanged, "the folder is indexed");
 }
 
 /// The last part of its path, which tells a client enough.
@@ -150,16 +212,66 @@ fn absolute(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::blog::embed::{Answer, EmbedError, Embedder, Identity, Purpose};
 
     #[test]
     fn only_the_first_run_makes_anybody_wait() {
         let reading = Progress::Reading { done: 1, of: 2 };
         assert_eq!(after(&Work::Beginning, &reading), Some(Work::Reading { done: 1, of: 2 }));
-        assert_eq!(after(&Work::Beginning, &Progress::Embedding { done: 0, of: 9 }), Some(Work::Done));
         assert_eq!(after(&Work::Failed(String::new()), &Progress::Scanning), Some(Work::Beginning));
         for progress in [Progress::Scanning, reading, Progress::Writing, Progress::Calibrating] {
             assert_eq!(after(&Work::Done, &progress), None);
         }
+    }
+
+    /// A model that is down for the first calls.
+    #[derive(Debug, Default)]
+    struct Late {
+        calls: AtomicUsize,
+    }
+
+    impl Embedder for Late {
+        fn batch(&self) -> usize {
+            8
+        }
+
+        fn identify(&self) -> Answer<'_, Identity> {
+            let down = self.calls.fetch_add(1, Ordering::SeqCst) < 3;
+            Box::pin(async move {
+                match down {
+                    true => Err(EmbedError::Unavailable("it is down".into())),
+                    false => Ok(Identity { model: "late".into(), dimension: 2, digest: "d".into() }),
+                }
+            })
+        }
+
+        fn embed<'a>(&'a self, texts: &'a [String], _: Purpose) -> Answer<'a, Vec<Result<Vec<f32>, String>>> {
+            Box::pin(async move { Ok(texts.iter().map(|_| Ok(vec![0.6, 0.8])).collect()) })
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn vectors_are_made_as_soon_as_the_model_is_there() {
+        let scratch = std::env::temp_dir().join(format!("papertape-upkeep-{}", std::process::id()));
+        let content = scratch.join("content");
+        std::fs::create_dir_all(&content).unwrap();
+        std::fs::write(content.join("a.md"), "# A\n\nb\n").unwrap();
+        let options = Options {
+            content: Some(content.clone()),
+            index: Some(scratch.join("index")),
+            ..Options::default()
+        };
+        let store = options.embedded().unwrap();
+        let library = Library::new(Arc::new(store), Some(Arc::new(Late::default())));
+        let work = watch::Sender::new(Work::default());
+        // Nobody watches the folder, so that it ends when all is done.
+        index(&content, &options, &library, &work).await;
+        let summary = library.summary().await.unwrap();
+        std::fs::remove_dir_all(&scratch).unwrap();
+        assert_eq!((summary.chunks, summary.vectors), (1, 1));
     }
 }

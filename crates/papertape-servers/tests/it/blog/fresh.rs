@@ -4,8 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use papertape::protocol::Revision;
-use papertape::{Change, Client, Interests, Subscription};
+use papertape::{Change, Client, ClientOptions, Interests, Subscription};
 use papertape_servers::blog::Options;
+use papertape_servers::blog::embed::Choice;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use super::{modern, open, options, query, sources, three_languages, write};
 
@@ -95,4 +99,45 @@ async fn two_servers_of_one_folder_get_along() {
         hear(changes, &Change::Resources).await;
         assert_eq!(sources(client, query("lanterns")).await, ["late.md"]);
     }
+}
+
+/// A service that takes the first call and never answers it. Tells when a call has come, and when its caller has given up.
+async fn silent() -> (String, watch::Receiver<bool>, watch::Receiver<bool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (called, was_called) = watch::channel(false);
+    let (left, has_left) = watch::channel(false);
+    tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        called.send_replace(true);
+        let mut heard = Vec::new();
+        first.read_to_end(&mut heard).await.ok();
+        left.send_replace(true);
+    });
+    (url, was_called, has_left)
+}
+
+#[tokio::test]
+async fn what_changes_while_a_model_thinks_is_found() {
+    let folder = three_languages("blog_thinking");
+    let (url, mut was_called, has_left) = silent().await;
+    let options = Options {
+        embed: Some(Choice::parse("ollama:slow").unwrap()),
+        embed_url: Some(url),
+        ..watched(&folder)
+    };
+    let client = crate::open(
+        papertape_servers::blog::server(options).await.unwrap(),
+        Revision::MODERN,
+        ClientOptions::new(),
+    )
+    .await;
+    let mut changes = client.listen(Interests::new().resources()).await.unwrap();
+    was_called.wait_for(|called| *called).await.unwrap();
+    write(&folder, "otters.md", "# Otters\n\nThey hold hands.\n");
+    while !uris(&client).await.contains(&"blog:///otters.md".to_owned()) {
+        hear(&mut changes, &Change::Resources).await;
+    }
+    assert!(!*has_left.borrow(), "the change waited for the model");
+    assert_eq!(sources(&client, query("otters")).await, ["otters.md"]);
 }
