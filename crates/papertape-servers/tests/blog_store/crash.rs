@@ -76,9 +76,9 @@ fn child() {
     std::process::exit(brought.is_err().into());
 }
 
-/// With nothing in the runtime that makes calls of its own.
+/// With nothing in the runtime that makes calls of its own, and always on the same threads.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+    tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap().block_on(work)
 }
 
 /// This binary again, as a writer.

@@ -111,6 +111,11 @@ impl Traced {
 
     /// Which calls are about something in this folder: the first, the second of their kind in their thread.
     pub(crate) fn numbers(&self, folder: &Path) -> BTreeSet<u32> {
+        self.numbers_of(|call| call.text.contains(folder.to_str().unwrap()))
+    }
+
+    /// The same for calls that are chosen.
+    pub(crate) fn numbers_of(&self, chosen: impl Fn(&Call) -> bool) -> BTreeSet<u32> {
         let mut counts: HashMap<(u32, &str), u32> = HashMap::new();
         let mut numbers = BTreeSet::new();
         let mut calls: Vec<&Call> = self.calls.iter().collect();
@@ -118,7 +123,7 @@ impl Traced {
         for call in calls {
             let count = counts.entry((call.thread, &call.name)).or_default();
             *count += 1;
-            if call.text.contains(folder.to_str().unwrap()) {
+            if chosen(call) {
                 numbers.insert(*count);
             }
         }
@@ -144,7 +149,12 @@ pub(crate) fn wait_for_strace() {
 /// Runs a command that waits for strace.
 pub(crate) fn traced(command: &mut Command, options: &[&str], log: &Path) -> Traced {
     let how = "run ./test, which gets it, or install the package strace";
-    command.env(WATCHED, "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .env(WATCHED, "1")
+        .env("RAYON_NUM_THREADS", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(stdout.any(|line| line == "ready"), "it does not wait for strace");

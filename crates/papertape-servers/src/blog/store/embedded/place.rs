@@ -118,6 +118,8 @@ impl Place {
             Some(before) => self.replace(before)?,
             None => fs::remove_file(self.path(NAME))?,
         }
+        // Before the files that it names are removed.
+        self.sync().unwrap_or_default();
         Err(error)
     }
 
