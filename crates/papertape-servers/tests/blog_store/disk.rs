@@ -74,7 +74,7 @@ async fn a_disk_that_cannot_be_written_is_an_error_and_can_be_read() {
     let store = open(&disk.0.join("index"));
     let nothing = open(&disk.0.join("nothing"));
     fill(&store, &[("a.md", "words that stay")]).await.unwrap();
-    let read_only = Command::new("mount").args(["-o", "remount,ro"]).arg(disk.0).status().unwrap();
+    let read_only = Command::new("mount").args(["-o", "remount,bind,ro"]).arg(disk.0).status().unwrap();
     assert!(read_only.success());
     assert!(matches!(store.write().await.err(), Some(StoreError::Io { .. })));
     assert!(matches!(nothing.write().await.err(), Some(StoreError::Io { .. })));
