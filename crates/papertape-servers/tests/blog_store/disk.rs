@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use papertape_servers::blog::store::{Store, StoreError, VectorKey};
 
@@ -89,19 +89,25 @@ async fn a_disk_that_is_full_after_a_writer_was_killed_changes_nothing_either() 
         return;
     }
     let folder = Folder::new();
-    let (before, after) = before_and_after(&folder).await;
+    let (_, after) = before_and_after(&folder).await;
     let path = folder.path().join("disk");
     let disk = SmallDisk::mount(&path);
     let index = disk.0.join("index");
-    let kills: usize = std::env::var("PAPERTAPE_KILLS").map_or(24, |kills| kills.parse().unwrap());
-    let mut random = Random(5);
-    let (mut full, mut old) = (0, 0);
-    for number in 0..kills {
+    let kills: usize = std::env::var("PAPERTAPE_KILLS").map_or(12, |kills| kills.parse().unwrap());
+    let begin = || {
         std::fs::remove_dir_all(&index).unwrap_or_default();
         copy(&folder.path().join("before"), &index);
-        let mut child = writer(&index).spawn().unwrap();
-        let instant = Duration::from_micros(random.next() % 80_000);
-        std::thread::sleep(instant);
+        (writer(&index).spawn().unwrap(), Instant::now())
+    };
+    let (mut child, started) = begin();
+    assert!(child.wait().unwrap().success());
+    let whole = u64::try_from(started.elapsed().as_nanos()).unwrap();
+    let mut random = Random(5);
+    let mut full = 0;
+    for number in 0..kills {
+        let (mut child, started) = begin();
+        let instant = Duration::from_nanos(random.next() % whole);
+        std::thread::sleep(instant.saturating_sub(started.elapsed()));
         child.kill().unwrap();
         child.wait().unwrap();
         let free = random.below(40) * 4096;
@@ -118,9 +124,9 @@ async fn a_disk_that_is_full_after_a_writer_was_killed_changes_nothing_either() 
             full += 1;
         }
         disk.empty();
-        old += usize::from(recovers(&index, after, &what).await == before);
+        recovers(&index, after, &what).await;
     }
-    assert!(full > 0 && old > 0, "{full} writers found the disk full, {old} left the old generation");
+    assert!(full > 0, "the disk was never full");
 }
 
 /// Runs a writer in which the n-th call of a kind fails, in each of its threads.
@@ -130,7 +136,7 @@ fn with_failing(call: &str, error: &str, number: u32, folder: &Folder) -> Traced
     traced(&mut writer(&folder.index()), &options, &folder.path().join("log"))
 }
 
-/// What fails in writers: of each kind of call those that are about the index, or so many of them.
+/// What fails in writers: of a kind of call those that are about the index, or so many of them.
 async fn survives(call: &str, error: &str) {
     let folder = Folder::new();
     let (_, after) = before_and_after(&folder).await;
@@ -144,7 +150,7 @@ async fn survives(call: &str, error: &str) {
     let whole = traced(&mut writer(&index), &options, &folder.path().join("log"));
     assert!(whole.success, "{}", whole.stderr);
     let mut numbers = Vec::from_iter(whole.numbers(&index));
-    let most = std::env::var("PAPERTAPE_FAULTS").map_or(16, |most| most.parse().unwrap());
+    let most = std::env::var("PAPERTAPE_FAULTS").map_or(10, |most| most.parse().unwrap());
     let mut random = Random(numbers.len() as u64);
     while numbers.len() > most {
         numbers.remove(random.below(numbers.len()));

@@ -288,7 +288,7 @@ impl Call {
 
 /// `\x61\x62` as strace writes it.
 fn unhex(text: &str) -> Vec<u8> {
-    text.split("\\x").skip(1).map(|digits| u8::from_str_radix(&digits[..2], 16).unwrap()).collect()
+    text.split("\\x").skip(1).map(|digits| u8::from_str_radix(digits, 16).unwrap()).collect()
 }
 
 fn text(hex: &str) -> String {
