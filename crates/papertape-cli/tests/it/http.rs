@@ -15,14 +15,14 @@ use crate::{papertape, shell};
 const HANG: Duration = Duration::from_secs(60);
 
 /// A server on a port of its own.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     address: SocketAddr,
     log: BufReader<std::process::ChildStderr>,
 }
 
 impl Served {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
@@ -50,7 +50,7 @@ impl Served {
         }
     }
 
-    fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(HANG)).unwrap();
         stream
@@ -104,7 +104,7 @@ fn serve<'a>(more: impl IntoIterator<Item = &'a str>) -> Command {
 }
 
 /// A request that stands alone.
-fn request(id: u64, method: &str, mut params: Value) -> Value {
+pub(crate) fn request(id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}});
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -114,7 +114,7 @@ fn count(id: u64, text: &str) -> Value {
     request(id, "tools/call", json!({"name": "word_count", "arguments": {"text": text}}))
 }
 
-fn post(body: &Value) -> Vec<u8> {
+pub(crate) fn post(body: &Value) -> Vec<u8> {
     let method = body["method"].as_str().unwrap();
     let name = body["params"]["name"].as_str().map_or(String::new(), |name| format!("mcp-name: {name}\r\n"));
     let body = body.to_string();
@@ -128,7 +128,7 @@ fn post(body: &Value) -> Vec<u8> {
 }
 
 /// A response whose body has a length: its status and its body.
-fn response(stream: &mut TcpStream) -> (u16, String) {
+pub(crate) fn response(stream: &mut TcpStream) -> (u16, String) {
     let mut stream = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

@@ -9,6 +9,7 @@
 )]
 
 mod blog;
+mod blog_load;
 mod calling;
 mod demo;
 mod failing;

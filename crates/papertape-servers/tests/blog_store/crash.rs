@@ -1,5 +1,6 @@
 //! Writers that are killed in the middle of everything.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use papertape_servers::blog::store::embedded::Embedded;
 use papertape_servers::blog::store::{Store, StoreError, VectorKey};
 
 use crate::support::{Folder, Random, embedding, file, open, vector};
+use crate::tools::wait_for_strace;
 
 /// What says to this binary that it is a child, and where its index is.
 const CHILD: &str = "PAPERTAPE_STORE_CHILD";
@@ -28,7 +30,7 @@ fn content(time: u64) -> Vec<(String, String)> {
 }
 
 /// Brings an index to what the folder holds: words first, then vectors, as ingest does.
-async fn bring(store: &Embedded, time: u64) -> Result<(), StoreError> {
+pub(crate) async fn bring(store: &Embedded, time: u64) -> Result<(), StoreError> {
     let there = match store.files().await {
         Ok(files) => files.to_vec(),
         Err(StoreError::Missing { .. }) => Vec::new(),
@@ -61,13 +63,22 @@ async fn bring(store: &Embedded, time: u64) -> Result<(), StoreError> {
     }
 }
 
-/// A test like any other, except in a process that was started to be killed.
-#[tokio::test]
-async fn child() {
+/// A test like any other, except in a process that was started to be killed. That it fails is no panic: others would be.
+#[test]
+fn child() {
     let Ok(folder) = std::env::var(CHILD) else { return };
-    if let Err(error) = bring(&open(Path::new(&folder)), 1).await {
-        panic!("{error}");
+    wait_for_strace();
+    let brought = block_on(bring(&open(Path::new(&folder)), 1));
+    if let Err(error) = &brought {
+        // That may fail too.
+        std::io::stderr().write_all(format!("{error}\n").as_bytes()).unwrap_or_default();
     }
+    std::process::exit(brought.is_err().into());
+}
+
+/// With nothing in the runtime that makes calls of its own, and always on the same threads.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap().block_on(work)
 }
 
 /// This binary again, as a writer.

@@ -8,7 +8,7 @@ use papertape_servers::blog::store::{Chunk, FileRecord, Found, Store, StoreError
 use crate::support::{Folder, Random, both, fill, open, put};
 
 /// An index with all there can be in one: several segments, chunks that are gone, vectors, tags, dates.
-async fn some_index(path: &Path) -> Embedded {
+pub(crate) async fn some_index(path: &Path) -> Embedded {
     let store = open(path);
     let texts: Vec<(String, String)> = (0..40)
         .map(|number| {
@@ -32,9 +32,9 @@ async fn some_index(path: &Path) -> Embedded {
     store
 }
 
-type Answers = (Found, Found, Vec<Chunk>, Vec<FileRecord>, Vec<Chunk>);
+pub(crate) type Answers = (Found, Found, Vec<Chunk>, Vec<FileRecord>, Vec<Chunk>);
 
-async fn ask(store: &Embedded) -> Result<Answers, StoreError> {
+pub(crate) async fn ask(store: &Embedded) -> Result<Answers, StoreError> {
     Ok((
         store.search(&both("word1 word2 word30", "word7")).await?,
         store.search(&both("changed", "x")).await?,

@@ -12,5 +12,7 @@ mod crash;
 mod damage;
 mod disk;
 mod growth;
+mod lost;
 mod support;
 mod together;
+mod tools;

@@ -3,6 +3,7 @@
 mod faults;
 mod fresh;
 mod hostile;
+mod naughty;
 mod offers;
 mod searching;
 

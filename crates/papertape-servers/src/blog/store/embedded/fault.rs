@@ -47,6 +47,12 @@ impl Faults {
         StoreError::Locked { place: self.place.clone(), by }
     }
 
+    /// Nobody can be kept from writing at the same time.
+    pub(super) fn no_locks(&self, error: io::Error) -> StoreError {
+        let doing = format!("{} is on a disk with no locks; keep the index on a local disk", self.place);
+        StoreError::Io { doing, source: error }
+    }
+
     /// A file could not be read or written, or is not what was written.
     pub(super) fn io(&self, doing: &str, error: io::Error) -> StoreError {
         match error.kind() {

@@ -35,6 +35,10 @@ impl Lock {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Err(faults.locked(holder(&mut file))),
+            // Without a lock two writers would take away each other's files.
+            Err(error @ (Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP)) => {
+                return Err(faults.no_locks(error.into()));
+            }
             Err(error) => return Err(io(error.into())),
         }
         file.set_len(0).map_err(io)?;

@@ -93,9 +93,11 @@ impl Place {
     pub(super) fn prepare(&self) -> Result<(), StoreError> {
         self.check()?;
         let io = |error| self.faults.io("cannot write to", error);
-        if !self.folder.is_dir() {
-            fs::create_dir_all(&self.folder).map_err(io)?;
-            let parent = self.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
+        let missing: Vec<&Path> = self.folder.ancestors().take_while(missing).collect();
+        fs::create_dir_all(&self.folder).map_err(io)?;
+        for made in missing {
+            let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty());
             File::open(parent.unwrap_or(Path::new("."))).and_then(|parent| parent.sync_all()).map_err(io)?;
         }
         self.check()?;
@@ -116,6 +118,8 @@ impl Place {
             Some(before) => self.replace(before)?,
             None => fs::remove_file(self.path(NAME))?,
         }
+        // Before the files that it names are removed.
+        self.sync().unwrap_or_default();
         Err(error)
     }
 
@@ -167,6 +171,8 @@ impl Place {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(self.faults.io("cannot clear", error)),
         }
+        // After a loss of power there must be no manifest of files that are gone.
+        self.sync().map_err(|error| self.faults.io("cannot clear", error))?;
         self.sweep();
         Ok(())
     }
