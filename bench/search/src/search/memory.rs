@@ -52,7 +52,7 @@ fn plain(text: &str) -> impl Iterator<Item = Term> {
 
 /// Such words as a question.
 pub(crate) fn plain_words(text: &str) -> Vec<Word> {
-    plain(text).map(|word| Word { forms: vec![word], times: 1 }).collect()
+    plain(text).map(|word| Word { forms: vec![word], times: 1, common: false }).collect()
 }
 
 /// The same as a bag.

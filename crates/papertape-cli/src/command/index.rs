@@ -50,7 +50,7 @@ async fn index(args: &Index) -> Result<(), Failure> {
     }
     options.embedder().map_err(|error| Failure::usage(format!("--embed: {error}")))?;
     let library = options.open().map_err(failed)?;
-    let wanted = ingest::Options { reembed: args.reembed, full: args.rebuild };
+    let wanted = ingest::Options { reembed: args.reembed, full: args.rebuild, patient: false };
     let report = {
         let bar = Bar::new(!args.quiet && args.output == Output::Text);
         let embedder = library.embedder().map(|embedder| &**embedder);

@@ -263,6 +263,28 @@ async fn what_is_no_answer_is_an_error_within_bounds() {
     }
 }
 
+#[tokio::test]
+async fn who_asks_to_wait_for_ages_is_not_waited_for() {
+    for wait in ["18446744073709551615", "9223372036854775807", "86400"] {
+        let reply = format!("HTTP/1.1 429 X\r\nretry-after: {wait}\r\ncontent-length: 0\r\n\r\n");
+        let stub = after_the_probe(move |_, _| Reply::Bytes(reply.clone())).await;
+        let error = embed(&ollama(&stub), &["x"]).await.unwrap_err();
+        assert!(matches!(&error, EmbedError::Unavailable(_)), "{error:?}");
+        assert_eq!(stub.embeds(), 2, "{wait}");
+    }
+}
+
+#[tokio::test]
+async fn too_many_tokens_in_a_minute_are_no_fault_of_a_text() {
+    let busy = after_the_probe(|before, request| match before {
+        0 => Reply::Json(429, json!({"error": "Request too large: too many tokens per minute"})),
+        _ => good(request),
+    });
+    let busy = busy.await;
+    embed(&ollama(&busy), &["x y z"]).await.unwrap()[0].as_ref().unwrap();
+    assert_eq!(busy.embeds(), 3);
+}
+
 /// O-06.
 #[tokio::test]
 async fn a_redirect_is_never_followed() {

@@ -133,6 +133,7 @@ async fn what_is_not_there_leads_to_what_is() {
     let desk = Desk::new();
     desk.write("posts/rust.md", "# Rust\n\nIt is fast.\n\n## Cargo\n\nIt builds, and this is long enough to be a chunk of its own, as chunks of a few words are put together with their neighbours, and nobody wants that in this test, which is about places.\n");
     desk.write("posts/python.md", "# Python\n");
+    desk.write("posts/empty.md", "");
     desk.run().await;
     let library = Library::new(Arc::new(desk.store.clone()), None);
     let last = library.store().chunks("posts/rust.md").await.unwrap().len() - 1;
@@ -143,6 +144,8 @@ async fn what_is_not_there_leads_to_what_is() {
         ("posts/rust.md", 99, ("posts/rust.md", last)),
         ("posts/rust.mdx", 0, ("posts/rust.md", 0)),
         ("pyhton.md", 7, ("posts/python.md", 0)),
+        // One without anything in it is not the nearest to anything, not even to itself.
+        ("posts/empty.md", 0, ("posts/rust.md", 0)),
         ("../../etc/passwd", 0, ("posts/rust.md", 0)),
     ] {
         let Reading::Missing(Some((source, place))) = library.read(path, index).await.unwrap() else {
@@ -154,8 +157,9 @@ async fn what_is_not_there_leads_to_what_is() {
     }
     assert_eq!(library.sources("posts/r", 9).await.unwrap(), ["posts/rust.md"]);
     assert_eq!(library.sources("PYTH", 9).await.unwrap(), ["posts/python.md"]);
-    assert_eq!(library.sources("", 1).await.unwrap(), ["posts/python.md"]);
+    assert_eq!(library.sources("", 1).await.unwrap(), ["posts/empty.md"]);
+    assert_eq!(library.document("posts/empty.md").await.unwrap().unwrap(), "");
     assert_eq!(library.document("posts/python.md").await.unwrap().unwrap(), "# Python\n");
     assert_eq!(library.document("posts/none.md").await.unwrap(), None);
-    assert_eq!(library.files().await.unwrap().len(), 2);
+    assert_eq!(library.files().await.unwrap().len(), 3);
 }

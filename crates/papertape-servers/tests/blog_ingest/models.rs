@@ -29,6 +29,8 @@ pub(crate) enum Mood {
     GrowsAfter(usize),
     /// After so many texts, it goes away.
     DiesAfter(usize),
+    /// To it, all texts are the same.
+    Numb,
     /// Will not have texts with this in them.
     Refuses(&'static str),
 }
@@ -66,6 +68,9 @@ impl Numbers {
 
     fn vector(&self, text: &str, purpose: Purpose, mood: &Mood) -> Result<Vec<f32>, String> {
         let dimension = usize::try_from(self.identity.dimension).unwrap();
+        if matches!(mood, Mood::Numb) {
+            return Ok(vec![1.0; dimension]);
+        }
         let mut vector = vec![0.0_f32; dimension];
         vector[0] = 0.1;
         for word in text.split(|c: char| !c.is_alphanumeric()) {

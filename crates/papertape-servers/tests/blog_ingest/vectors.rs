@@ -1,6 +1,9 @@
 //! Words get vectors, whatever the model does, and vectors get the weight they are worth.
 
-use papertape_servers::blog::ingest::Options;
+use papertape_servers::blog::embed::{Answer, Embedder, Identity, Purpose};
+use papertape_servers::blog::folder::Folder;
+use papertape_servers::blog::ingest::{self, Options};
+use papertape_servers::blog::store::embedded::Embedded;
 use papertape_servers::blog::store::{Store, StoreError};
 
 use crate::models::{DIMENSION, Mood, Numbers};
@@ -37,6 +40,65 @@ async fn a_model_that_understands_nothing_gets_none() {
     assert_eq!(summary.vectors, summary.chunks);
     let embedding = summary.embedding.unwrap();
     assert_eq!((embedding.weight, embedding.calibrated_on), (0.0, summary.chunks));
+}
+
+#[tokio::test]
+async fn a_model_to_which_all_is_the_same_gets_none() {
+    let (desk, model) = (synonyms(60), Numbers::in_mood(Mood::Numb));
+    let summary = desk.embed(&model).await.summary;
+    assert_eq!(summary.vectors, summary.chunks);
+    assert_eq!(summary.embedding.unwrap().weight, 0.0);
+}
+
+/// A model that is replaced by another while it is asked what it is worth.
+#[derive(Debug)]
+struct Replaced<'a> {
+    old: Numbers,
+    new: Numbers,
+    store: &'a Embedded,
+    folder: Folder,
+    was: std::sync::atomic::AtomicBool,
+}
+
+impl Embedder for Replaced<'_> {
+    fn identify(&self) -> Answer<'_, Identity> {
+        self.old.identify()
+    }
+
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [String],
+        purpose: Purpose,
+    ) -> Answer<'a, Vec<Result<Vec<f32>, String>>> {
+        Box::pin(async move {
+            if purpose == Purpose::Query && !self.was.swap(true, std::sync::atomic::Ordering::SeqCst) {
+                let anew = Options { reembed: true, ..Options::default() };
+                ingest::run_with(&self.folder, self.store, Some(&self.new), anew, &|_| {}).await.unwrap();
+            }
+            self.old.embed(texts, purpose).await
+        })
+    }
+
+    fn batch(&self) -> usize {
+        self.old.batch()
+    }
+}
+
+#[tokio::test]
+async fn vectors_that_somebody_else_made_meanwhile_stay() {
+    let desk = synonyms(60);
+    let model = Replaced {
+        old: Numbers::new(),
+        new: Numbers::called("newer", 512),
+        store: &desk.store,
+        folder: desk.folder(),
+        was: false.into(),
+    };
+    let error = desk.run_with(Some(&model), Options::default()).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Mismatch(why) if why.contains("newer")), "{error:?}");
+    let summary = desk.store.summary().await.unwrap();
+    assert_eq!(summary.embedding.unwrap().model, "newer");
+    assert_eq!(summary.vectors, summary.chunks);
 }
 
 #[tokio::test]

@@ -99,7 +99,9 @@ impl Http {
         let mut tried = 0;
         loop {
             match self.once(path, body).await {
-                Err(Failure(_, Some(wait))) if tried < RETRIES && Instant::now() + wait < until => {
+                Err(Failure(_, Some(wait)))
+                    if tried < RETRIES && wait < until.saturating_duration_since(Instant::now()) =>
+                {
                     sleep(wait.max(pause(tried))).await;
                     tried += 1;
                 }

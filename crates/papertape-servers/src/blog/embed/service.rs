@@ -239,6 +239,10 @@ pub(super) fn beginning(text: &str, most: usize) -> &str {
 /// Whether a refusal is because of a text, so that others may fare better. The probe went through before, so that it is not the
 /// model, the key or the words.
 fn is_about_texts(status: u16, said: &str) -> bool {
+    // Too many tokens in a minute are no fault of the text.
+    if matches!(status, 408 | 429) {
+        return false;
+    }
     // Ollama's way to say that the model made NaN of a text.
     matches!(status, 400 | 413 | 422) || is_about_length(said) || said.contains("unsupported value")
 }

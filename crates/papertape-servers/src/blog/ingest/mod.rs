@@ -7,6 +7,7 @@
 //! - `model`: the model of the store's vectors, held against the one that is at hand
 //! - `vectors`: chunks that have no vector to generations in which they have
 //! - `trials`: headings as questions whose answers are known, for what vectors are worth here
+//! - `turn`: the one who writes, after whoever writes now
 //! - `warnings`: what was odd, within bounds
 
 mod compare;
@@ -14,11 +15,12 @@ mod digest;
 pub(super) mod model;
 mod read;
 mod trials;
+mod turn;
 mod vectors;
 mod warnings;
 mod words;
 
-use super::embed::Embedder;
+use super::embed::{EmbedError, Embedder};
 use super::folder::Folder;
 use super::store::{Store, StoreError, Summary};
 use model::Model;
@@ -75,6 +77,8 @@ pub struct Options {
     pub reembed: bool,
     /// Every file is read and cut anew, whatever it looks like.
     pub full: bool,
+    /// Whoever else writes is waited for, half a minute at most. Without it, the run fails at once.
+    pub patient: bool,
 }
 
 /// Shows how far a run is.
@@ -114,12 +118,12 @@ pub async fn run_with(
         // Refused before anything is written, or not at all.
         model = Some(Model::meet(embedder, known.as_ref(), options.reembed).await?);
     }
-    let mut report = words::bring(folder, store, options.full, &mut warnings, progress).await?;
+    let mut report = words::bring(folder, store, options, &mut warnings, progress).await?;
     if let Some(embedder) = embedder {
         // Words can be searched from here on, however long a model takes to say its name.
         let model = match model {
             Some(model) => model,
-            None => Model::meet(embedder, None, options.reembed).await?,
+            None => Model::meet(embedder, report.summary.embedding.as_ref(), options.reembed).await?,
         };
         (report.summary, _) = vectors::bring(store, &model, report.summary, &mut warnings, progress).await?;
     }
@@ -140,18 +144,17 @@ pub async fn vectors(
     let summary = store.summary().await?;
     let model = Model::meet(embedder, summary.embedding.as_ref(), false).await?;
     let mut warnings = Warnings::default();
-    let before = summary.vectors;
-    let (summary, complete) = vectors::bring(store, &model, summary, &mut warnings, progress).await?;
-    Ok(Vectors { made: summary.vectors.saturating_sub(before), complete, warnings: warnings.into_lines() })
+    let (summary, failure) = vectors::bring(store, &model, summary, &mut warnings, progress).await?;
+    Ok(Vectors { summary, failure, warnings: warnings.into_lines() })
 }
 
 /// What [`vectors`] did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Vectors {
-    /// How many chunks have one now that had none.
-    pub made: u64,
-    /// The model did not fail, so that there is nothing to be tried again.
-    pub complete: bool,
+    /// What the store holds now.
+    pub summary: Summary,
+    /// Why the model did not do all of it, if it failed.
+    pub failure: Option<EmbedError>,
     /// As in [`Report::warnings`].
     pub warnings: Vec<String>,
 }

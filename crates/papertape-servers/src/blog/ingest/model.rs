@@ -75,9 +75,9 @@ pub(in crate::blog) async fn embed(
     Ok(answers)
 }
 
-/// The beginning of a digest, as people tell them apart.
+/// Enough of a digest to tell it from others.
 fn short(digest: &str) -> String {
-    digest.chars().take(12).collect()
+    digest.chars().take(40).collect()
 }
 
 #[cfg(test)]

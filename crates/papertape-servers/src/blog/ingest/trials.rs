@@ -4,6 +4,9 @@
 //! behind it: scored as if its heading were not there, by words and by meaning, among all other chunks.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
 
 use super::model;
 use crate::blog::document::{self, Section};
@@ -36,6 +39,9 @@ const FILES_PER_TRIAL: usize = 10;
 
 /// Fewer words do not sum up anything.
 const FEWEST_WORDS: usize = 2;
+
+/// How far a cosine from a store may be off: it keeps vectors in few bits.
+const ROUNDED: f32 = 0.002;
 
 /// A body of fewer bytes has nothing to be found by.
 const SHORTEST_BODY: usize = 40;
@@ -103,23 +109,25 @@ async fn ask(
     let words = found.scale.score(&riddle.bag);
     Ok(Some(Trial {
         target: riddle.target,
-        lexical: with(found.lexical, riddle, words),
-        semantic: with(found.semantic, riddle, meaning),
+        lexical: with(found.lexical, riddle, words, 0.0),
+        semantic: with(found.semantic, riddle, meaning, ROUNDED),
     }))
 }
 
-/// A list in which the target stands where its score puts it, and its kin are left out.
-fn with(list: Vec<(ChunkId, f32)>, riddle: &Riddle, score: f32) -> Vec<(ChunkId, f32)> {
+/// A list in which the target stands where its score puts it, behind all that score as well as far as `slack` can tell, and
+/// its kin are left out. A model to which all texts are the same proves nothing.
+fn with(list: Vec<(ChunkId, f32)>, riddle: &Riddle, score: f32, slack: f32) -> Vec<(ChunkId, f32)> {
     let was_full = list.len() >= DEPTH;
     let last = list.last().map_or(0.0, |(_, last)| *last);
     let mut list: Vec<(ChunkId, f32)> = list
         .into_iter()
         .filter(|(chunk, _)| *chunk != riddle.target && !riddle.kin.contains(chunk))
         .collect();
+    let score = score - slack;
     // Below the end of a full list there are others that the list does not show.
     if score > 0.0 && (!was_full || score > last) {
-        list.push((riddle.target, score));
-        list.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let place = list.partition_point(|(_, other)| *other >= score);
+        list.insert(place, (riddle.target, score));
     }
     list
 }
@@ -131,25 +139,47 @@ async fn riddles(store: &dyn Store) -> Result<Vec<Riddle>, StoreError> {
         files.iter().map(|file| (ChunkId::of(&file.path, 0), file)).collect();
     files.sort_unstable_by_key(|(id, _)| *id);
     files.truncate(MOST_TRIALS * FILES_PER_TRIAL);
-    let usual = usual_headings(store, &files).await?;
+    let usual = Arc::new(usual_headings(store, &files).await?);
     let from_each = (2 * MOST_TRIALS).div_ceil(files.len().max(1));
-    let languages = store.summary().await?.languages;
+    let languages: Arc<[Language]> = store.summary().await?.languages.into();
     let mut riddles = Vec::new();
     for (_, file) in files {
         let chunks = store.chunks(&file.path).await?;
-        let mut from_this: Vec<Riddle> = (0..chunks.len())
-            .filter_map(|place| riddle(&chunks, place, file.language, &languages))
-            .filter(|riddle| !usual.contains(&riddle.question.to_lowercase()))
-            .collect();
-        from_this.sort_unstable_by_key(|riddle| riddle.target);
-        from_this.truncate(from_each);
-        riddles.extend(from_this);
+        let (language, languages, usual) = (file.language, Arc::clone(&languages), Arc::clone(&usual));
+        let of_file = move || riddles_of(&chunks, language, &languages, &usual, from_each);
+        let of_file = spawn_blocking(of_file).await;
+        riddles
+            .extend(of_file.map_err(|error| StoreError::Other(format!("calibration broke down: {error}")))?);
         if riddles.len() >= MOST_TRIALS {
             riddles.truncate(MOST_TRIALS);
             break;
         }
     }
     Ok(riddles)
+}
+
+/// The riddles of a file, as many as are wanted.
+fn riddles_of(
+    chunks: &[Chunk],
+    language: Language,
+    languages: &[Language],
+    usual: &HashSet<String>,
+    most: usize,
+) -> Vec<Riddle> {
+    let is_usual =
+        |chunk: &Chunk| chunk.headings.last().is_none_or(|own| usual.contains(&own.to_lowercase()));
+    let mut places: Vec<(ChunkId, usize)> = chunks
+        .iter()
+        .zip(0..)
+        .filter(|(chunk, _)| !is_usual(chunk))
+        .map(|(chunk, place)| (ChunkId::of(&chunk.source, chunk.index), place))
+        .collect();
+    places.sort_unstable();
+    places
+        .into_iter()
+        .filter_map(|(_, place)| riddle(chunks, place, language, languages))
+        .take(most)
+        .collect()
 }
 
 /// The headings that several files have, in small letters: nobody could say which of them is meant.

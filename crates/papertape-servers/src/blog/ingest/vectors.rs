@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::model::{self, Model};
 use super::trials::{self, trials};
+use super::turn::patiently;
 use super::warnings::Warnings;
 use super::{Progress, Watcher};
 use crate::blog::document::{self, Section};
@@ -18,34 +19,33 @@ use crate::blog::store::{Chunk, Embedding, Store, StoreError, Summary, VectorKey
 const ROUND: usize = 1_000;
 
 /// Time between two commits, at most.
-const ROUND_TIME: Duration = Duration::from_secs(60);
-
-/// How often another writer is waited for, and how long each time.
-const PATIENCE: u32 = 300;
-const PAUSE: Duration = Duration::from_millis(100);
+const ROUND_TIME: Duration = Duration::from_secs(10);
 
 /// Texts that a model may refuse in a run. One that refuses more would go on to refuse.
 const MOST_REFUSED: usize = 1_000;
 
-/// Gives every chunk a vector, as far as the model will. What it will not is a warning. False, if the model failed.
+/// Gives every chunk a vector, as far as the model will. What it will not is a warning; if it failed, it is said why.
 pub(super) async fn bring(
     store: &dyn Store,
     model: &Model<'_>,
     summary: Summary,
     warnings: &mut Warnings,
     progress: Watcher<'_>,
-) -> Result<(Summary, bool), StoreError> {
+) -> Result<(Summary, Option<EmbedError>), StoreError> {
     let identity = match &model.identity {
         Ok(identity) => identity,
         Err(why) => {
             warnings.add(later(why));
-            return Ok((summary, false));
+            return Ok((summary, Some(why.clone())));
         }
     };
     let mut pass = Pass { store, embedder: model.embedder, identity, summary, warnings, progress };
     pass.begin().await?;
-    let complete = pass.embed().await? && (!pass.needs_weight() || pass.weigh().await?);
-    Ok((pass.summary, complete))
+    let mut failure = pass.embed().await?;
+    if failure.is_none() && pass.needs_weight() {
+        failure = pass.weigh().await?;
+    }
+    Ok((pass.summary, failure))
 }
 
 /// What a model that fails means for whoever indexes.
@@ -89,8 +89,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Round after round until no chunk wants a vector that the model will give. False, if the model failed.
-    async fn embed(&mut self) -> Result<bool, StoreError> {
+    /// Round after round until no chunk wants a vector that the model will give, or the model fails.
+    async fn embed(&mut self) -> Result<Option<EmbedError>, StoreError> {
         let of = self.summary.chunks.saturating_sub(self.summary.vectors);
         let mut refused = Refused::default();
         loop {
@@ -105,11 +105,11 @@ impl Pass<'_> {
             if let Err(why) = self.round(&chunks, &mut refused, (done, of)).await? {
                 self.warnings.add(later(&why));
                 refused.tell(self.warnings);
-                return Ok(false);
+                return Ok(Some(why));
             }
         }
         refused.tell(self.warnings);
-        Ok(true)
+        Ok(None)
     }
 
     /// Vectors for some chunks, and a commit. What the model gave before it failed is kept.
@@ -147,21 +147,25 @@ impl Pass<'_> {
 
     /// Commits vectors. The store is locked only now, so that others can write while the model works.
     async fn keep(&mut self, vectors: Vec<(VectorKey, Vec<f32>)>) -> Result<(), StoreError> {
-        let mut writer = patiently(self.store).await?;
-        let now = self.store.summary().await?.embedding;
-        if let Some(now) = &now
-            && let Some(difference) = model::difference(now, self.identity)
-        {
-            return Err(StoreError::Mismatch(format!(
-                "somebody else has indexed with another model meanwhile: {difference}"
-            )));
-        }
-        if now.is_none() {
+        let (mut writer, known) = self.pen().await?;
+        if known.is_none() {
             writer.set_embedding(Some(self.embedding())).await?;
         }
         writer.attach(vectors).await?;
         self.summary = writer.commit().await?;
         Ok(())
+    }
+
+    /// The one who writes, and what is known of the model of the vectors that are there now, which is still ours.
+    async fn pen(&self) -> Result<(Box<dyn Writer>, Option<Embedding>), StoreError> {
+        let writer = patiently(self.store).await?;
+        let known = self.store.summary().await?.embedding;
+        match known.as_ref().and_then(|known| model::difference(known, self.identity)) {
+            None => Ok((writer, known)),
+            Some(difference) => Err(StoreError::Mismatch(format!(
+                "somebody else has indexed with another model meanwhile: {difference}"
+            ))),
+        }
     }
 
     /// A batch of chunks to vectors that fit.
@@ -189,34 +193,24 @@ impl Pass<'_> {
         self.summary.vectors > 0 && (then == 0 || now.abs_diff(then).saturating_mul(5) > then)
     }
 
-    /// Finds what vectors are worth. False, if the model failed.
-    async fn weigh(&mut self) -> Result<bool, StoreError> {
+    /// Finds what vectors are worth, unless the model fails.
+    async fn weigh(&mut self) -> Result<Option<EmbedError>, StoreError> {
         (self.progress)(Progress::Calibrating);
         let weight = match trials(self.store, self.embedder, self.identity).await {
             Ok(trials) => choose(&trials),
             Err(trials::Failure::Store(error)) => return Err(error),
             Err(trials::Failure::Model(why)) => {
                 self.warnings.add(later(&why));
-                return Ok(false);
+                return Ok(Some(why));
             }
         };
-        let embedding = Embedding { weight, calibrated_on: self.summary.chunks, ..self.embedding() };
-        let mut writer = patiently(self.store).await?;
+        let (mut writer, known) = self.pen().await?;
+        let known = known.unwrap_or_else(|| self.embedding());
+        let embedding = Embedding { weight, calibrated_on: self.summary.chunks, ..known };
         writer.set_embedding(Some(embedding)).await?;
         self.summary = writer.commit().await?;
-        Ok(true)
+        Ok(None)
     }
-}
-
-/// The one who writes, after whoever writes now: a minute's work of a model is not thrown away for that.
-async fn patiently(store: &dyn Store) -> Result<Box<dyn Writer>, StoreError> {
-    for _ in 0..PATIENCE {
-        match store.write().await {
-            Err(StoreError::Locked { .. }) => tokio::time::sleep(PAUSE).await,
-            other => return other,
-        }
-    }
-    store.write().await
 }
 
 /// What the model is given for a chunk.

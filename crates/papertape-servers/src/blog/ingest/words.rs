@@ -9,8 +9,9 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::compare::{Difference, Suspect, compare};
 use super::read::{Fresh, Outcome, read, settle};
+use super::turn::patiently;
 use super::warnings::Warnings;
-use super::{Progress, Report, Watcher};
+use super::{Options, Progress, Report, Watcher};
 use crate::blog::folder::{Folder, Listing};
 use crate::blog::store::{FileRecord, Store, StoreError, Summary, Writer};
 
@@ -28,18 +29,18 @@ const WORTH_A_GENERATION: usize = 1_000;
 pub(super) async fn bring(
     folder: &Folder,
     store: &dyn Store,
-    full: bool,
+    options: Options,
     warnings: &mut Warnings,
     progress: Watcher<'_>,
 ) -> Result<Report, StoreError> {
     let mut told = Warnings::default();
-    let mut pass = Pass { folder, store, full, progress, warnings: &mut told };
+    let mut pass = Pass { folder, store, options, progress, warnings: &mut told };
     let mut report = pass.attempt(None).await?;
     if report.is_none() {
         // Somebody else has written since we looked: once more, and nobody else can write while we look.
         told = Warnings::default();
-        let writer = store.write().await?;
-        let mut pass = Pass { folder, store, full, progress, warnings: &mut told };
+        let writer = pen(store, options).await?;
+        let mut pass = Pass { folder, store, options, progress, warnings: &mut told };
         report = pass.attempt(Some(writer)).await?;
     }
     *warnings = told;
@@ -49,7 +50,7 @@ pub(super) async fn bring(
 struct Pass<'a> {
     folder: &'a Folder,
     store: &'a dyn Store,
-    full: bool,
+    options: Options,
     progress: Watcher<'a>,
     warnings: &'a mut Warnings,
 }
@@ -61,8 +62,8 @@ impl Pass<'_> {
         let (before, records) = known(self.store).await?;
         let generation = before.as_ref().map(|summary| summary.generation);
         let listing = self.list().await?;
-        let difference = compare(listing.files, &records, self.full);
-        let mut change = Change::new(self.store, generation, records, self.full, writer);
+        let difference = compare(listing.files, &records, self.options.full);
+        let mut change = Change::new(self.store, generation, records, self.options, writer);
         change.report.unchanged = difference.unchanged;
         if !self.read(difference, &mut change).await? {
             return Ok(None);
@@ -121,7 +122,7 @@ impl Pass<'_> {
     }
 
     fn begin(&self, batch: Vec<Suspect>, change: &Change<'_>) -> JoinHandle<Vec<(Suspect, Outcome)>> {
-        let (folder, records, full) = (self.folder.clone(), Arc::clone(&change.records), self.full);
+        let (folder, records, full) = (self.folder.clone(), Arc::clone(&change.records), self.options.full);
         spawn_blocking(move || {
             let read = |suspect: &Suspect| {
                 let record = suspect.known.and_then(|place| records.get(place)).filter(|_| !full);
@@ -172,7 +173,7 @@ struct Change<'a> {
     store: &'a dyn Store,
     generation: Option<u64>,
     records: Arc<[FileRecord]>,
-    full: bool,
+    options: Options,
     /// Nobody holds it before there is something to write.
     writer: Option<Box<dyn Writer>>,
     /// Files that only look different.
@@ -185,10 +186,10 @@ impl<'a> Change<'a> {
         store: &'a dyn Store,
         generation: Option<u64>,
         records: Arc<[FileRecord]>,
-        full: bool,
+        options: Options,
         writer: Option<Box<dyn Writer>>,
     ) -> Self {
-        Self { store, generation, records, full, writer, touched: Vec::new(), report: Report::default() }
+        Self { store, generation, records, options, writer, touched: Vec::new(), report: Report::default() }
     }
 
     /// Takes what a file turned out to be. False, as in [`Change::pen`].
@@ -214,9 +215,11 @@ impl<'a> Change<'a> {
                 }
                 self.put(*fresh, record.as_ref()).await
             }
+            // It is there, and may be had again in a moment: till then it is found as it was.
             (Outcome::Unreadable(why), record) => {
                 warnings.add(why);
-                if record.is_some() { self.remove(path).await } else { Ok(true) }
+                self.report.unchanged += u64::from(record.is_some());
+                Ok(true)
             }
             (Outcome::Vanished, Some(_)) => self.remove(path).await,
             (Outcome::Vanished | Outcome::Same(_), None) => Ok(true),
@@ -259,7 +262,7 @@ impl<'a> Change<'a> {
         if self.writer.is_some() {
             return Ok(true);
         }
-        let writer = self.store.write().await?;
+        let writer = pen(self.store, self.options).await?;
         let (now, _) = known(self.store).await?;
         self.writer = Some(writer);
         Ok(now.map(|summary| summary.generation) == self.generation)
@@ -276,7 +279,7 @@ impl<'a> Change<'a> {
         }
         let written = self.report.added + self.report.changed + self.report.removed > 0
             || self.touched.len() >= WORTH_A_GENERATION
-            || self.full
+            || self.options.full
             || before.is_none();
         match (self.writer, before) {
             (Some(mut writer), _) if written => {
@@ -290,6 +293,10 @@ impl<'a> Change<'a> {
         }
         Ok(Some(self.report))
     }
+}
+
+async fn pen(store: &dyn Store, options: Options) -> Result<Box<dyn Writer>, StoreError> {
+    if options.patient { patiently(store).await } else { store.write().await }
 }
 
 fn broke_down(error: &tokio::task::JoinError) -> StoreError {

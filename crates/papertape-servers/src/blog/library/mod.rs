@@ -11,7 +11,7 @@ mod recent;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::embed::Embedder;
-use super::store::{Chunk, FileRecord, Filter, Found, Hit, Query, Store, StoreError, Summary};
+use super::store::{Chunk, Embedding, FileRecord, Filter, Found, Hit, Query, Store, StoreError, Summary};
 use super::words;
 use asking::Asking;
 
@@ -22,6 +22,8 @@ pub struct Library {
     asking: Option<Asking>,
     /// Of the newest generation when it was last asked for.
     summary: Arc<Mutex<Option<Summary>>>,
+    /// Why chunks get no vectors, if they should.
+    trouble: Arc<Mutex<Option<String>>>,
 }
 
 /// Which lists the hits come from.
@@ -59,7 +61,7 @@ impl Library {
     /// What answers questions.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        Self { store, asking: embedder.map(Asking::new), summary: Arc::default() }
+        Self { store, asking: embedder.map(Asking::new), summary: Arc::default(), trouble: Arc::default() }
     }
 
     /// Where its chunks are.
@@ -90,16 +92,45 @@ impl Library {
             None => (None, None),
             Some(asking) => match asking.vector(question, &summary).await {
                 Ok(vector) => (Some(vector.to_vec()), None),
-                Err(cause) => (None, Some(format!("semantic search is off: {cause}"))),
+                Err(cause) => {
+                    let cause = self.trouble().filter(|_| summary.vectors == 0).unwrap_or(cause);
+                    (None, Some(format!("semantic search is off: {cause}")))
+                }
             },
         };
         if words.is_empty() && vector.is_none() {
             let note = cause.unwrap_or_else(|| "the question has no words to search for".to_owned());
             return Ok(Answered { hits: Vec::new(), mode: Mode::Lexical, note: Some(note) });
         }
-        let query = Query { words, vector, filter: filter.clone(), top_k, weight: None };
-        let found = self.store.search(&query).await?;
-        Ok(Answered { mode: mode(&found), hits: found.hits, note: cause })
+        let mut query = Query { words, vector, filter: filter.clone(), top_k, weight: None };
+        let mut found = self.store.search(&query).await;
+        let mut note = cause;
+        if query.vector.is_some() && !self.is_still_of(summary.embedding.as_ref()).await? {
+            // Whatever was found by meaning was found among the vectors of another model.
+            query.vector = None;
+            found = self.store.search(&query).await;
+            note = Some("semantic search is off: the index is being made anew with another model".to_owned());
+        }
+        let found = found?;
+        Ok(Answered { mode: mode(&found), hits: found.hits, note })
+    }
+
+    /// The vectors of the store are still by this model.
+    async fn is_still_of(&self, model: Option<&Embedding>) -> Result<bool, StoreError> {
+        let same = |one: &Embedding, other: &Embedding| {
+            (&one.model, &one.digest, one.dimension) == (&other.model, &other.digest, other.dimension)
+        };
+        let now = self.store.summary().await?.embedding;
+        Ok(now.zip(model).is_some_and(|(now, model)| same(&now, model)))
+    }
+
+    /// Remembers why there are no vectors, for whoever asks meanwhile.
+    pub(super) fn set_trouble(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A chunk by its file and its place, or the nearest to it.
@@ -142,7 +173,7 @@ impl Library {
         let chunks = self.store.chunks(path).await?;
         if chunks.is_empty() {
             let files = self.store.files().await?;
-            return Ok(files.iter().any(|file| file.path == path).then(String::new));
+            return Ok(files.iter().any(|file| file.path == path && file.chunks == 0).then(String::new));
         }
         Ok(Some(chunks.into_iter().map(|chunk| chunk.text).collect()))
     }

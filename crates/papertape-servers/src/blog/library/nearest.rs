@@ -5,12 +5,12 @@ use crate::blog::store::FileRecord;
 /// Longer ones were not typed by anybody who knows what is here.
 const LONGEST: usize = 256;
 
-/// The file whose path takes the fewest changes to type; of several, the first. None if there is no file.
+/// The file whose path takes the fewest changes to type; of several, the first. None if there is no file with anything in it.
 pub(super) fn nearest<'a>(files: &'a [FileRecord], path: &str) -> Option<&'a FileRecord> {
     let path: String = path.chars().take(LONGEST).collect();
     let wanted = Letters::of(&path);
     let mut best: Option<(usize, &FileRecord)> = None;
-    for file in files {
+    for file in files.iter().filter(|file| file.chunks > 0) {
         let least = best.map_or(usize::MAX, |(least, _)| least);
         // Most paths are too far away to be looked at closely, which takes the square of their length.
         if least > 0 && wanted.changes_at_least(&Letters::of(&file.path)) < least {

@@ -13,6 +13,10 @@ pub const B: f32 = 0.2;
 /// A question of more terms is shortened to its rarest.
 const MOST_TERMS: usize = 1_024;
 
+/// Common words are counted as if there were more chunks, most of which have them: so many of so many. In a large folder that
+/// makes no difference, because it shows there how common they are.
+const ELSEWHERE: (u64, u64) = (90, 100);
+
 /// What the words of a question weigh among all chunks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scale {
@@ -29,9 +33,11 @@ impl Scale {
         let mut weights: BTreeMap<&str, f32> = BTreeMap::new();
         for word in words {
             let forms = || word.forms.iter().map(String::as_str);
-            let with = forms().filter_map(|form| with.get(form)).sum::<u64>().min(all);
+            let with = forms().filter_map(|form| with.get(form)).sum::<u64>();
+            let (more_with, more) = if word.common { ELSEWHERE } else { (0, 0) };
+            let rarity = idf(with.min(all) + more_with, all + more);
             for form in forms() {
-                *weights.entry(form).or_default() += to_f32(word.times) * idf(with, all);
+                *weights.entry(form).or_default() += to_f32(word.times) * rarity;
             }
         }
         let mut weights: Vec<(Term, f32)> =
@@ -97,7 +103,7 @@ mod tests {
     use crate::blog::words::Word;
 
     fn word(forms: &[&str], times: u32) -> Word {
-        Word { forms: forms.iter().map(|form| (*form).to_owned()).collect(), times }
+        Word { forms: forms.iter().map(|form| (*form).to_owned()).collect(), times, common: false }
     }
 
     fn weights(words: &[Word], with: &[(&str, u64)]) -> BTreeMap<String, f32> {
@@ -119,6 +125,21 @@ mod tests {
         let apart = weights(&[word(&["a"], 2), word(&["a", "b"], 1)], &with);
         assert_eq!(apart["a"], 2.0 * idf(10, 1_000) + idf(30, 1_000));
         assert_eq!(apart["b"], idf(30, 1_000));
+    }
+
+    #[test]
+    fn common_words_weigh_little_in_small_folders_and_what_they_do_in_large_ones() {
+        let words = [Word { common: true, ..word(&["the"], 1) }, word(&["cat"], 1)];
+        let weigh = |with: u64, all: u64| {
+            let with = [("the", with), ("cat", with)].into_iter().collect();
+            let weights: BTreeMap<String, f32> =
+                Scale::of(&words, &with, all, 100.0).weights.into_iter().collect();
+            (weights["the"], weights["cat"])
+        };
+        let (the, cat) = weigh(1, 4);
+        assert!(the > 0.0 && the < cat / 8.0, "{the} {cat}");
+        let (the, cat) = weigh(20_000, 100_000);
+        assert!((the - cat).abs() < 0.01, "{the} {cat}");
     }
 
     #[test]

@@ -7,7 +7,8 @@ const SHOWN: usize = 160;
 
 /// The beginning of a chunk on one line, with "…" if there is more. Its own headings are left out: a hit shows them anyway.
 pub(super) fn preview(markdown: &str) -> String {
-    let body = without_headings(markdown);
+    let said = without_comments(markdown);
+    let body = without_headings(&said);
     let body = if body.trim().is_empty() { markdown } else { body };
     let mut words = body.split_whitespace();
     let mut line = String::new();
@@ -25,6 +26,16 @@ pub(super) fn preview(markdown: &str) -> String {
         line.push_str(&taken);
     }
     if room > 0 { line } else { format!("{}…", cut(&line).trim_end()) }
+}
+
+/// What HTML's comments hide is hidden here, too: many translations have the original in them.
+fn without_comments(markdown: &str) -> String {
+    let (mut said, mut rest) = (String::new(), markdown);
+    while let Some((before, hidden)) = rest.split_once("<!--") {
+        said.push_str(before);
+        rest = hidden.split_once("-->").map_or("", |(_, after)| after);
+    }
+    said + rest
 }
 
 /// What comes after the headings at the beginning.
@@ -58,6 +69,12 @@ mod tests {
     use proptest::prelude::{any, prop_assert, proptest};
 
     use super::*;
+
+    #[test]
+    fn comments_are_not_shown() {
+        assert_eq!(preview("# A\n<!--\nThe original\n-->\n翻译 <!-- x --> 在这里 <!-- open"), "翻译 在这里");
+        assert_eq!(preview("<!-- all -->"), "<!-- all -->");
+    }
 
     #[test]
     fn a_short_chunk_is_shown_as_it_is_on_one_line() {

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use super::situation::Work;
 use super::watcher::Watcher;
 use super::{catalogue, words};
+use crate::blog::embed::EmbedError;
 use crate::blog::folder::Folder;
 use crate::blog::ingest::{self, Progress, Report};
 use crate::blog::library::Library;
@@ -21,8 +22,9 @@ use crate::blog::store::StoreError;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// How often a lock is tried for before somebody is told of it.
-const MOST_TRIES: u32 = 20;
+/// The same for a model that says no, or talks nonsense.
+const HOPELESS_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_HOPELESS: Duration = Duration::from_secs(3600);
 
 /// How many warnings of one run are logged.
 const MOST_WARNINGS: usize = 20;
@@ -39,10 +41,28 @@ pub(super) async fn run(
     let mut tasks = JoinSet::new();
     tasks.spawn(catalogue::keep(library.clone(), resources, filled));
     match options.folder() {
-        Some(folder) => index(&folder, &options, &library, &work).await,
+        Some(folder) => index_on(folder, options, library, work).await,
         None => drop(work.send_replace(Work::Done)),
     }
     while tasks.join_next().await.is_some() {}
+}
+
+/// Indexes the folder, and begins again if that broke down: nobody else would.
+async fn index_on(folder: PathBuf, options: Options, library: Library, work: watch::Sender<Work>) {
+    loop {
+        let (folder, options, library, sender) =
+            (folder.clone(), options.clone(), library.clone(), work.clone());
+        let mut task = JoinSet::new();
+        task.spawn(async move { index(&folder, &options, &library, &sender).await });
+        match task.join_next().await {
+            Some(Err(error)) if error.is_panic() => {
+                tracing::error!("indexing broke down, a fault in papertape: {error}");
+                work.send_replace(Work::Failed("indexing broke down, a fault in papertape".to_owned()));
+                sleep(LONGEST_PAUSE).await;
+            }
+            _ => return,
+        }
+    }
 }
 
 /// Indexes the folder, and again whenever something changes in it if it is watched. Words and vectors go side by side: a
@@ -76,7 +96,10 @@ async fn keep_words(
                 indexed.send_replace(());
                 pause = FIRST_PAUSE;
                 match &mut watcher {
-                    Some(watcher) => watcher.changed().await,
+                    Some(watcher) => tokio::select! {
+                        () = watcher.changed() => {}
+                        () = gone(library) => {}
+                    },
                     None => return,
                 }
             }
@@ -95,6 +118,19 @@ async fn keep_words(
     }
 }
 
+/// Waits until somebody has taken the index away.
+async fn gone(library: &Library) {
+    let mut generations = library.store().generations();
+    loop {
+        if matches!(library.store().summary().await, Err(StoreError::Missing { .. })) {
+            return;
+        }
+        if generations.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
 /// Brings the vectors up to date whenever the words are; what fails is tried again. Ends when no more words can come.
 async fn keep_vectors(library: &Library, mut news: watch::Receiver<()>) {
     let Some(embedder) = library.embedder() else { return };
@@ -102,18 +138,34 @@ async fn keep_vectors(library: &Library, mut news: watch::Receiver<()>) {
     let mut pause = FIRST_PAUSE;
     let mut said = Vec::new();
     while more {
-        match ingest::vectors(&**library.store(), &**embedder, &|_| ()).await {
+        let mut longest = LONGEST_PAUSE;
+        let done = ingest::vectors(&**library.store(), &**embedder, &|_| ()).await;
+        let trouble = match &done {
+            Ok(done) => done.failure.as_ref().map(ToString::to_string),
+            Err(why) => Some(words::in_words(why)),
+        };
+        library.set_trouble(trouble);
+        match done {
             Ok(done) => {
                 // A model that stays away is told of once.
                 if done.warnings != said {
                     warned(&done.warnings);
                     said = done.warnings;
                 }
-                if done.complete {
-                    tracing::info!(made = done.made, "every chunk has its vector");
-                    pause = FIRST_PAUSE;
-                    more = news.changed().await.is_ok();
-                    continue;
+                let summary = &done.summary;
+                tracing::info!(vectors = summary.vectors, chunks = summary.chunks, "vectors are made");
+                match done.failure {
+                    None => {
+                        pause = FIRST_PAUSE;
+                        more = news.changed().await.is_ok();
+                        continue;
+                    }
+                    // It will hardly say anything else soon, and every answer may cost.
+                    Some(EmbedError::Lying(_) | EmbedError::Refused(_)) => {
+                        longest = LONGEST_HOPELESS;
+                        pause = pause.max(HOPELESS_PAUSE);
+                    }
+                    Some(EmbedError::Unavailable(_)) => {}
                 }
             }
             // Vectors of two models do not mix; searches say that meaning is left out, and why.
@@ -129,7 +181,7 @@ async fn keep_vectors(library: &Library, mut news: watch::Receiver<()>) {
             () = sleep(pause) => {}
             Ok(()) = news.changed() => {}
         }
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(longest);
     }
 }
 
@@ -147,22 +199,12 @@ async fn once(root: &Path, library: &Library, work: &watch::Sender<Work>) -> Res
             is_news
         });
     };
-    let mut tries = 0;
-    loop {
-        match ingest::run(&folder, &**library.store(), None, &progress).await {
-            // Most likely by our own vectors, and not for long.
-            Err(StoreError::Locked { .. }) if tries < MOST_TRIES => {
-                tries += 1;
-                sleep(FIRST_PAUSE / 10).await;
-            }
-            report => {
-                return report.map_err(|error| {
-                    tracing::warn!("{error}");
-                    words::in_words(&error)
-                });
-            }
-        }
-    }
+    // Whoever writes now is most likely our own vectors, and not for long.
+    let options = ingest::Options { patient: true, ..ingest::Options::default() };
+    ingest::run_with(&folder, &**library.store(), None, options, &progress).await.map_err(|error| {
+        tracing::warn!("{error}");
+        words::in_words(&error)
+    })
 }
 
 /// What a step of a run makes of the situation, if it makes anything of it. Who has seen all files once need not wait when
@@ -216,7 +258,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::blog::embed::{Answer, EmbedError, Embedder, Identity, Purpose};
+    use crate::blog::embed::{Answer, Embedder, Identity, Purpose};
 
     #[test]
     fn only_the_first_run_makes_anybody_wait() {

@@ -83,11 +83,9 @@ impl Watcher {
 
     /// Watches the folder that stands there now.
     async fn watch(&mut self) {
-        self.teller = None;
-        self.seen = identity(&self.root);
-        if self.seen.is_none() {
-            return;
-        }
+        // Whoever stops waiting for this has nothing watched, and the next one begins anew.
+        (self.teller, self.seen) = (None, None);
+        let Some(seen) = identity(&self.root) else { return };
         let (root, except, news) = (self.root.clone(), self.except.clone(), Arc::clone(&self.news));
         // Goes through all folders within.
         let begun = tokio::task::spawn_blocking(move || begin(&root, except, news)).await;
@@ -99,6 +97,7 @@ impl Watcher {
             ),
             Err(error) => tracing::error!("cannot watch the folder: {error}"),
         }
+        self.seen = Some(seen);
     }
 }
 

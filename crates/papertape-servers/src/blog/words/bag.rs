@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tantivy::fieldnorm::FieldNormReader;
 
 use super::term::{Number, Terms};
-use super::token::tokens;
+use super::token::{Token, tokens};
 use super::{Language, Term, weights};
 
 /// The words of a chunk, and what they weigh: a word of the title or a heading counts several times.
@@ -51,12 +51,15 @@ pub fn bag(path: &str, title: &str, headings: &[String], plain: &str, language: 
     Terms::with(|terms| {
         let mut said: Vec<(Number, u32)> = Vec::with_capacity(plain.len() / 4);
         let mut say = |texts: &[&str], weight: &dyn Fn(usize) -> u32| {
-            let start = said.len();
+            let (start, mut words) = (said.len(), 0);
             for text in texts {
-                tokens(text, &mut |token| said.push((terms.number(token, language), 0)));
+                tokens(text, &mut |token| {
+                    words += usize::from(!matches!(token, Token::Part(_)));
+                    said.push((terms.number(token, language), 0));
+                });
             }
+            let weight = weight(words);
             let new = said.get_mut(start..).unwrap_or_default();
-            let weight = weight(new.len());
             new.iter_mut().for_each(|(_, counts)| *counts = weight);
         };
         let (own, above) = headings.split_last().map_or(("", &[][..]), |(own, above)| (own.as_str(), above));

@@ -5,9 +5,11 @@
 //! - `token`: text to words in small letters, to identifiers and their parts, to pairs of Chinese characters
 //! - `term` (with `fold`): a word to what it is looked up by, stemmed in its language, without accents
 //! - [`Bag`]: what a chunk is found by, and `question`: what is looked up
+//! - `common`: which words say nothing by themselves
 //! - [`Language`] (with `detect` and `script`): which rules hold
 
 mod bag;
+mod common;
 mod detect;
 mod fold;
 mod language;

@@ -1,7 +1,8 @@
 //! A question to the words that are looked up.
 
+use super::common::is_common;
 use super::term::{Number, Terms};
-use super::token::tokens;
+use super::token::{Token, tokens};
 use super::{Language, Term};
 
 /// The most bytes of a question that are read.
@@ -18,6 +19,8 @@ pub struct Word {
     pub forms: Vec<Term>,
     /// How often it was said.
     pub times: u32,
+    /// It says nothing by itself, as "the" does, however rare it is here.
+    pub common: bool,
 }
 
 /// The words of a question.
@@ -28,22 +31,28 @@ pub fn question(text: &str, languages: &[Language]) -> Vec<Word> {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    let mut said: Vec<(Vec<Number>, u32)> = Vec::new();
+    let mut said: Vec<(Vec<Number>, u32, bool)> = Vec::new();
     Terms::with(|terms| {
         tokens(text.get(..end).unwrap_or_default(), &mut |token| {
+            let common = match token {
+                Token::Part(_) => return,
+                Token::Whole(_) => false,
+                Token::Word(word) => is_common(word, languages),
+            };
             let mut forms: Vec<Number> =
                 languages.iter().map(|language| terms.number(token, *language)).collect();
             forms.sort_unstable();
             forms.dedup();
-            if let Some((_, times)) = said.iter_mut().find(|(known, _)| *known == forms) {
+            if let Some((_, times, _)) = said.iter_mut().find(|(known, _, _)| *known == forms) {
                 *times = times.saturating_add(1);
             } else if said.len() < MOST_WORDS {
-                said.push((forms, 1));
+                said.push((forms, 1, common));
             }
         });
-        let words = said.into_iter().map(|(forms, times)| Word {
+        let words = said.into_iter().map(|(forms, times, common)| Word {
             forms: forms.into_iter().filter_map(|number| terms.term(number)).map(str::to_owned).collect(),
             times,
+            common,
         });
         words.collect()
     })

@@ -51,7 +51,7 @@ impl Terms {
     /// What a token is looked up by, in a language.
     pub(super) fn number(&mut self, token: Token<'_>, language: Language) -> Number {
         let word = match token {
-            Token::Whole(word) => return self.number_of(word),
+            Token::Whole(word) | Token::Part(word) => return self.number_of(word),
             Token::Word(word) => word,
         };
         if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {

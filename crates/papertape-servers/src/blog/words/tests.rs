@@ -78,10 +78,32 @@ fn questions_are_stemmed_in_each_language_there_is() {
     assert_eq!(terms("running", &[Language::English, Language::Other]), ["run"]);
     assert_eq!(terms("Ñandú", &[]), ["nandu"]);
     assert_eq!(
-        question("to be or not to be", &[]),
-        [("to", 2), ("be", 2), ("or", 1), ("not", 1)]
-            .map(|(word, times)| Word { forms: vec![word.to_owned()], times })
+        question("to be or Hamlet to be", &[]),
+        [("to", 2), ("be", 2), ("or", 1), ("hamlet", 1)].map(|(word, times)| Word {
+            forms: vec![word.to_owned()],
+            times,
+            common: word != "hamlet"
+        })
     );
+}
+
+#[test]
+fn a_single_chinese_character_is_found_in_longer_words_and_counts_for_no_length_of_titles() {
+    meets("猫", "我家的猫很可爱", Language::Chinese);
+    meets("水", "它每天喝水。", Language::Chinese);
+    assert_eq!(terms("我家的猫", &[Language::Chinese]), ["我家", "家的", "的猫"]);
+    let bag = bag("", "我家的猫", &[], "", Language::Chinese);
+    assert_eq!(bag.count("我家"), weights::each(weights::TITLE, 3));
+}
+
+#[test]
+fn words_that_say_nothing_are_known_in_their_own_language() {
+    let common =
+        |text, language| question(text, &[language]).into_iter().map(|word| word.common).collect::<Vec<_>>();
+    assert_eq!(common("shots for pets", Language::English), [false, true, false]);
+    assert_eq!(common("bucle for", Language::Spanish), [false, false]);
+    assert_eq!(common("Cómo usar la red", Language::Spanish), [true, false, true, false]);
+    assert_eq!(common("for", Language::Other), [true]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-use super::script::is_unspaced;
+use super::script::{is_han, is_unspaced};
 
 /// The most characters of a word; the rest of it is left out.
 pub(super) const MOST_CHARACTERS: usize = 64;
@@ -17,6 +17,8 @@ pub(super) enum Token<'a> {
     Word(&'a str),
     /// To be looked up as it is.
     Whole(&'a str),
+    /// A character of Chinese that stands among others: found by whoever asks for it alone, and part of pairs besides.
+    Part(&'a str),
 }
 
 /// Hands over every token of a text, in order.
@@ -151,14 +153,24 @@ impl<F: FnMut(Token<'_>)> Scan<'_, F> {
                 self.end_pairs(text, before.filter(|_| alone));
                 return text.get(at..).unwrap_or_default();
             }
-            if let Some((start, _)) = before {
+            if let Some((start, first)) = before {
+                if alone {
+                    self.part(text, start, first);
+                }
                 alone = false;
                 (self.take)(Token::Whole(text.get(start..at + c.len_utf8()).unwrap_or_default()));
+                self.part(text, at, c);
             }
             before = Some((at, c));
         }
         self.end_pairs(text, before.filter(|_| alone));
         ""
+    }
+
+    fn part(&mut self, text: &str, at: usize, c: char) {
+        if is_han(c) {
+            (self.take)(Token::Part(text.get(at..at + c.len_utf8()).unwrap_or_default()));
+        }
     }
 
     fn end_pairs(&mut self, text: &str, lone: Option<(usize, char)>) {
@@ -237,8 +249,21 @@ mod tests {
         let mut found = Vec::new();
         tokens(text, &mut |token| match token {
             Token::Word(word) | Token::Whole(word) => found.push(word.to_owned()),
+            Token::Part(_) => {}
         });
         assert_eq!(found, wanted, "{text}");
+    }
+
+    #[test]
+    fn a_character_among_others_can_be_asked_for_alone() {
+        let mut parts = String::new();
+        tokens("我家的猫，水 カナ 猫のひげ 한국어", &mut |token| {
+            if let Token::Part(part) = token {
+                parts.push_str(part);
+            }
+        });
+        // What stands alone is a word already; only characters that are words can be asked for.
+        assert_eq!(parts, "我家的猫猫");
     }
 
     #[test]

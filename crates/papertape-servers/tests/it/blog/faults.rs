@@ -4,6 +4,7 @@ use std::fs;
 
 use papertape::protocol::Revision;
 use papertape_servers::blog::Options;
+use papertape_servers::blog::embed::Choice;
 use serde_json::json;
 
 use super::{failure, modern, open, options, query, search, sources, three_languages, write};
@@ -34,6 +35,21 @@ async fn an_index_that_is_not_there_is_made_by_somebody_else() {
     let said = failure(&client, "search_blog", query("x")).await;
     assert!(said.contains("there is no index yet") && said.contains("papertape index"), "{said}");
     assert!(!said.contains("blog_no_index"), "{said}");
+}
+
+#[tokio::test]
+async fn why_there_are_no_vectors_is_told() {
+    let folder = three_languages("blog_no_model");
+    let nobody = Choice::parse(scratch("blog_no_model_here").to_str().unwrap()).unwrap();
+    let client = open(Options { embed: Some(nobody), ..options(&folder) }, Revision::MODERN).await;
+    loop {
+        let found = search(&client, query("hive")).await;
+        let note = found["note"].as_str().unwrap();
+        if note.contains("config.json") {
+            break;
+        }
+        assert!(note.contains("no vectors yet"), "{note}");
+    }
 }
 
 #[tokio::test]

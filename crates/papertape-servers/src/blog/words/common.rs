@@ -1,0 +1,62 @@
+//! Words that say nothing by themselves, in the languages most folders are written in.
+//!
+//! In a large folder they are told by standing everywhere; in a small one "for" may stand in a single file, and would make it
+//! the answer to every question that has it.
+
+use super::Language;
+
+const ENGLISH: &[&str] = &[
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "has",
+    "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or",
+    "our", "should", "so", "than", "that", "the", "their", "then", "there", "these", "this", "those", "to",
+    "was", "we", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+];
+
+const SPANISH: &[&str] = &[
+    "a", "al", "como", "con", "cual", "cuando", "cuándo", "cómo", "cuál", "de", "del", "donde", "dónde",
+    "el", "en", "es", "esta", "este", "esto", "está", "la", "las", "le", "lo", "los", "me", "mi", "mis",
+    "más", "no", "o", "para", "pero", "por", "que", "qué", "quién", "se", "si", "sin", "sobre", "son", "su",
+    "sus", "tu", "un", "una", "y", "ya",
+];
+
+const FRENCH: &[&str] = &[
+    "a", "au", "aux", "avec", "ce", "cette", "comment", "dans", "de", "des", "du", "en", "est", "et", "il",
+    "je", "la", "le", "les", "mon", "ne", "nous", "ou", "où", "par", "pas", "plus", "pour", "quand", "que",
+    "quel", "quelle", "qui", "quoi", "sa", "se", "ses", "son", "sont", "sur", "un", "une", "vous", "à",
+];
+
+const GERMAN: &[&str] = &[
+    "als", "am", "an", "auf", "aus", "bei", "das", "dem", "den", "der", "des", "die", "ein", "eine", "einem",
+    "einen", "einer", "es", "für", "ich", "im", "in", "ist", "kann", "man", "mein", "mit", "nach", "nicht",
+    "oder", "sich", "sie", "sind", "und", "um", "von", "wann", "warum", "was", "welche", "wenn", "wer",
+    "wie", "wir", "wo", "zu", "zum", "zur", "über",
+];
+
+const PORTUGUESE: &[&str] = &[
+    "a", "ao", "as", "com", "como", "da", "das", "de", "do", "dos", "e", "em", "esta", "este", "eu", "isso",
+    "mais", "me", "meu", "minha", "na", "no", "não", "nos", "o", "onde", "os", "ou", "para", "pela", "pelo",
+    "por", "qual", "quando", "que", "quem", "se", "sem", "seu", "sua", "são", "um", "uma", "é",
+];
+
+const ITALIAN: &[&str] = &[
+    "a", "al", "alla", "che", "chi", "come", "con", "da", "dal", "dei", "del", "della", "di", "dove", "e",
+    "gli", "ho", "i", "il", "in", "io", "la", "le", "lo", "ma", "mi", "mio", "nel", "nella", "non", "o",
+    "per", "perché", "più", "quale", "quando", "quello", "questo", "se", "si", "sono", "su", "un", "una",
+    "è",
+];
+
+/// The word, in small letters, says nothing by itself in any of these languages.
+pub(super) fn is_common(word: &str, languages: &[Language]) -> bool {
+    languages.iter().any(|language| {
+        let list = match language {
+            Language::Spanish => SPANISH,
+            Language::French => FRENCH,
+            Language::German => GERMAN,
+            Language::Portuguese => PORTUGUESE,
+            Language::Italian => ITALIAN,
+            Language::English | Language::Other => ENGLISH,
+            _ => &[],
+        };
+        list.contains(&word)
+    })
+}
