@@ -10,11 +10,18 @@ use tantivy::index::SegmentId;
 use super::blocks::open_plain;
 use super::bytes::to_usize;
 use super::fault::Faults;
-use super::manifest::{LIMIT, Manifest, NAME};
+use super::lock;
+use super::manifest::{self, LIMIT, Manifest, NAME};
 use crate::blog::store::StoreError;
 
 /// Bytes that the first line of a manifest has, and more.
 const HEAD: u32 = 96;
+
+/// Keeps an index out of repositories.
+const IGNORE: (&str, &str) = (".gitignore", "*\n");
+
+/// What may be in a folder that is empty to those who use it.
+const NOTHING: [&str; 5] = [IGNORE.0, lock::NAME, ".gitkeep", ".DS_Store", "lost+found"];
 
 /// The first line of a manifest: no two generations have the same, since it has the checksum of all the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,9 +96,46 @@ impl Place {
         }
     }
 
+    /// Says no to a folder that others use: files of theirs might look like ours.
+    fn claim(&self) -> Result<(), StoreError> {
+        self.check()?;
+        if self.is_marked() {
+            return Ok(());
+        }
+        match self.look()? {
+            Some(Look(bytes)) if manifest::is_ours(&bytes) => return Ok(()),
+            Some(_) => return Err(manifest::not_ours(&self.faults)),
+            None => {}
+        }
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(self.faults.io("cannot read", error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| self.faults.io("cannot read", error))?;
+            let name = entry.file_name();
+            let nobodys = name.to_str().is_some_and(|name| NOTHING.contains(&name) || is_ours(name));
+            if !nobodys || (name == lock::NAME && !lock::is_ours(&entry.path())) {
+                return Err(self.faults.foreign(
+                    "there are other files and no index in this folder; choose another one, empty or not yet there",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an index was begun here, whatever has become of it.
+    fn is_marked(&self) -> bool {
+        let (name, content) = IGNORE;
+        let mut bytes = Vec::new();
+        let read = open_plain(&self.path(name)).and_then(|file| file.take(16).read_to_end(&mut bytes));
+        read.is_ok() && bytes == content.as_bytes() && lock::is_ours(&self.path(lock::NAME))
+    }
+
     /// Makes the folder, and keeps it out of repositories.
     pub(super) fn prepare(&self) -> Result<(), StoreError> {
-        self.check()?;
+        self.claim()?;
         let io = |error| self.faults.io("cannot write to", error);
         let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
         let missing: Vec<&Path> = self.folder.ancestors().take_while(missing).collect();
@@ -101,8 +145,8 @@ impl Place {
             File::open(parent.unwrap_or(Path::new("."))).and_then(|parent| parent.sync_all()).map_err(io)?;
         }
         self.check()?;
-        match OpenOptions::new().write(true).create_new(true).open(self.path(".gitignore")) {
-            Ok(mut file) => file.write_all(b"*\n").map_err(io),
+        match OpenOptions::new().write(true).create_new(true).open(self.path(IGNORE.0)) {
+            Ok(mut file) => file.write_all(IGNORE.1.as_bytes()).map_err(io),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(io(error)),
         }
@@ -183,8 +227,34 @@ pub(super) fn unique() -> String {
     SegmentId::generate_random().uuid_string()
 }
 
+/// What files of ours are: tantivy's, and those beside.
+const KINDS: [&str; 11] =
+    ["idx", "pos", "term", "store", "store.temp", "fast", "fieldnorm", "files", "codes", "rows", "new"];
+
 /// Whether a file is one that a generation is made of: 32 hexadecimal digits and what it is.
 fn is_ours(name: &str) -> bool {
-    name.split_once('.')
-        .is_some_and(|(id, _)| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    let Some((id, kind)) = name.split_once('.') else { return false };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    id.len() == 32
+        && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && (KINDS.contains(&kind) || kind.strip_suffix(".del").is_some_and(digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_ours, unique};
+
+    #[test]
+    fn files_of_ours_are_told_by_their_names() {
+        let id = unique();
+        for kind in ["idx", "store", "store.temp", "17.del", "files", "codes", "rows", "new"] {
+            assert!(is_ours(&format!("{id}.{kind}")), "{kind}");
+        }
+        for kind in ["jpg", "", "del", ".del", "x.del", "idx.bak", "IDX", "tar.gz"] {
+            assert!(!is_ours(&format!("{id}.{kind}")), "{kind}");
+        }
+        for name in [&id[..], &format!("{}.idx", &id[1..]), &format!("{}.idx", "A".repeat(32)), "lock", ""] {
+            assert!(!is_ours(name), "{name}");
+        }
+    }
 }
