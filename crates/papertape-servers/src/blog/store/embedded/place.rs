@@ -27,6 +27,14 @@ const NOTHING: [&str; 5] = [IGNORE.0, lock::NAME, ".gitkeep", ".DS_Store", "lost
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Look(Vec<u8>);
 
+/// Why a generation is not the newest, and whether the one before certainly is. If not, a loss of power decides which of
+/// them it is, and the files of both are needed.
+#[derive(Debug)]
+pub(super) struct Unpublished {
+    pub(super) error: io::Error,
+    pub(super) certain: bool,
+}
+
 /// Where an index is.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
@@ -153,18 +161,17 @@ impl Place {
     }
 
     /// Makes a generation the newest one. What it names has to be on the disk already.
-    pub(super) fn publish(&self, manifest: &Manifest, before: Option<&Manifest>) -> io::Result<()> {
-        self.sync()?;
-        self.replace(manifest)?;
+    pub(super) fn publish(&self, manifest: &Manifest, before: Option<&Manifest>) -> Result<(), Unpublished> {
+        let certain = |error| Unpublished { error, certain: true };
+        self.sync().map_err(certain)?;
+        self.replace(manifest).map_err(certain)?;
         let Err(error) = self.sync() else { return Ok(()) };
         // It may or may not survive a loss of power: back to what did.
-        match before {
-            Some(before) => self.replace(before)?,
-            None => fs::remove_file(self.path(NAME))?,
-        }
-        // Before the files that it names are removed.
-        self.sync().unwrap_or_default();
-        Err(error)
+        let back = match before {
+            Some(before) => self.replace(before),
+            None => fs::remove_file(self.path(NAME)),
+        };
+        Err(Unpublished { error, certain: back.and_then(|()| self.sync()).is_ok() })
     }
 
     fn replace(&self, manifest: &Manifest) -> io::Result<()> {

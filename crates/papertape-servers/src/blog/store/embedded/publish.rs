@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::manifest::{Manifest, VectorFile};
-use super::place::unique;
+use super::place::{Unpublished, unique};
 use super::snapshot::Snapshot;
 use super::table;
 use super::tidy::{Size, choose};
@@ -100,7 +100,12 @@ impl Changes {
         snapshot.manifest_mut().embedded = embedded;
         self.shelf.settle().map_err(|error| self.io(error))?;
         let before = self.base.as_ref().map(|base| base.manifest());
-        place.publish(snapshot.manifest(), before).map_err(|error| self.io(error))?;
+        let published = place.publish(snapshot.manifest(), before);
+        if let Err(Unpublished { error, certain }) = published {
+            self.certain = certain;
+            return Err(self.io(error));
+        }
+        let place = self.core.place();
         let snapshot = Arc::new(snapshot);
         self.base = Some(Arc::clone(&snapshot));
         self.core.install(snapshot)?;
