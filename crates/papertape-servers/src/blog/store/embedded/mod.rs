@@ -103,6 +103,18 @@ impl Embedded {
         .await
     }
 
+    /// Removes the index if it is broken or of another version, so that it can be made anew. One that is whole stays.
+    ///
+    /// # Errors
+    /// If it cannot be read now, which says nothing about it; if it is none; if somebody is writing.
+    pub async fn repair(&self) -> Result<(), StoreError> {
+        match self.verify().await {
+            Ok(_) | Err(StoreError::Missing { .. }) => Ok(()),
+            Err(StoreError::Corrupt { .. } | StoreError::Foreign { .. }) => self.clear().await,
+            Err(error) => Err(error),
+        }
+    }
+
     /// Files block, so they are used on a thread that may. A panic there (of tantivy, on files that pass every check and
     /// make no sense all the same) is an error here.
     async fn blocking<T: Send + 'static>(
