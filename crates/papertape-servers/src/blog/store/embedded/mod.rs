@@ -97,8 +97,7 @@ impl Embedded {
             core.place().prepare()?;
             let _lock = Lock::take(core.place().folder(), core.place().faults())?;
             core.place().clear()?;
-            core.forget();
-            Ok(())
+            core.forget()
         })
         .await
     }
@@ -132,7 +131,10 @@ impl Embedded {
 
 impl Store for Embedded {
     fn summary(&self) -> Answer<'_, Summary> {
-        Box::pin(self.blocking(|core| Ok(core.current()?.manifest().summary())))
+        Box::pin(self.blocking(|core| {
+            let snapshot = core.current()?;
+            Ok(core.summary(&snapshot))
+        }))
     }
 
     fn search<'a>(&'a self, query: &'a Query) -> Answer<'a, Found> {

@@ -260,8 +260,8 @@ mod tests {
         for kind in ["jpg", "", "del", ".del", "x.del", "idx.bak", "IDX", "tar.gz"] {
             assert!(!is_ours(&format!("{id}.{kind}")), "{kind}");
         }
-        for name in [&id[..], &format!("{}.idx", &id[1..]), &format!("{}.idx", "A".repeat(32)), "lock", ""] {
-            assert!(!is_ours(name), "{name}");
+        for name in [id.clone(), format!("{id}0.idx"), format!("{}.idx", "A".repeat(32)), "lock".to_owned()] {
+            assert!(!is_ours(&name), "{name}");
         }
     }
 }

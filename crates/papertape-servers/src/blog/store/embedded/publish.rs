@@ -26,7 +26,7 @@ impl Changes {
     /// Makes it the newest generation.
     pub(super) fn commit(mut self) -> Result<Summary, StoreError> {
         if let Some(base) = self.base.as_ref().filter(|_| !self.changed) {
-            return Ok(base.manifest().summary());
+            return Ok(self.core.summary(base));
         }
         self.feed(false)?;
         if let Some(writer) = &mut self.writer {
@@ -42,7 +42,7 @@ impl Changes {
             // What was asked for is done; the next one will try again.
             tracing::warn!(%error, "the index could not be tidied up");
         }
-        Ok(self.base.as_ref().map(|base| base.manifest().summary()).unwrap_or_default())
+        Ok(self.base.as_ref().map(|base| self.core.summary(base)).unwrap_or_default())
     }
 
     fn write_table(&self) -> Result<Table, StoreError> {
