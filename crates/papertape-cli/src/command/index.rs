@@ -38,15 +38,12 @@ async fn index(args: &Index) -> Result<(), Failure> {
     let folder = Folder::open(&args.folder)
         .map_err(|error| Failure::usage(format!("{}: {error}", args.folder.display())))?;
     let options = args.options();
-    if args.search.store.is_none() {
+    if args.verify {
         let index = options.embedded().map_err(failed)?;
-        if args.verify {
-            return verified(args, &index.verify().await.map_err(failed)?);
-        }
-        // What is whole goes on serving until the new one is there.
-        if args.rebuild && !matches!(index.verify().await, Ok(_) | Err(StoreError::Missing { .. })) {
-            index.clear().await.map_err(failed)?;
-        }
+        return verified(args, &index.verify().await.map_err(failed)?);
+    }
+    if args.rebuild {
+        options.repair().await.map_err(failed)?;
     }
     options.embedder().map_err(|error| Failure::usage(format!("--embed: {error}")))?;
     let library = options.open().map_err(failed)?;
@@ -103,9 +100,16 @@ fn given(args: &Index) -> String {
         options.extend(["--embed", &embed.typed]);
     }
     if let Some(url) = &args.search.embed_url {
-        options.extend(["--embed-url", url]);
+        options.extend(["--embed-url", shown(url)]);
     }
     shell_words::join(options)
+}
+
+/// The address of a service, unless it has a name or a password in it.
+fn shown(url: &str) -> &str {
+    let (_, rest) = url.split_once("://").unwrap_or(("", url));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') { "URL" } else { url }
 }
 
 /// The database that cannot be reached is a server that cannot be reached; everything else is an index that cannot be written.
@@ -113,5 +117,20 @@ fn failed(error: StoreError) -> Failure {
     match error {
         StoreError::Unreachable(_) => Failure::NotStarted(anyhow!(error)),
         error => Failure::Output(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn no_password_is_shown() {
+        for url in ["http://localhost:11434", "https://host/a@b", "host:1", ""] {
+            assert_eq!(shown(url), url);
+        }
+        for url in ["https://ada:secret@host/v1", "https://key@host", "ada:secret@host/v1"] {
+            assert_eq!(shown(url), "URL");
+        }
     }
 }

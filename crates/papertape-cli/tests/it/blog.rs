@@ -176,6 +176,54 @@ fn what_cannot_be_indexed_is_said() {
     assert!(folder.join("client.md").is_file());
 }
 
+/// With so few open files an index of many cannot be read: that says nothing about it.
+#[test]
+fn an_index_that_cannot_be_read_now_is_not_thrown_away() {
+    let folder = docs("blog_few_files");
+    index(&folder, &[]).is_clean();
+    let before = count(&folder.join(".papertape"));
+    for limit in 10..=16 {
+        let mut shell = Command::new("sh");
+        shell.current_dir(folder.parent().unwrap()).args([
+            "-c",
+            "ulimit -n $1 && exec \"$2\" index docs --rebuild",
+            "sh",
+            &limit.to_string(),
+            env!("CARGO_BIN_EXE_papertape"),
+        ]);
+        let end = run(&mut shell, "");
+        assert!(!end.status.success(), "{end:?}");
+        contains(&end.log, &["Too many open files"]);
+        assert_eq!(count(&folder.join(".papertape")), before, "{limit}");
+        index(&folder, &["--verify"]).is_clean();
+    }
+}
+
+#[test]
+fn what_is_broken_is_rebuilt_and_what_is_no_index_stays() {
+    let folder = docs("blog_rebuild");
+    index(&folder, &[]).is_clean();
+    let manifest = folder.join(".papertape/papertape.index");
+    for broken in ["papertape index 1 and then nonsense", "papertape index 2 of tomorrow", "nonsense"] {
+        fs::write(&manifest, broken).unwrap();
+        assert_eq!(index(&folder, &[]).status.code(), Some(1), "{broken}");
+        index(&folder, &["--rebuild"]).is_clean();
+        index(&folder, &["--verify"]).is_clean();
+    }
+    let pictures = folder.with_file_name("pictures");
+    fs::create_dir(&pictures).unwrap();
+    for name in ["d41d8cd98f00b204e9800998ecf8427e.jpg", "papertape.index"] {
+        fs::write(pictures.join(name), "mine").unwrap();
+        for options in [&["--out", "pictures"][..], &["--out", "pictures", "--rebuild"]] {
+            let end = index(&folder, options);
+            assert_eq!(end.status.code(), Some(1), "{end:?}");
+            contains(&end.log, &["choose another"]);
+        }
+        assert_eq!(fs::read(pictures.join(name)).unwrap(), b"mine");
+    }
+    assert_eq!(count(&pictures), 2);
+}
+
 #[test]
 fn options_of_the_blog_are_for_the_blog() {
     for (option, value) in [("--content", "x"), ("--index", "x"), ("--store", "postgres://x/y")] {

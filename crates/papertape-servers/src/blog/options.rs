@@ -71,6 +71,18 @@ impl Options {
         Embedded::open(&self.index())
     }
 
+    /// Clears the index, or what is in the database, if it is broken: so that it can be made anew. What is whole goes on
+    /// serving until the new one is there.
+    ///
+    /// # Errors
+    /// If it is not ours to clear, if somebody is writing, or if it cannot be read or reached now.
+    pub async fn repair(&self) -> Result<(), StoreError> {
+        match &self.store {
+            Some(url) => Postgres::open(url)?.repair().await,
+            None => self.embedded()?.repair().await,
+        }
+    }
+
     /// The model, if one was chosen.
     ///
     /// # Errors

@@ -327,6 +327,53 @@ async fn tables_of_another_version_are_left_alone() {
 
 #[tokio::test]
 #[ignore = "interop/blog/run"]
+async fn what_is_broken_is_made_anew_and_nothing_else() {
+    let (server, store) = with_apples(&[]).await;
+    put_with_vectors(&*store, &many(10, 1)).await.unwrap();
+    let client = server.client().await;
+    let before = store.summary().await.unwrap();
+    store.repair().await.unwrap();
+    assert_eq!(store.summary().await.unwrap(), before);
+    for harm in [
+        "DELETE FROM papertape.meta",
+        "DELETE FROM papertape.chunks",
+        "DROP TABLE papertape.meta",
+        "DROP TABLE papertape.postings",
+        "ALTER TABLE papertape.meta DROP COLUMN wanting",
+        "DO $$ BEGIN EXECUTE 'DROP TABLE papertape.vectors_' || (SELECT vectors FROM papertape.meta); END $$",
+    ] {
+        client.batch_execute(harm).await.unwrap();
+        if harm.contains("meta") && !harm.starts_with("DO") {
+            let error = store.write().await.map(drop).unwrap_err();
+            assert!(error.to_string().contains("--rebuild"), "{harm}: {error}");
+        }
+        let mut news = store.generations();
+        let seen = *news.borrow_and_update();
+        store.repair().await.unwrap();
+        put_with_vectors(&*store, &[file("a.md", &["apples"])]).await.unwrap();
+        timeout(HANGS, news.wait_for(|it| *it > seen)).await.expect(harm).unwrap();
+        recovered(&store).await;
+        let summary = store.summary().await.unwrap();
+        assert_eq!((summary.files, summary.chunks), (1, 1), "{harm}");
+    }
+    // Another version's, and another program's.
+    client.batch_execute("UPDATE papertape.meta SET version = 99").await.unwrap();
+    store.repair().await.unwrap();
+    assert!(matches!(store.write().await.err(), Some(StoreError::Foreign { .. })));
+    client
+        .batch_execute(
+            "DROP SCHEMA papertape CASCADE; CREATE SCHEMA papertape; CREATE TABLE papertape.meta (version text); \
+             INSERT INTO papertape.meta VALUES ('mine')",
+        )
+        .await
+        .unwrap();
+    assert!(matches!(store.repair().await, Err(StoreError::Foreign { .. })));
+    let theirs = client.query_one("SELECT version FROM papertape.meta", &[]).await.unwrap();
+    assert_eq!(theirs.get::<_, String>(0), "mine");
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
 async fn without_pgvector_there_are_words() {
     let server = Server::start(&[]);
     let client = server.client().await;

@@ -179,16 +179,69 @@ async fn what_others_wrote_is_left_alone() {
 #[tokio::test]
 async fn files_of_others_in_the_folder_stay() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.index()).unwrap();
-    for name in ["notes.txt", "0123.txt", "zz23456789abcdef0123456789abcdef.txt"] {
+    let store = open(&folder.index());
+    fill(&store, &[("a.md", "a")]).await.unwrap();
+    let others = ["notes.txt", "0123.txt", "zz23456789abcdef0123456789abcdef.idx", PICTURE];
+    for name in others {
         std::fs::write(folder.index().join(name), "mine").unwrap();
     }
-    let store = open(&folder.index());
-    assert!(matches!(store.summary().await, Err(StoreError::Missing { .. })));
-    fill(&store, &[("a.md", "a")]).await.unwrap();
+    fill(&store, &[("b.md", "b")]).await.unwrap();
     store.clear().await.unwrap();
-    assert_eq!(std::fs::read(folder.index().join("notes.txt")).unwrap(), b"mine");
-    assert_eq!(files(&folder.index()).len(), 5);
+    assert_eq!(files(&folder.index()).len(), 2 + others.len());
+    // It has been an index, so it may be one again.
+    fill(&open(&folder.index()), &[("a.md", "a")]).await.unwrap();
+    for name in others {
+        assert_eq!(std::fs::read(folder.index().join(name)).unwrap(), b"mine");
+    }
+}
+
+/// As a cache calls its files.
+const PICTURE: &str = "d41d8cd98f00b204e9800998ecf8427e.jpg";
+
+#[tokio::test]
+async fn a_folder_that_others_use_is_refused() {
+    for name in [PICTURE, "notes.txt", ".git", "lock"] {
+        let folder = Folder::new();
+        std::fs::create_dir(folder.index()).unwrap();
+        std::fs::write(folder.index().join(name), "mine").unwrap();
+        let store = open(&folder.index());
+        assert!(matches!(store.summary().await, Err(StoreError::Missing { .. })));
+        for error in [store.write().await.err().unwrap(), store.clear().await.unwrap_err()] {
+            assert!(matches!(error, StoreError::Foreign { .. }), "{name}: {error}");
+            assert!(error.to_string().contains("choose another one"), "{name}: {error}");
+        }
+        assert_eq!(files(&folder.index()), [folder.index().join(name)], "nothing is added to it");
+        assert_eq!(std::fs::read(folder.index().join(name)).unwrap(), b"mine");
+    }
+}
+
+#[tokio::test]
+async fn a_manifest_of_others_is_not_cleared() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.index()).unwrap();
+    let manifest = folder.index().join("papertape.index");
+    std::fs::write(&manifest, "mine").unwrap();
+    assert!(matches!(open(&folder.index()).clear().await, Err(StoreError::Foreign { .. })));
+    assert_eq!(files(&folder.index()), [manifest]);
+}
+
+#[tokio::test]
+async fn what_a_writer_left_before_the_first_manifest_is_no_obstacle() {
+    let id = "0123456789abcdef0123456789abcdef";
+    let names =
+        [".gitignore", "lock", &format!("{id}.idx"), &format!("{id}.store.temp"), &format!("{id}.new")];
+    for many in 0..=names.len() {
+        let folder = Folder::new();
+        std::fs::create_dir(folder.index()).unwrap();
+        for name in &names[..many] {
+            std::fs::write(folder.index().join(name), "").unwrap();
+        }
+        std::fs::create_dir(folder.index().join("lost+found")).unwrap();
+        let store = open(&folder.index());
+        fill(&store, &[("a.md", "a")]).await.unwrap();
+        store.verify().await.unwrap();
+        assert!(!folder.index().join(format!("{id}.idx")).exists());
+    }
 }
 
 #[tokio::test]

@@ -426,6 +426,22 @@ async fn a_loss_of_power_while_an_index_is_made_anew_leaves_none_or_one() {
     survives_losses(false, "clear", None).await;
 }
 
+/// When what was published cannot be taken back for certain either.
+#[tokio::test]
+async fn a_loss_of_power_leaves_one_generation_or_the_next_even_if_no_fsync_works_any_more() {
+    for first in [false, true] {
+        let run = survives_losses(first, "", None).await;
+        let mut hit = 0;
+        for number in run.numbers_of(Call::is_of_names) {
+            let fault = format!("inject=fsync:error=EIO:when={number}+");
+            let run = survives_losses(first, "", Some(&fault)).await;
+            let renamed = run.calls.iter().any(|call| call.name.starts_with("rename") && call.result() >= 0);
+            hit += usize::from(renamed);
+        }
+        assert!(hit > 1, "{hit} manifests were published: too few to say anything");
+    }
+}
+
 #[tokio::test]
 async fn a_loss_of_power_during_the_first_index_leaves_none_or_one_even_after_a_failed_fsync() {
     let run = survives_losses(true, "", None).await;

@@ -10,6 +10,11 @@ pub(super) fn day(text: &str) -> Option<String> {
     numbers(text).or_else(|| names(text))
 }
 
+/// Whether the text is a day as it is kept: `YYYY-MM-DD`, and in the calendar.
+pub(in crate::blog) fn is_day(text: &str) -> bool {
+    numbers(text).as_deref() == Some(text)
+}
+
 /// The day that a file's name begins with, as Jekyll has it, and the rest of the name.
 pub(super) fn leading_day(name: &str) -> Option<(String, &str)> {
     let (date, rest) = name.split_at_checked(10)?;
@@ -70,7 +75,7 @@ fn written(year: u32, month: u32, day: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{day, leading_day};
+    use super::{day, is_day, leading_day};
 
     #[test]
     fn days_are_read_as_people_write_them() {
@@ -98,6 +103,25 @@ mod tests {
             ("２０２４-01-01", None),
         ] {
             assert_eq!(day(text).as_deref(), wanted, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_day_is_in_the_calendar() {
+        for day in ["2024-02-29", "1000-01-01", "9999-12-31"] {
+            assert!(is_day(day), "{day}");
+        }
+        for text in [
+            "2024-99-99",
+            "2024-02-31",
+            "2023-02-29",
+            "0999-01-01",
+            "2024-1-5",
+            "2024/01/05",
+            " 2024-01-05",
+            "",
+        ] {
+            assert!(!is_day(text), "{text}");
         }
     }
 

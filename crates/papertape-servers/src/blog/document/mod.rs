@@ -21,6 +21,7 @@ mod shallow;
 
 use std::borrow::Cow;
 
+pub(super) use date::is_day;
 pub use links::{Link, links};
 
 use super::words::{self, Language};

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::preview::preview;
 use super::situation::{Desk, Opened};
+use super::words::quoted;
+use crate::blog::document::is_day;
 use crate::blog::library::{Answered, Mode};
 use crate::blog::store::{self, Filter};
 
@@ -94,6 +96,14 @@ pub(super) fn tool() -> Tool {
 }
 
 pub(super) async fn search_blog(args: SearchBlog, desk: Desk, cx: Cx) -> Result<Json<Found>, ToolError> {
+    for (name, day) in [("since", &args.since), ("until", &args.until)] {
+        if let Some(day) = day.as_deref().filter(|day| !is_day(day)) {
+            return Err(ToolError::failed(format!(
+                "{name}: {} is no day of the calendar; write one as YYYY-MM-DD, from 1000-01-01 on",
+                quoted(day)
+            )));
+        }
+    }
     let opened = desk.open(Some(&cx)).await;
     let filter = Filter {
         path_prefix: args

@@ -43,7 +43,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// The one who writes. A second one gets [`StoreError::Locked`].
     fn write(&self) -> Answer<'_, Box<dyn Writer>>;
 
-    /// Hears of generations, whoever made them: of this process or of another.
+    /// Hears of generations, whoever made them: of this process or of another. It is the number in [`Summary`], and grows
+    /// with everything that changes, also when the index is gone or another one has taken its place.
     fn generations(&self) -> watch::Receiver<u64>;
 }
 
@@ -227,7 +228,7 @@ pub struct Hit {
 /// What a generation holds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Summary {
-    /// Grows with each commit.
+    /// Grows with each commit. Two summaries of the same store with the same number say the same.
     pub generation: u64,
     /// How many files.
     pub files: u64,

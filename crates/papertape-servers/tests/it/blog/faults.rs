@@ -89,8 +89,8 @@ async fn an_index_that_is_none_is_told_apart() {
     let both = Options { index: Some(index.clone()), ..options(&folder) };
     let client = open(both, Revision::MODERN).await;
     assert_eq!(client.tools().await.unwrap().len(), 2);
-    // Either it is used beside what is there, or refused; it is never taken for an index.
-    let result = client.call("search_blog", query("hive")).await.unwrap();
-    assert!(index.join("readme.txt").exists());
-    assert!(!format!("{result:?}").contains("blog_broken_index"), "{result:?}");
+    let said = failure(&client, "search_blog", query("hive")).await;
+    assert!(said.contains("no index in this folder; choose another one"), "{said}");
+    assert!(!said.contains("blog_broken_index"), "{said}");
+    assert_eq!(fs::read_dir(&index).unwrap().count(), 1, "nothing is added to it");
 }

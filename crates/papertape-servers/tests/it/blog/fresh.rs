@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::{modern, open, options, query, sources, three_languages, write};
+use crate::scratch;
 
 fn watched(folder: &Path) -> Options {
     Options { watch: true, ..options(folder) }
@@ -67,6 +68,30 @@ async fn a_folder_that_is_replaced_is_watched_on() {
     write(&folder, "more.md", "# More\n\nabout teapots\n");
     hear(&mut changes, &Change::Resources).await;
     assert_eq!(sources(&client, query("teapots")).await, ["more.md"]);
+}
+
+#[tokio::test]
+async fn an_index_that_is_replaced_is_listed_and_searched_in_its_own_language() {
+    let spanish = three_languages("blog_index_replaced").join("notas");
+    let english = scratch("blog_index_replaced_english");
+    write(&english, "bees.md", "# Bees\n\nThey like their hives in the morning sun.\n");
+    let places = scratch("blog_index_replaced_index");
+    for (folder, name) in [(&english, "index"), (&spanish, "other")] {
+        let both = Options { index: Some(places.join(name)), ..options(folder) };
+        open(both, Revision::MODERN).await.close().await;
+    }
+    let alone = Options { index: Some(places.join("index")), ..Options::default() };
+    let client = open(alone, Revision::MODERN).await;
+    assert_eq!(uris(&client).await, ["blog:///bees.md"]);
+    assert_eq!(sources(&client, query("hive")).await, ["bees.md"]);
+    let mut changes = client.listen(Interests::new().resources()).await.unwrap();
+    // Both are of generation 1.
+    fs::rename(places.join("index"), places.join("old")).unwrap();
+    fs::rename(places.join("other"), places.join("index")).unwrap();
+    while uris(&client).await != ["blog:///huerto%20nuevo.md"] {
+        hear(&mut changes, &Change::Resources).await;
+    }
+    assert_eq!(sources(&client, query("una canción")).await, ["huerto nuevo.md"]);
 }
 
 #[tokio::test]

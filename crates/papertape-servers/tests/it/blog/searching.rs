@@ -70,6 +70,10 @@ async fn files_can_be_chosen_by_path_tag_and_date() {
         let right: Vec<&String> = all.iter().filter(|source| Some(source.as_str()) == only).collect();
         assert_eq!(found.iter().collect::<Vec<_>>(), right, "{filter}");
     }
+    for (name, day) in [("since", "2024-99-99"), ("until", "2024-02-31"), ("until", "2023-02-29")] {
+        let said = failure(&client, "search_blog", json!({ "query": words, name: day })).await;
+        assert!(said.contains(name) && said.contains(day) && said.contains("no day"), "{said}");
+    }
     for nothing in [json!(null), json!("")] {
         let arguments = json!({ "query": words, "top_k": 20, "path_prefix": nothing, "tag": nothing });
         assert_eq!(sources(&client, arguments).await, all);

@@ -8,10 +8,14 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
+use super::blocks::open_plain;
 use super::fault::Faults;
 use crate::blog::store::StoreError;
 
-const NAME: &str = "lock";
+pub(super) const NAME: &str = "lock";
+
+/// Longer than the number of any process.
+const LIMIT: u64 = 32;
 
 /// Held while somebody writes. The system takes it back when the process ends, however it ends.
 #[derive(Debug)]
@@ -56,10 +60,17 @@ impl Drop for Lock {
     }
 }
 
+/// Whether a file is a lock: a number, or what a loss of power left of one.
+pub(super) fn is_ours(path: &Path) -> bool {
+    let mut bytes = Vec::new();
+    let read = open_plain(path).and_then(|file| file.take(LIMIT).read_to_end(&mut bytes));
+    read.is_ok() && bytes.iter().all(|byte| byte.is_ascii_digit() || [b'\n', 0].contains(byte))
+}
+
 /// Who wrote their number last; they may not have had the time yet.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
-    let read = file.take(32).read_to_string(&mut text);
+    let read = file.take(LIMIT).read_to_string(&mut text);
     match text.trim().parse::<u32>() {
         Ok(process) if read.is_ok() => format!("process {process}"),
         _ => "another process".to_owned(),

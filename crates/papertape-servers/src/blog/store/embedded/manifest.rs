@@ -45,6 +45,16 @@ pub(super) struct Manifest {
     pub(super) embedding: Option<Model>,
 }
 
+/// Whether a file that begins so is a manifest, of whatever version.
+pub(super) fn is_ours(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC.as_bytes())
+}
+
+/// What to say of one that is none.
+pub(super) fn not_ours(faults: &Faults) -> StoreError {
+    faults.foreign(format!("{NAME} was not written by this program; remove it or choose another folder"))
+}
+
 /// A segment of vectors: `NAME.codes` has checksums and stands among the files; in `NAME.rows` each row has its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,9 +98,7 @@ impl Manifest {
         let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
         let (head, body) = bytes.split_at_checked(end).ok_or_else(corrupt)?;
         let Some(head) = std::str::from_utf8(head).ok().and_then(|head| head.strip_prefix(MAGIC)) else {
-            return Err(faults.foreign(format!(
-                "{NAME} was not written by this program; remove it or choose another folder"
-            )));
+            return Err(not_ours(faults));
         };
         let mut words = head.split_ascii_whitespace();
         let version: u32 = words.next().and_then(|word| word.parse().ok()).ok_or_else(corrupt)?;

@@ -97,10 +97,21 @@ impl Embedded {
             core.place().prepare()?;
             let _lock = Lock::take(core.place().folder(), core.place().faults())?;
             core.place().clear()?;
-            core.forget();
-            Ok(())
+            core.forget()
         })
         .await
+    }
+
+    /// Removes the index if it is broken or of another version, so that it can be made anew. One that is whole stays.
+    ///
+    /// # Errors
+    /// If it cannot be read now, which says nothing about it; if it is none; if somebody is writing.
+    pub async fn repair(&self) -> Result<(), StoreError> {
+        match self.verify().await {
+            Ok(_) | Err(StoreError::Missing { .. }) => Ok(()),
+            Err(StoreError::Corrupt { .. } | StoreError::Foreign { .. }) => self.clear().await,
+            Err(error) => Err(error),
+        }
     }
 
     /// Files block, so they are used on a thread that may. A panic there (of tantivy, on files that pass every check and
@@ -120,7 +131,10 @@ impl Embedded {
 
 impl Store for Embedded {
     fn summary(&self) -> Answer<'_, Summary> {
-        Box::pin(self.blocking(|core| Ok(core.current()?.manifest().summary())))
+        Box::pin(self.blocking(|core| {
+            let snapshot = core.current()?;
+            Ok(core.summary(&snapshot))
+        }))
     }
 
     fn search<'a>(&'a self, query: &'a Query) -> Answer<'a, Found> {

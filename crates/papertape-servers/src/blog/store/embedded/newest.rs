@@ -1,4 +1,7 @@
 //! The newest generation, for all who share a store: opened once, and looked for again whenever it is needed.
+//!
+//! An index may be removed and made anew, and begins to count again then. So those who hear of generations are told numbers
+//! of our own: those of the manifests for as long as these grow, and greater ones after that.
 
 use std::fmt;
 use std::io;
@@ -11,7 +14,7 @@ use tokio::sync::watch;
 
 use super::place::{Look, Place};
 use super::snapshot::Snapshot;
-use crate::blog::store::StoreError;
+use crate::blog::store::{StoreError, Summary};
 
 /// How often somebody who wants to hear of generations looks for those of other processes.
 const GLANCE: Duration = Duration::from_millis(250);
@@ -22,9 +25,16 @@ const RETRIES: usize = 50;
 /// What all who have the same store share.
 pub(super) struct Core {
     place: Place,
-    seen: Mutex<Option<(Look, Arc<Snapshot>)>>,
-    generation: watch::Sender<u64>,
+    seen: Mutex<Option<Seen>>,
+    told: watch::Sender<u64>,
     glancing: AtomicBool,
+}
+
+/// A generation, and the number by which others hear of it.
+struct Seen {
+    look: Look,
+    snapshot: Arc<Snapshot>,
+    number: u64,
 }
 
 impl fmt::Debug for Core {
@@ -35,18 +45,17 @@ impl fmt::Debug for Core {
 
 impl Core {
     pub(super) fn new(folder: &Path) -> Self {
-        let generation = watch::Sender::new(0);
         Self {
             place: Place::new(folder),
             seen: Mutex::new(None),
-            generation,
+            told: watch::Sender::new(0),
             glancing: AtomicBool::new(false),
         }
     }
 
     /// Hears of generations, whoever makes them.
     pub(super) fn generations(self: &Arc<Self>) -> watch::Receiver<u64> {
-        let receiver = self.generation.subscribe();
+        let receiver = self.told.subscribe();
         if !self.glancing.swap(true, Ordering::Relaxed) {
             self.notice();
             let core = Arc::downgrade(self);
@@ -63,34 +72,48 @@ impl Core {
         &self.place
     }
 
-    fn seen(&self) -> MutexGuard<'_, Option<(Look, Arc<Snapshot>)>> {
+    fn seen(&self) -> MutexGuard<'_, Option<Seen>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what was seen.
-    pub(super) fn forget(&self) {
-        *self.seen() = None;
+    /// Forgets what was seen, if there is no index any more.
+    pub(super) fn forget(&self) -> Result<(), StoreError> {
+        let mut seen = self.seen();
+        // Somebody may have made one in the meantime.
+        if seen.is_some() && self.place.look()?.is_none() {
+            *seen = None;
+            self.told.send_modify(|told| *told += 1);
+        }
+        Ok(())
     }
 
-    /// The number of the newest generation that was ever seen.
+    /// The greatest number that was ever told.
     pub(super) fn newest(&self) -> u64 {
-        *self.generation.borrow()
+        *self.told.borrow()
+    }
+
+    /// What a generation holds, by the number that was told. If it is no longer the newest, the number is less than that.
+    pub(super) fn summary(&self, snapshot: &Snapshot) -> Summary {
+        let mut summary = snapshot.manifest().summary();
+        if let Some(seen) = self.seen().as_ref().filter(|seen| is_same(&seen.snapshot, snapshot)) {
+            summary.generation = seen.number;
+        }
+        summary
     }
 
     /// The newest generation. If it is the one that was seen last, that costs a look at one file.
     pub(super) fn current(&self) -> Result<Arc<Snapshot>, StoreError> {
-        let look = self.place.look()?.ok_or_else(|| self.place.faults().missing())?;
+        let Some(look) = self.place.look()? else {
+            self.forget()?;
+            return Err(self.place.faults().missing());
+        };
         let mut seen = self.seen();
-        if let Some((known, snapshot)) = seen.as_ref()
-            && *known == look
-        {
-            return Ok(Arc::clone(snapshot));
+        if let Some(seen) = seen.as_ref().filter(|seen| seen.look == look) {
+            return Ok(Arc::clone(&seen.snapshot));
         }
-        let (look, snapshot) = self.open(seen.as_ref().map(|(_, snapshot)| snapshot.as_ref()))?;
+        let (look, snapshot) = self.open(seen.as_ref().map(|seen| seen.snapshot.as_ref()))?;
         let snapshot = Arc::new(snapshot);
-        *seen = Some((look, Arc::clone(&snapshot)));
-        drop(seen);
-        self.tell(snapshot.manifest().generation);
+        self.take(&mut seen, look, Arc::clone(&snapshot));
         Ok(snapshot)
     }
 
@@ -119,14 +142,21 @@ impl Core {
 
     /// Takes over a generation that was made here.
     pub(super) fn install(&self, snapshot: Arc<Snapshot>) -> Result<(), StoreError> {
-        let generation = snapshot.manifest().generation;
-        *self.seen() = self.place.look()?.map(|look| (look, snapshot));
-        self.tell(generation);
+        let mut seen = self.seen();
+        if let Some(look) = self.place.look()? {
+            self.take(&mut seen, look, snapshot);
+        }
         Ok(())
     }
 
-    fn tell(&self, generation: u64) {
-        self.generation.send_if_modified(|told| std::mem::replace(told, generation) != generation);
+    /// Takes over a generation, and tells of it unless it is the same in other files.
+    fn take(&self, seen: &mut Option<Seen>, look: Look, snapshot: Arc<Snapshot>) {
+        let number = match seen {
+            Some(seen) if is_same(&seen.snapshot, &snapshot) => seen.number,
+            _ => snapshot.manifest().generation.max(self.newest() + 1),
+        };
+        *seen = Some(Seen { look, snapshot, number });
+        self.told.send_if_modified(|told| std::mem::replace(told, number) != number);
     }
 
     fn notice(&self) {
@@ -135,6 +165,11 @@ impl Core {
             Err(error) => tracing::debug!(%error, "the index cannot be read now"),
         }
     }
+}
+
+/// Whether two are the same generation: each has a table of files of its own, which keeps its name when files are merged.
+fn is_same(one: &Snapshot, other: &Snapshot) -> bool {
+    one.manifest().table == other.manifest().table
 }
 
 /// Looks for generations that other processes made, for as long as somebody has the store.

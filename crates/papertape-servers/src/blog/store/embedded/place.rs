@@ -10,15 +10,30 @@ use tantivy::index::SegmentId;
 use super::blocks::open_plain;
 use super::bytes::to_usize;
 use super::fault::Faults;
-use super::manifest::{LIMIT, Manifest, NAME};
+use super::lock;
+use super::manifest::{self, LIMIT, Manifest, NAME};
 use crate::blog::store::StoreError;
 
 /// Bytes that the first line of a manifest has, and more.
 const HEAD: u32 = 96;
 
+/// Keeps an index out of repositories.
+const IGNORE: (&str, &str) = (".gitignore", "*\n");
+
+/// What may be in a folder that is empty to those who use it.
+const NOTHING: [&str; 5] = [IGNORE.0, lock::NAME, ".gitkeep", ".DS_Store", "lost+found"];
+
 /// The first line of a manifest: no two generations have the same, since it has the checksum of all the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Look(Vec<u8>);
+
+/// Why a generation is not the newest, and whether the one before certainly is. If not, a loss of power decides which of
+/// them it is, and the files of both are needed.
+#[derive(Debug)]
+pub(super) struct Unpublished {
+    pub(super) error: io::Error,
+    pub(super) certain: bool,
+}
 
 /// Where an index is.
 #[derive(Debug, Clone)]
@@ -89,9 +104,46 @@ impl Place {
         }
     }
 
+    /// Says no to a folder that others use: files of theirs might look like ours.
+    fn claim(&self) -> Result<(), StoreError> {
+        self.check()?;
+        if self.is_marked() {
+            return Ok(());
+        }
+        match self.look()? {
+            Some(Look(bytes)) if manifest::is_ours(&bytes) => return Ok(()),
+            Some(_) => return Err(manifest::not_ours(&self.faults)),
+            None => {}
+        }
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(self.faults.io("cannot read", error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| self.faults.io("cannot read", error))?;
+            let name = entry.file_name();
+            let nobodys = name.to_str().is_some_and(|name| NOTHING.contains(&name) || is_ours(name));
+            if !nobodys || (name == lock::NAME && !lock::is_ours(&entry.path())) {
+                return Err(self.faults.foreign(
+                    "there are other files and no index in this folder; choose another one, empty or not yet there",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an index was begun here, whatever has become of it.
+    fn is_marked(&self) -> bool {
+        let (name, content) = IGNORE;
+        let mut bytes = Vec::new();
+        let read = open_plain(&self.path(name)).and_then(|file| file.take(16).read_to_end(&mut bytes));
+        read.is_ok() && bytes == content.as_bytes() && lock::is_ours(&self.path(lock::NAME))
+    }
+
     /// Makes the folder, and keeps it out of repositories.
     pub(super) fn prepare(&self) -> Result<(), StoreError> {
-        self.check()?;
+        self.claim()?;
         let io = |error| self.faults.io("cannot write to", error);
         let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
         let missing: Vec<&Path> = self.folder.ancestors().take_while(missing).collect();
@@ -101,26 +153,25 @@ impl Place {
             File::open(parent.unwrap_or(Path::new("."))).and_then(|parent| parent.sync_all()).map_err(io)?;
         }
         self.check()?;
-        match OpenOptions::new().write(true).create_new(true).open(self.path(".gitignore")) {
-            Ok(mut file) => file.write_all(b"*\n").map_err(io),
+        match OpenOptions::new().write(true).create_new(true).open(self.path(IGNORE.0)) {
+            Ok(mut file) => file.write_all(IGNORE.1.as_bytes()).map_err(io),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(io(error)),
         }
     }
 
     /// Makes a generation the newest one. What it names has to be on the disk already.
-    pub(super) fn publish(&self, manifest: &Manifest, before: Option<&Manifest>) -> io::Result<()> {
-        self.sync()?;
-        self.replace(manifest)?;
+    pub(super) fn publish(&self, manifest: &Manifest, before: Option<&Manifest>) -> Result<(), Unpublished> {
+        let certain = |error| Unpublished { error, certain: true };
+        self.sync().map_err(certain)?;
+        self.replace(manifest).map_err(certain)?;
         let Err(error) = self.sync() else { return Ok(()) };
         // It may or may not survive a loss of power: back to what did.
-        match before {
-            Some(before) => self.replace(before)?,
-            None => fs::remove_file(self.path(NAME))?,
-        }
-        // Before the files that it names are removed.
-        self.sync().unwrap_or_default();
-        Err(error)
+        let back = match before {
+            Some(before) => self.replace(before),
+            None => fs::remove_file(self.path(NAME)),
+        };
+        Err(Unpublished { error, certain: back.and_then(|()| self.sync()).is_ok() })
     }
 
     fn replace(&self, manifest: &Manifest) -> io::Result<()> {
@@ -183,8 +234,34 @@ pub(super) fn unique() -> String {
     SegmentId::generate_random().uuid_string()
 }
 
+/// What files of ours are: tantivy's, and those beside.
+const KINDS: [&str; 11] =
+    ["idx", "pos", "term", "store", "store.temp", "fast", "fieldnorm", "files", "codes", "rows", "new"];
+
 /// Whether a file is one that a generation is made of: 32 hexadecimal digits and what it is.
 fn is_ours(name: &str) -> bool {
-    name.split_once('.')
-        .is_some_and(|(id, _)| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    let Some((id, kind)) = name.split_once('.') else { return false };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    id.len() == 32
+        && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && (KINDS.contains(&kind) || kind.strip_suffix(".del").is_some_and(digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_ours, unique};
+
+    #[test]
+    fn files_of_ours_are_told_by_their_names() {
+        let id = unique();
+        for kind in ["idx", "store", "store.temp", "17.del", "files", "codes", "rows", "new"] {
+            assert!(is_ours(&format!("{id}.{kind}")), "{kind}");
+        }
+        for kind in ["jpg", "", "del", ".del", "x.del", "idx.bak", "IDX", "tar.gz"] {
+            assert!(!is_ours(&format!("{id}.{kind}")), "{kind}");
+        }
+        for name in [id.clone(), format!("{id}0.idx"), format!("{}.idx", "A".repeat(32)), "lock".to_owned()] {
+            assert!(!is_ours(&name), "{name}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::manifest::{Manifest, VectorFile};
-use super::place::unique;
+use super::place::{Unpublished, unique};
 use super::snapshot::Snapshot;
 use super::table;
 use super::tidy::{Size, choose};
@@ -26,7 +26,7 @@ impl Changes {
     /// Makes it the newest generation.
     pub(super) fn commit(mut self) -> Result<Summary, StoreError> {
         if let Some(base) = self.base.as_ref().filter(|_| !self.changed) {
-            return Ok(base.manifest().summary());
+            return Ok(self.core.summary(base));
         }
         self.feed(false)?;
         if let Some(writer) = &mut self.writer {
@@ -42,7 +42,7 @@ impl Changes {
             // What was asked for is done; the next one will try again.
             tracing::warn!(%error, "the index could not be tidied up");
         }
-        Ok(self.base.as_ref().map(|base| base.manifest().summary()).unwrap_or_default())
+        Ok(self.base.as_ref().map(|base| self.core.summary(base)).unwrap_or_default())
     }
 
     fn write_table(&self) -> Result<Table, StoreError> {
@@ -100,7 +100,12 @@ impl Changes {
         snapshot.manifest_mut().embedded = embedded;
         self.shelf.settle().map_err(|error| self.io(error))?;
         let before = self.base.as_ref().map(|base| base.manifest());
-        place.publish(snapshot.manifest(), before).map_err(|error| self.io(error))?;
+        let published = place.publish(snapshot.manifest(), before);
+        if let Err(Unpublished { error, certain }) = published {
+            self.certain = certain;
+            return Err(self.io(error));
+        }
+        let place = self.core.place();
         let snapshot = Arc::new(snapshot);
         self.base = Some(Arc::clone(&snapshot));
         self.core.install(snapshot)?;

@@ -8,6 +8,7 @@ use tantivy::tokenizer::TokenizerManager;
 use tantivy::{IndexSettings, TantivyDocument, Term};
 
 use super::tokens::{Unpack, pack};
+use crate::blog::document::is_day;
 use crate::blog::store::{ChunkId, Entry, FileRecord};
 
 const BAG: &str = "bag";
@@ -114,11 +115,7 @@ impl Fields {
 
 /// `YYYY-MM-DD` as a number that grows with time.
 pub(super) fn day(date: &str) -> Option<u64> {
-    let mut parts = date.split('-').map(|part| part.parse::<u64>().ok());
-    match (parts.next()??, parts.next()??, parts.next()??, parts.next()) {
-        (year, month @ 1..=12, day @ 1..=31, None) => Some(year.checked_mul(10_000)? + month * 100 + day),
-        _ => None,
-    }
+    if is_day(date) { date.replace('-', "").parse().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -132,6 +129,7 @@ mod tests {
             "",
             "2026",
             "2026-13-01",
+            "2026-02-31",
             "2026-07-28T00:00",
             "2026-07-00",
             "1-2-3-4",

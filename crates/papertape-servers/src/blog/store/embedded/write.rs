@@ -42,6 +42,8 @@ pub(super) struct Changes {
     pub(super) vectors: Vec<VectorFile>,
     pub(super) embedding: Option<Embedding>,
     pub(super) changed: bool,
+    /// Whether what everybody sees is what a loss of power leaves.
+    pub(super) certain: bool,
     _lock: Lock,
 }
 
@@ -56,6 +58,8 @@ impl Changes {
             Err(StoreError::Missing { .. }) => None,
             Err(error) => return Err(error),
         };
+        // A writer that died or failed may not have come so far: first make certain of what everybody sees.
+        place.sync().map_err(|error| place.faults().io("cannot write to", error))?;
         place.sweep();
         let open = base.as_ref().map(|base| base.open_files()).transpose();
         let open = open.map_err(|error| place.faults().io("cannot read", error))?.unwrap_or_default();
@@ -84,6 +88,7 @@ impl Changes {
             files: BTreeMap::new(),
             rows: BTreeMap::new(),
             changed: false,
+            certain: true,
             _lock: lock,
         })
     }
@@ -242,6 +247,8 @@ impl Drop for Changes {
     fn drop(&mut self) {
         // Its threads write files: they have to end first.
         drop(self.writer.take());
-        self.core.place().sweep();
+        if self.certain {
+            self.core.place().sweep();
+        }
     }
 }

@@ -101,10 +101,8 @@ impl Asker {
         match &answer {
             Ok(_) => lease.give_back().await,
             // The server itself said so: its connection is still good.
-            Err(Fault::NoTable | Fault::Missing | Fault::Foreign(_) | Fault::Final(_)) => {
-                lease.give_back().await
-            }
-            Err(Fault::Lost(_) | Fault::Crossed(_)) => {}
+            Err(fault) if !matches!(fault, Fault::Lost(_) | Fault::Crossed(_)) => lease.give_back().await,
+            Err(_) => {}
         }
         answer
     }
@@ -175,13 +173,14 @@ pub(super) async fn row(
     values: &[(&(dyn ToSql + Sync), Type)],
 ) -> Result<Row, Fault> {
     let rows = rows(client, sql, values).await?;
-    rows.into_iter().next().ok_or_else(|| Fault::other("the database gave no row where there must be one"))
+    rows.into_iter()
+        .next()
+        .ok_or_else(|| Fault::Corrupt("there is no row where there must be one".to_owned()))
 }
 
 /// A column of a row.
 pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, Fault> {
-    row.try_get(column)
-        .map_err(|_| Fault::other("the database gave a value of another type than was asked for"))
+    row.try_get(column).map_err(|_| Fault::Corrupt("a value has another type than was asked for".to_owned()))
 }
 
 /// A count, which is never negative.

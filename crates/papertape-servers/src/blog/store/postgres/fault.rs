@@ -19,6 +19,8 @@ pub(super) enum Fault {
     Missing,
     /// The tables are not ours to read: what was found and what to do.
     Foreign(String),
+    /// The tables are ours and not as they were made: what was found.
+    Corrupt(String),
     /// No use trying again.
     Final(StoreError),
 }
@@ -26,7 +28,7 @@ pub(super) enum Fault {
 impl Fault {
     /// Whether to try again.
     pub(super) fn may_pass(&self) -> bool {
-        !matches!(self, Self::Missing | Self::Foreign(_) | Self::Final(_))
+        !matches!(self, Self::Missing | Self::Foreign(_) | Self::Corrupt(_) | Self::Final(_))
     }
 
     /// For whoever asked.
@@ -35,6 +37,7 @@ impl Fault {
             Self::Lost(what) | Self::Crossed(what) => StoreError::Unreachable(what),
             Self::NoTable | Self::Missing => StoreError::Missing { place: place.to_owned() },
             Self::Foreign(what) => StoreError::Foreign { place: place.to_owned(), what },
+            Self::Corrupt(what) => StoreError::Corrupt { place: place.to_owned(), what },
             Self::Final(error) => error,
         }
     }
@@ -80,6 +83,7 @@ fn refused(code: &SqlState) -> Fault {
             Fault::Final(StoreError::Unreachable("the answer took too long, and was cancelled".to_owned()))
         }
         "42P01" | "3F000" => Fault::NoTable,
+        "42703" | "42P07" => Fault::Corrupt("its tables are not as they were made".to_owned()),
         "42501" => Fault::other(
             "the database's user may not do this: grant it CREATE on the database, or the tables of the schema papertape",
         ),
@@ -115,6 +119,7 @@ mod tests {
             ("57014", false),
             ("53100", false),
             ("42601", false),
+            ("42703", false),
         ] {
             assert_eq!(refused(&SqlState::from_code(code)).may_pass(), again, "{code}");
         }

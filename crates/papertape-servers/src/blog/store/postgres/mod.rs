@@ -3,6 +3,7 @@
 //! - `address`, `connect`, `guard`: a URL to connections, which bear whatever a server does
 //! - `ask`, `fault`: a question to an answer within its time, on another connection if the first one breaks
 //! - `meta`, `lookup`, `search`: what is asked
+//! - `check`: are the tables all there?
 //! - `schema`, `write`, `batch`, `vocabulary`, `vectors`: the next generation
 //! - `listen`: news of generations that others made
 //!
@@ -21,6 +22,7 @@
 mod address;
 mod ask;
 mod batch;
+mod check;
 mod connect;
 mod fault;
 mod guard;
@@ -99,6 +101,17 @@ impl Postgres {
         write::clear(&self.connector).await?;
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
+    }
+
+    /// Empties the index if it is broken, so that it can be made anew. One that is whole, or of another version, stays.
+    ///
+    /// # Errors
+    /// If the tables are somebody else's, somebody is writing, or the database cannot be reached.
+    pub async fn repair(&self) -> Result<(), StoreError> {
+        match check::check(&self.connector).await {
+            Err(StoreError::Corrupt { .. }) => self.clear().await,
+            other => other,
+        }
     }
 
     /// Where it is, for people: without user and password.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -94,7 +94,8 @@ pub(super) async fn begin(
 }
 
 /// Drops all there is, whatever is wrong with it, so that it can be made anew. Generations go on from where they were: to
-/// replicas a number that they have seen is no news.
+/// replicas a number that they have seen is no news. Where nobody knows that, it was not beyond the milliseconds since
+/// 1970.
 pub(super) async fn clear(connector: &Arc<Connector>) -> Result<(), StoreError> {
     let place = connector.address.place();
     let cleared = async {
@@ -105,7 +106,9 @@ pub(super) async fn clear(connector: &Arc<Connector>) -> Result<(), StoreError> 
         client.batch_execute("SET LOCAL lock_timeout = '10s'; SAVEPOINT readable").await?;
         let generation = match row(client, "SELECT generation FROM papertape.meta", &[]).await {
             Ok(row) => get::<i64>(&row, 0)?,
-            Err(_) => 0,
+            Err(_) => {
+                UNIX_EPOCH.elapsed().map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or_default())
+            }
         };
         let drop = "ROLLBACK TO SAVEPOINT readable; DROP SCHEMA IF EXISTS papertape CASCADE";
         client.batch_execute(drop).await?;
