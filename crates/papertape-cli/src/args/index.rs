@@ -22,7 +22,7 @@ pub(crate) struct Index {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
     /// The folder for the index [default: .papertape within DIR].
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]
+    #[arg(long, alias = "index", value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) search: Search,

@@ -48,7 +48,7 @@ pub(crate) struct Blog {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) content: Option<PathBuf>,
     /// The folder of the index [default: .papertape within the folder of Markdown].
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]
+    #[arg(long, alias = "out", value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]
     pub(crate) index: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) search: Search,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
+use papertape_servers::blog::embed::Choice;
 use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
 use papertape_servers::blog::store::{StoreError, Summary};
@@ -45,8 +46,13 @@ async fn index(args: &Index) -> Result<(), Failure> {
     if args.rebuild {
         options.repair().await.map_err(failed)?;
     }
-    options.embedder().map_err(|error| Failure::usage(format!("--embed: {error}")))?;
-    let library = options.open().map_err(failed)?;
+    let wrong = |error| Failure::usage(format!("--embed: {error}"));
+    let embedder = options.embedder().map_err(wrong)?;
+    if let (Some(model), Some(Choice::Local { .. })) = (&embedder, &options.embed) {
+        // A service may be back in a moment; a folder that is no model will not be one then.
+        model.identify().await.map_err(wrong)?;
+    }
+    let library = options.open().map_err(|error| Failure::usage(error.to_string()))?;
     let wanted = ingest::Options { reembed: args.reembed, full: args.rebuild, patient: false };
     let report = {
         let bar = Bar::new(!args.quiet && args.output == Output::Text);

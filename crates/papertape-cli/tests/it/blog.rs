@@ -170,6 +170,17 @@ fn what_cannot_be_indexed_is_said() {
     let end = index(&folder, &["--verify"]);
     assert_eq!(end.status.code(), Some(1), "{end:?}");
     contains(&end.log, &["there is no index yet"]);
+    // A folder that is no model is a slip of the hand, and so is an address that is none.
+    for (options, said) in [
+        (["--embed", "./nowhere"], "--embed: "),
+        (["--embed", "./docs"], "config.json"),
+        (["--store", "foo"], "postgres://"),
+    ] {
+        let end = index(&folder, &options);
+        assert_eq!((end.status.code(), text(&end)), (Some(2), ""), "{options:?}: {end:?}");
+        contains(&end.log, &[said]);
+        assert!(!folder.join(".papertape").exists(), "{options:?}");
+    }
     // Where no folder can be.
     let end = index(&folder, &["--out", "docs/client.md"]);
     assert_eq!(end.status.code(), Some(1), "{end:?}");

@@ -1,5 +1,7 @@
 //! What a store says is wrong, to words for a client: nothing of this machine is in them.
 
+use std::io::ErrorKind;
+
 use papertape::ToolError;
 
 use crate::blog::store::StoreError;
@@ -22,7 +24,15 @@ pub(super) fn in_words(error: &StoreError) -> String {
         StoreError::Locked { by, .. } => format!("the index is being written by {by}: wait until it is done"),
         StoreError::Io { source, .. } => {
             tracing::warn!("{error}");
-            format!("the index cannot be read or written: {source}")
+            let way_out = match source.kind() {
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                    "; serve with --index PATH to keep it where it can be written"
+                }
+                ErrorKind::NotADirectory => "; --content and --index want folders",
+                ErrorKind::StorageFull => "; make room on its disk",
+                _ => "",
+            };
+            format!("the index cannot be read or written: {source}{way_out}")
         }
         other => other.to_string(),
     }

@@ -95,6 +95,18 @@ async fn an_index_that_is_replaced_is_listed_and_searched_in_its_own_language() 
 }
 
 #[tokio::test]
+async fn an_index_that_is_taken_away_is_made_again() {
+    let folder = three_languages("blog_taken");
+    let client = open(watched(&folder), Revision::MODERN).await;
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    fs::remove_dir_all(folder.join(".papertape")).unwrap();
+    // Till then the call fails, and says so.
+    while super::call(&client, "search_blog", query("hive")).await.is_error {}
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    assert!(folder.join(".papertape/papertape.index").exists());
+}
+
+#[tokio::test]
 async fn what_changed_while_nobody_served_is_found_at_once() {
     let folder = three_languages("blog_start");
     let client = modern(&folder).await;
