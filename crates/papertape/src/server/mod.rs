@@ -31,6 +31,7 @@ mod task;
 mod tool;
 mod uri_template;
 mod watch;
+mod whole;
 mod words;
 
 use std::fmt;

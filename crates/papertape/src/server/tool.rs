@@ -16,6 +16,7 @@ use super::error::{SetupError, ToolError};
 use super::output::ToolOutput;
 use super::pace::Pace;
 use super::registry::Offer;
+use super::whole::{has_fractions, without_fractions};
 use crate::link::Kind;
 use crate::protocol::content::Icon;
 use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
@@ -421,5 +422,10 @@ fn read_arguments<A: DeserializeOwned>(arguments: Value) -> Result<A, String> {
         return serde_json::from_value(arguments)
             .or_else(|e| serde_json::from_value(Value::Null).map_err(|_| e.to_string()));
     }
-    serde_json::from_value(arguments).map_err(|e| e.to_string())
+    let spare = has_fractions(&arguments).then(|| arguments.clone());
+    serde_json::from_value(arguments).or_else(|e| {
+        let Some(mut spare) = spare else { return Err(e.to_string()) };
+        without_fractions(&mut spare);
+        serde_json::from_value(spare).map_err(|_| e.to_string())
+    })
 }

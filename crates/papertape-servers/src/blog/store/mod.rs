@@ -5,6 +5,7 @@
 
 pub mod embedded;
 pub mod postgres;
+mod unit;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -50,6 +50,8 @@ async fn files_can_be_chosen_by_path_tag_and_date() {
     let client = modern(&three_languages("blog_filters")).await;
     let words = "bees huerto 猫";
     let all = sources(&client, json!({ "query": words, "top_k": 20 })).await;
+    // Some clients write every number with a fraction.
+    assert_eq!(sources(&client, json!({ "query": words, "top_k": 20.0 })).await, all);
     for (filter, only) in [
         (json!({ "path_prefix": "notas/" }), Some("notas/huerto nuevo.md")),
         (json!({ "path_prefix": "./notas" }), Some("notas/huerto nuevo.md")),

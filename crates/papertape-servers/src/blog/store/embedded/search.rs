@@ -12,6 +12,7 @@ use super::vectors::Rows;
 use super::vectors::scan::nearest;
 use super::words::ByWords;
 use crate::blog::rank::fuse::fuse;
+use crate::blog::store::unit::unit;
 use crate::blog::store::{Chunk, ChunkId, DEPTH, Found, Hit, Query, StoreError};
 
 /// Chunks by meaning, best first, and where they are.
@@ -55,7 +56,7 @@ impl Snapshot {
                 segment.dimension()
             )));
         }
-        let question = normalised(vector)
+        let question = unit(vector)
             .ok_or_else(|| StoreError::Mismatch("the question's vector has no direction".to_owned()))?;
         let words = self.words()?;
         let joined = self.joined()?;
@@ -124,16 +125,4 @@ impl Snapshot {
         wanting.retain(|(_, _, key, _)| seen.insert(*key));
         Ok(wanting.into_iter().map(|(_, _, _, place)| place).collect())
     }
-}
-
-/// The vector with length 1; none if that makes no sense.
-pub(super) fn normalised(vector: &[f32]) -> Option<Vec<f32>> {
-    let square: f64 = vector.iter().map(|number| f64::from(*number).powi(2)).sum();
-    if !square.is_finite() || square < 1e-24 {
-        return None;
-    }
-    let length = square.sqrt();
-    #[expect(clippy::cast_possible_truncation, reason = "between -1 and 1")]
-    let normalised = vector.iter().map(|number| (f64::from(*number) / length) as f32).collect();
-    Some(normalised)
 }

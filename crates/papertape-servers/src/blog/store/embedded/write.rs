@@ -12,10 +12,10 @@ use super::lock::Lock;
 use super::manifest::VectorFile;
 use super::newest::Core;
 use super::schema::{Fields, schema, settings, tokenizers};
-use super::search::normalised;
 use super::shelf::Shelf;
 use super::snapshot::Snapshot;
 use super::vectors::build::{self, Row};
+use crate::blog::store::unit::unit;
 use crate::blog::store::{Embedding, Entry, FileRecord, StoreError, VectorKey};
 
 /// Fewer changes than this wait in memory until the commit, so that a small change needs a small writer.
@@ -156,7 +156,7 @@ impl Changes {
                     embedding.model
                 )));
             }
-            let vector = normalised(&vector)
+            let vector = unit(&vector)
                 .ok_or_else(|| StoreError::Mismatch("a vector without a direction".to_owned()))?;
             rows.push((key.0, vector.into_iter().map(f16::from_f32).collect()));
         }

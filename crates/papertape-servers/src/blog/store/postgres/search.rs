@@ -11,10 +11,10 @@ use super::fault::Fault;
 use super::lookup::{CHUNK, chunk};
 use super::meta::{Meta, Vectors};
 use super::text::{clean, word};
-use super::vectors::unit;
 use super::{ChunkId, DEPTH, Filter, Found, Hit, Query, StoreError};
 use crate::blog::rank::bm25::{B, K1, Scale};
 use crate::blog::rank::fuse;
+use crate::blog::store::unit::unit;
 
 /// With so few chunks to choose from, every vector is compared. Beyond it the graph of the HNSW index leads the way.
 pub(super) const EXACT: i64 = 10_000;

@@ -15,6 +15,7 @@ use super::fault::Fault;
 use super::meta::{Meta, Vectors, vectors_table};
 use super::search::EXACT;
 use super::{StoreError, VectorKey, schema};
+use crate::blog::store::unit::unit;
 
 /// The most dimensions that pgvector's HNSW index takes, at half precision.
 const MOST_IN_GRAPH: u32 = 4000;
@@ -93,18 +94,6 @@ pub(super) async fn attach(
     writer.finish().await?;
     rows(client, "DELETE FROM papertape.wanting WHERE key = ANY($1)", &values).await?;
     Ok(())
-}
-
-/// The vector with length 1; none if it points nowhere.
-pub(super) fn unit(vector: &[f32]) -> Option<Vec<f32>> {
-    let square: f64 = vector.iter().map(|number| f64::from(*number).powi(2)).sum();
-    if !square.is_finite() || square < 1e-24 {
-        return None;
-    }
-    let length = square.sqrt();
-    #[expect(clippy::cast_possible_truncation, reason = "between -1 and 1")]
-    let unit = vector.iter().map(|number| (f64::from(*number) / length) as f32).collect();
-    Some(unit)
 }
 
 /// Deletes the vectors of these keys that no chunk has any more.

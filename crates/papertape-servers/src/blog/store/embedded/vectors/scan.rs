@@ -32,8 +32,6 @@ const STEP: usize = 16 * 1024;
 pub(crate) struct Near {
     /// The cosine.
     pub(crate) cosine: f32,
-    /// Which segment it is in.
-    pub(crate) segment: usize,
     /// What it is the meaning of.
     pub(crate) key: u64,
 }
@@ -126,7 +124,7 @@ fn rescore(segments: &[Arc<Segment>], places: &[(usize, usize)], question: &[f32
         let mut keys_left = keys.iter();
         segment.read(first, keys, |_, vector| {
             if let Some(key) = keys_left.next() {
-                found.push(Near { cosine: dot(vector, question, &mut numbers), segment: number, key: *key });
+                found.push(Near { cosine: dot(vector, question, &mut numbers), key: *key });
             }
         })?;
     }
