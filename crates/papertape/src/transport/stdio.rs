@@ -65,6 +65,9 @@ impl Options {
 /// How often to look whether the parent process lives.
 const PARENT_WATCH: Duration = Duration::from_secs(5);
 
+/// What the process has logged needs a moment to be written, however short the grace period is.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
 /// Serves on this process's stdin and stdout until the input ends, or SIGTERM or SIGINT comes.
 ///
 /// Whatever the program prints to stdout from here on goes to stderr, also after this returns.
@@ -98,7 +101,7 @@ pub async fn serve_with(server: Server, options: Options) -> io::Result<()> {
         wait.await.map_err(|_| io::Error::other("the wire's thread has died: this is a bug in papertape"))?;
     if gave_up && !options.keep_process {
         // Requests were given up when nine tenths of the grace period were over.
-        end_process_after(grace.mul_f32(0.1))?;
+        end_process_after(grace.mul_f32(0.1).max(LAST_WORDS))?;
     }
     Ok(())
 }

@@ -132,8 +132,9 @@ impl Process {
     pub(crate) fn wait_for_log(&mut self, words: &str) {
         loop {
             let line = self.errors.as_ref().expect("its stderr is a pipe").recv();
-            let line =
-                line.unwrap_or_else(|_| panic!("it ended without saying {words:?}, but:\n{}", self.log));
+            let line = line.unwrap_or_else(|_| {
+                panic!("it ended ({:?}) without saying {words:?}, but:\n{}", self.child.wait(), self.log)
+            });
             self.log.push_str(&line);
             if line.contains(words) {
                 return;
