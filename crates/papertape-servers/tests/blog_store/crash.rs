@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use papertape_servers::blog::store::embedded::Embedded;
@@ -89,6 +89,40 @@ pub(crate) fn writer(folder: &Path) -> Command {
     command
 }
 
+/// Writers that go on from the same index, to be killed.
+pub(crate) struct Victims<'a> {
+    before: &'a Path,
+    index: &'a Path,
+    /// How long one takes that is not killed, in nanoseconds.
+    whole: u64,
+}
+
+impl<'a> Victims<'a> {
+    pub(crate) fn new(before: &'a Path, index: &'a Path) -> Self {
+        let mut victims = Self { before, index, whole: 0 };
+        let (mut child, started) = victims.start();
+        assert!(child.wait().unwrap().success());
+        victims.whole = u64::try_from(started.elapsed().as_nanos()).unwrap();
+        victims
+    }
+
+    fn start(&self) -> (Child, Instant) {
+        std::fs::remove_dir_all(self.index).unwrap_or_default();
+        copy(self.before, self.index);
+        (writer(self.index).spawn().unwrap(), Instant::now())
+    }
+
+    /// Kills one at some instant of its time, which is the fault: nothing is waited for. Gives the instant.
+    pub(crate) fn kill(&self, random: &mut Random) -> Duration {
+        let (mut child, started) = self.start();
+        let instant = Duration::from_nanos(random.next() % self.whole);
+        std::thread::sleep(instant.saturating_sub(started.elapsed()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        instant
+    }
+}
+
 pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -123,23 +157,12 @@ async fn a_writer_killed_at_any_instant_leaves_a_whole_generation() {
     let folder = Folder::new();
     let (before, after) = before_and_after(&folder).await;
     let kills = std::env::var("PAPERTAPE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(100);
-    let index = folder.index();
-    let start = || {
-        std::fs::remove_dir_all(&index).unwrap_or_default();
-        copy(&folder.path().join("before"), &index);
-        (writer(&index).spawn().unwrap(), Instant::now())
-    };
-    let (mut child, started) = start();
-    assert!(child.wait().unwrap().success());
-    let whole = started.elapsed();
+    let (start, index) = (folder.path().join("before"), folder.index());
+    let victims = Victims::new(&start, &index);
     let mut random = Random(1);
     let (mut old, mut new, mut between) = (0, 0, 0);
     for number in 0..kills {
-        let (mut child, started) = start();
-        let instant = Duration::from_nanos(random.next() % u64::try_from(whole.as_nanos()).unwrap());
-        std::thread::sleep(instant.saturating_sub(started.elapsed()));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let instant = victims.kill(&mut random);
         match recovers(&index, after, &format!("kill {number} after {instant:?}")).await {
             digest if digest == before => old += 1,
             digest if digest == after => new += 1,

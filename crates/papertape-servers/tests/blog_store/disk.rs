@@ -2,11 +2,10 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use papertape_servers::blog::store::{Store, StoreError, VectorKey};
 
-use crate::crash::{before_and_after, block_on, copy, recovers, writer};
+use crate::crash::{Victims, before_and_after, block_on, copy, recovers, writer};
 use crate::damage::{ask, some_index};
 use crate::support::{Folder, Random, fill, open};
 use crate::tools::{SmallDisk, Traced, has_own_mounts, traced, wait_for_strace};
@@ -94,22 +93,12 @@ async fn a_disk_that_is_full_after_a_writer_was_killed_changes_nothing_either() 
     let disk = SmallDisk::mount(&path);
     let index = disk.0.join("index");
     let kills: usize = std::env::var("PAPERTAPE_KILLS").map_or(12, |kills| kills.parse().unwrap());
-    let begin = || {
-        std::fs::remove_dir_all(&index).unwrap_or_default();
-        copy(&folder.path().join("before"), &index);
-        (writer(&index).spawn().unwrap(), Instant::now())
-    };
-    let (mut child, started) = begin();
-    assert!(child.wait().unwrap().success());
-    let whole = u64::try_from(started.elapsed().as_nanos()).unwrap();
+    let start = folder.path().join("before");
+    let victims = Victims::new(&start, &index);
     let mut random = Random(5);
     let mut full = 0;
     for number in 0..kills {
-        let (mut child, started) = begin();
-        let instant = Duration::from_nanos(random.next() % whole);
-        std::thread::sleep(instant.saturating_sub(started.elapsed()));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let instant = victims.kill(&mut random);
         let free = random.below(40) * 4096;
         disk.fill_but(free);
         let what = format!("kill {number} after {instant:?}, then {free} bytes free");

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::blog::store::{Store, StoreError, Writer};
 
-/// How often another writer is waited for, and how long each time.
+/// How often another writer is waited for, and how long each time: it may be in another process, which tells nobody when it
+/// is done.
 const PATIENCE: u32 = 300;
 const PAUSE: Duration = Duration::from_millis(100);
 
