@@ -105,7 +105,8 @@ impl Library {
         let mut query = Query { words, vector, filter: filter.clone(), top_k, weight: None };
         let mut found = self.store.search(&query).await;
         let mut note = cause;
-        if query.vector.is_some() && !self.is_still_of(summary.embedding.as_ref()).await? {
+        let is_refused = matches!(found, Err(StoreError::Mismatch(_)));
+        if query.vector.is_some() && (is_refused || !self.is_still_of(summary.embedding.as_ref()).await?) {
             // Whatever was found by meaning was found among the vectors of another model.
             query.vector = None;
             found = self.store.search(&query).await;
@@ -120,7 +121,7 @@ impl Library {
         let same = |one: &Embedding, other: &Embedding| {
             (&one.model, &one.digest, one.dimension) == (&other.model, &other.digest, other.dimension)
         };
-        let now = self.store.summary().await?.embedding;
+        let now = self.summary().await?.embedding;
         Ok(now.zip(model).is_some_and(|(now, model)| same(&now, model)))
     }
 
