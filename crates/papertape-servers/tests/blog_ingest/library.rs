@@ -5,18 +5,13 @@ use std::sync::Arc;
 use papertape_servers::blog::library::{Answered, Library, Mode, Reading};
 use papertape_servers::blog::store::{Filter, StoreError};
 
-use crate::models::{Mood, Numbers};
+use crate::models::{DIMENSION, Mood, Numbers};
 use crate::support::Desk;
+use crate::vectors::{Replaced, synonyms};
 
 /// Half of a file's words are in none of the others, and a model knows others for them.
 async fn shelf(model: &Arc<Numbers>) -> (Desk, Library) {
-    let desk = Desk::new();
-    for n in 1..=60 {
-        let text = format!(
-            "# Page of leaf{n}\n\nIntroduction.\n\n## The boat{n} sails\n\nEverything on ship{n} and harbour{n}, said at some length.\n"
-        );
-        desk.write(&format!("page{n}.md"), &text);
-    }
+    let desk = synonyms(60);
     desk.embed(model.as_ref()).await;
     let library = Library::new(Arc::new(desk.store.clone()), Some(model.clone()));
     (desk, library)
@@ -162,4 +157,18 @@ async fn what_is_not_there_leads_to_what_is() {
     assert_eq!(library.document("posts/python.md").await.unwrap().unwrap(), "# Python\n");
     assert_eq!(library.document("posts/none.md").await.unwrap(), None);
     assert_eq!(library.files().await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn an_index_that_gets_another_model_during_a_question_answers_by_words() {
+    for dimension in [DIMENSION, 64] {
+        let desk = synonyms(60);
+        desk.embed(&Numbers::new()).await;
+        let model = Replaced::by(Numbers::called("newer", dimension), &desk);
+        let library = Library::new(Arc::new(desk.store.clone()), Some(Arc::new(model)));
+        let answered = library.search("The boat7 sails", 5, &Filter::default()).await.unwrap();
+        assert_eq!(answered.mode, Mode::Lexical, "{dimension}");
+        assert!(answered.note.unwrap().contains("another model"), "{dimension}");
+        assert_eq!(answered.hits[0].chunk.source, "page7.md");
+    }
 }

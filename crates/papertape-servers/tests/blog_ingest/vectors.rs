@@ -52,15 +52,22 @@ async fn a_model_to_which_all_is_the_same_gets_none() {
 
 /// A model that is replaced by another while it is asked what it is worth.
 #[derive(Debug)]
-struct Replaced<'a> {
+pub(crate) struct Replaced {
     old: Numbers,
     new: Numbers,
-    store: &'a Embedded,
+    store: Embedded,
     folder: Folder,
     was: std::sync::atomic::AtomicBool,
 }
 
-impl Embedder for Replaced<'_> {
+impl Replaced {
+    pub(crate) fn by(new: Numbers, desk: &Desk) -> Self {
+        let (store, folder) = (desk.store.clone(), desk.folder());
+        Self { old: Numbers::new(), new, store, folder, was: false.into() }
+    }
+}
+
+impl Embedder for Replaced {
     fn identify(&self) -> Answer<'_, Identity> {
         self.old.identify()
     }
@@ -73,7 +80,7 @@ impl Embedder for Replaced<'_> {
         Box::pin(async move {
             if purpose == Purpose::Query && !self.was.swap(true, std::sync::atomic::Ordering::SeqCst) {
                 let anew = Options { reembed: true, ..Options::default() };
-                ingest::run_with(&self.folder, self.store, Some(&self.new), anew, &|_| {}).await.unwrap();
+                ingest::run_with(&self.folder, &self.store, Some(&self.new), anew, &|_| {}).await.unwrap();
             }
             self.old.embed(texts, purpose).await
         })
@@ -87,13 +94,7 @@ impl Embedder for Replaced<'_> {
 #[tokio::test]
 async fn vectors_that_somebody_else_made_meanwhile_stay() {
     let desk = synonyms(60);
-    let model = Replaced {
-        old: Numbers::new(),
-        new: Numbers::called("newer", 512),
-        store: &desk.store,
-        folder: desk.folder(),
-        was: false.into(),
-    };
+    let model = Replaced::by(Numbers::called("newer", 512), &desk);
     let error = desk.run_with(Some(&model), Options::default()).await.unwrap_err();
     assert!(matches!(&error, StoreError::Mismatch(why) if why.contains("newer")), "{error:?}");
     let summary = desk.store.summary().await.unwrap();
