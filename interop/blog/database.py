@@ -7,15 +7,18 @@ import subprocess
 import time
 from pathlib import Path
 
+from ports import reserve
+
 LONGEST = 60
 
 
 class Database:
     """A server in a folder, which must not be there yet; `url` is where it is."""
 
-    def __init__(self, programs, folder, port):
-        self.programs, self.folder, self.port = Path(programs), Path(folder), port
-        self.url = f"postgres://tester@127.0.0.1:{port}/postgres"
+    def __init__(self, programs, folder):
+        self.programs, self.folder = Path(programs), Path(folder)
+        self.reserved, self.port = reserve()
+        self.url = f"postgres://tester@127.0.0.1:{self.port}/postgres"
         # PostgreSQL refuses to run as root.
         self.user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
 
@@ -55,3 +58,4 @@ class Database:
             self.run("pg_ctl", "-w", "-s", "-m", "immediate", "stop")
         except subprocess.CalledProcessError:
             pass  # a check that failed may have left it dead
+        self.reserved.close()

@@ -5,6 +5,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from ports import reserve
+
 CONFIGURATION = """
 daemon off;
 worker_processes 1;
@@ -54,27 +56,19 @@ class Balancer:
 
     def __enter__(self):
         self.folder.mkdir()
-        # nginx cannot be told to take any port, and somebody may be quicker to take the one that was free just now.
-        for _ in range(5):
-            if self.start(free_port()):
-                return self
-        raise NoBalancer(f"nginx does not start:\n{self.log()}")
-
-    def start(self, port):
-        words = {"folder": self.folder, "servers": self.servers, "keepalive": self.keepalive, "port": port}
+        self.reserved, self.port = reserve()
+        words = {"folder": self.folder, "servers": self.servers, "keepalive": self.keepalive, "port": self.port}
         file = self.folder / "nginx.conf"
         file.write_text(CONFIGURATION.format(**words))
         command = [self.program, "-p", self.folder, "-c", file, "-e", self.folder / "error.log"]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
         while self.process.poll() is None:
             try:
-                socket.create_connection(("127.0.0.1", port)).close()
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                return self
             except ConnectionRefusedError:
                 time.sleep(0.01)
-                continue
-            self.port = port
-            return True
-        return False
+        raise NoBalancer(f"nginx does not start:\n{self.log()}")
 
     def log(self):
         log = self.folder / "error.log"
@@ -83,8 +77,4 @@ class Balancer:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+        self.reserved.close()

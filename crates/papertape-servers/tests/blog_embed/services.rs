@@ -6,7 +6,7 @@ use std::time::Duration;
 use papertape_servers::blog::embed::{Choice, EmbedError, Embedder, Identity, Options, Purpose};
 use papertape_servers::blog::store::Embedding;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 
 use crate::stub::{Reply, Request, Stub, good, tags, vectors};
 
@@ -75,10 +75,9 @@ async fn texts_get_the_prefix_of_their_purpose() {
 /// O-01.
 #[tokio::test]
 async fn nobody_there_is_said_at_once() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let closed = listener.local_addr().unwrap();
-    drop(listener);
-    for address in [closed.to_string(), "no-such-host.invalid:1".to_owned()] {
+    let silent = TcpSocket::new_v4().unwrap(); // bound, never listening
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    for address in [silent.local_addr().unwrap().to_string(), "no-such-host.invalid:1".to_owned()] {
         let error = embed(&open("ollama:m", &address, LONG), &["x"]).await.unwrap_err();
         let EmbedError::Unavailable(said) = error else { panic!("{error:?}") };
         assert!(said.starts_with(&format!("Ollama at {address} cannot be reached: ")), "{said}");

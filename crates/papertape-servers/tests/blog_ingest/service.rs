@@ -9,7 +9,7 @@ use papertape_servers::blog::library::{Library, Mode};
 use papertape_servers::blog::store::{Filter, Store, StoreError};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::models::{Mood, Numbers};
 use crate::support::Desk;
@@ -95,8 +95,9 @@ async fn vectors_of_a_service_are_kept_and_searched() {
 #[tokio::test]
 async fn nobody_at_the_address_costs_meaning_and_nothing_else() {
     let (desk, model) = (synonyms(60), Arc::new(Numbers::new()));
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let dead = client(&format!("http://{nobody}"));
+    let silent = TcpSocket::new_v4().unwrap(); // bound, never listening
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let dead = client(&format!("http://{}", silent.local_addr().unwrap()));
     let report = desk.embed(dead.as_ref()).await;
     assert_eq!((report.added, report.summary.vectors, report.warnings.len()), (60, 0, 1));
     desk.embed(client(&start(&model).await).as_ref()).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use papertape_servers::blog::store::postgres::Postgres;
 use papertape_servers::blog::store::{Store, StoreError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::corpus::question;
@@ -77,9 +77,9 @@ async fn refused(script: Script) -> String {
 
 #[tokio::test]
 async fn nobody_there_is_an_error_at_once_and_opening_is_none() {
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let silent = TcpSocket::new_v4().unwrap(); // bound, never listening
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = silent.local_addr().unwrap().port();
     let store = Postgres::open(&format!("postgres://me:secret@127.0.0.1:{port}/db")).unwrap();
     let error = store.summary().await.unwrap_err().to_string();
     assert!(error.starts_with(&format!("the database cannot be reached: 127.0.0.1:{port}: ")), "{error}");

@@ -1,6 +1,5 @@
 //! A PostgreSQL of one's own: made, started and ended by the test that needs it.
 
-use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use papertape_servers::blog::store::postgres::Postgres;
+use tokio::net::TcpSocket;
 use tokio_postgres::NoTls;
 
 /// PostgreSQL refuses to run as root; this is `nobody`.
@@ -18,7 +18,9 @@ const NOBODY: u32 = 65534;
 pub(crate) struct Server {
     binaries: PathBuf,
     folder: PathBuf,
-    port: u16,
+    /// Bound and never listening. As long as it is here nobody else is handed its port, and PostgreSQL may listen there:
+    /// both say `SO_REUSEADDR`.
+    reserved: TcpSocket,
     as_nobody: bool,
 }
 
@@ -34,8 +36,10 @@ impl Server {
         if as_nobody {
             chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = Self { binaries: PathBuf::from(binaries), folder, port, as_nobody };
+        let reserved = TcpSocket::new_v4().unwrap();
+        reserved.set_reuseaddr(true).unwrap();
+        reserved.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let server = Self { binaries: PathBuf::from(binaries), folder, reserved, as_nobody };
         let password = server.folder.join("password");
         std::fs::write(&password, "right").unwrap();
         server.run("initdb", |command| {
@@ -43,7 +47,7 @@ impl Server {
             command.arg("--no-sync").arg("--pwfile").arg(&password).arg("-D").arg(server.data())
         });
         let mut lines = vec![
-            format!("port = {port}"),
+            format!("port = {}", server.port()),
             "listen_addresses = '127.0.0.1'".to_owned(),
             format!("unix_socket_directories = '{}'", server.folder.display()),
             "fsync = off".to_owned(),
@@ -64,11 +68,11 @@ impl Server {
 
     /// Where it is for somebody else.
     pub(crate) fn url_with(&self, user: &str, password: &str, database: &str) -> String {
-        format!("postgres://{user}:{password}@127.0.0.1:{}/{database}", self.port)
+        format!("postgres://{user}:{password}@127.0.0.1:{}/{database}", self.port())
     }
 
     pub(crate) fn port(&self) -> u16 {
-        self.port
+        self.reserved.local_addr().unwrap().port()
     }
 
     /// A store there.
@@ -111,17 +115,22 @@ impl Server {
     }
 
     fn controlled<'a>(&self, command: &'a mut Command, words: &[&str]) -> &'a mut Command {
-        command.arg("-D").arg(self.data()).args(["-w", "-s", "-l"]).arg(self.folder.join("log")).args(words)
+        command.arg("-D").arg(self.data()).args(["-w", "-s", "-l"]).arg(self.log()).args(words)
     }
 
     fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
+    fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
     fn run(&self, program: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) {
         let done = self.command(program, arguments);
         let said = [done.stdout, done.stderr].concat();
-        assert!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&said));
+        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+        assert!(done.status.success(), "{program}: {}\nits log:\n{log}", String::from_utf8_lossy(&said));
     }
 
     fn command(&self, program: &str, arguments: impl FnOnce(&mut Command) -> &mut Command) -> Output {

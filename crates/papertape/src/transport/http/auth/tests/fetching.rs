@@ -210,7 +210,9 @@ async fn nobody_is_sent_elsewhere_for_keys() {
 async fn an_issuer_that_is_not_there_is_no_panic() {
     let signer = Signer::es256(1);
     let issuer = FakeIssuer::start().await;
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let oauth = OAuthServer::new(RESOURCE).issuer_with_keys(issuer.name(), format!("http://{closed}/keys"));
+    let silent = tokio::net::TcpSocket::new_v4().unwrap(); // bound, never listening
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let keys = format!("http://{}/keys", silent.local_addr().unwrap());
+    let oauth = OAuthServer::new(RESOURCE).issuer_with_keys(issuer.name(), keys);
     unavailable(&ready(Auth::new().oauth(oauth)), &signer.sign(&claims(&issuer))).await;
 }

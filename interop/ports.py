@@ -1,0 +1,15 @@
+"""Ports for servers that cannot be told to take any port that is free."""
+
+import socket
+
+
+def reserve():
+    """A socket that holds a port of loopback for as long as it is open, and the port.
+
+    It is bound and never listens: nobody else is handed the port, and a server that says SO_REUSEADDR, as they all do, may
+    listen there.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held, held.getsockname()[1]
