@@ -96,15 +96,23 @@ impl Asker {
             PoolError::Timeout(_) => Fault::Lost("connecting took too long".to_owned()),
             _ => Fault::other("the connections to the database are closed"),
         })?;
+        let begun = Instant::now();
         let mut lease = Lease { object: Some(object), connector: &self.connector };
         let answer = calmly(lease.answer(question)).await;
         match &answer {
             Ok(_) => lease.give_back().await,
             // The server itself said so: its connection is still good.
             Err(fault) if !matches!(fault, Fault::Lost(_) | Fault::Crossed(_)) => lease.give_back().await,
+            Err(Fault::Lost(_)) => self.forget_idle(begun),
             Err(_) => {}
         }
         answer
+    }
+
+    /// Closes the connections that nobody has used since then: what broke another one may have broken them, too, and a
+    /// question has no time to find that out of each.
+    fn forget_idle(&self, since: Instant) {
+        let _closed = self.pool.retain(|_, metrics| metrics.last_used() < since.elapsed());
     }
 }
 
