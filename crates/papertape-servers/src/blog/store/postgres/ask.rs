@@ -128,8 +128,7 @@ impl Lease<'_> {
         let Some(link) = self.object.as_deref() else { return Err(Fault::Lost("no connection".to_owned())) };
         let client = &link.client;
         let begun = async { tokio::join!(client.batch_execute(BEGIN_READING), Meta::read(client)) };
-        let (begun, meta) =
-            timeout(BEGIN, begun).await.map_err(|_| Fault::late("the first answer", BEGIN))?;
+        let (begun, meta) = timeout(BEGIN, begun).await.map_err(|_| silent())?;
         begun?;
         question.ask(client, &meta?).await
     }
@@ -152,6 +151,15 @@ impl Drop for Lease<'_> {
             }
         }
     }
+}
+
+/// A connection that is open and leads nowhere.
+fn silent() -> Fault {
+    Fault::Lost(format!(
+        "there was no first answer in {} s; if there is a pooler in front of it, give that more connections \
+         (default_pool_size)",
+        BEGIN.as_secs()
+    ))
 }
 
 /// Turns a panic over what a server said into an error.
