@@ -1,8 +1,8 @@
 """A way to another machine that loses packets as it is told to, on one machine and without rights to its network.
 
-In a network namespace of its own a TUN device has the address HERE/24. A thread takes every packet that goes into it, swaps
-where it comes from with where it goes to, and gives it back. So a connection to THERE arrives at HERE as if from another
-machine, with the kernel's own TCP at both ends. Swapping changes no checksum.
+In a network namespace of its own a TUN device has the address HERE/24. A thread takes every packet that goes into it,
+swaps where it comes from with where it goes to, and gives it back. So a connection to THERE arrives at HERE as if from
+another machine, with the kernel's own TCP at both ends. Swapping changes no checksum.
 """
 
 import fcntl
@@ -23,6 +23,9 @@ DEVICE = b"far0"
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, IFF_UP = 0x8913, 0x8914, 0x8916, 0x891C, 0x1
 
+# Flags of TCP.
+SYN, ACK = 0x02, 0x10
+
 
 class NoWay(Exception):
     """What this machine lacks."""
@@ -41,24 +44,24 @@ def enter(command):
             os.execvp("unshare", [*words, *map(str, command)])
         refused.append(tried.stderr.strip())
     raise NoWay(
-        "a network namespace is needed, and refused: run this as root, or where everybody may have user namespaces (sysctl "
-        "user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0; in a container, --security-opt "
-        f"seccomp=unconfined or --cap-add SYS_ADMIN)\n{chr(10).join(refused)}"
+        "a network namespace is needed, and refused: run this as root, or where everybody may have user namespaces "
+        "(sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0; in a container, "
+        f"--security-opt seccomp=unconfined or --cap-add SYS_ADMIN)\n{chr(10).join(refused)}"
     )
 
 
 def device(command):
     """The TUN device of this namespace, made and up; loopback is up, too.
 
-    Whoever is root by name alone goes on as somebody else, with the command and `--tun` DEVICE: PostgreSQL refuses root.
+    Who is root by name alone goes on as somebody else, with the command and `--tun` DEVICE: PostgreSQL refuses root.
     """
     try:
         tun = os.open("/dev/net/tun", os.O_RDWR)
         fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", DEVICE, IFF_TUN | IFF_NO_PI))
     except OSError as why:
         raise NoWay(
-            f"a TUN device is needed, and there is none ({why}): load the kernel's module tun; in a container, --device "
-            "/dev/net/tun"
+            f"a TUN device is needed, and there is none ({why}): load the kernel's module tun; in a container, "
+            "--device /dev/net/tun"
         ) from None
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         for request, address in [(SIOCSIFADDR, HERE), (SIOCSIFNETMASK, "255.255.255.0")]:
@@ -98,11 +101,13 @@ class Far:
     def carry(self):
         while True:
             packet = bytearray(os.read(self.tun, 65536))
-            if packet[0] >> 4 != 4:
+            if packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP:
                 continue  # IPv6 looks for neighbours
             start = (packet[0] & 15) * 4
-            client = next(port for port in struct.unpack_from("!HH", packet, start) if port != self.port)
+            client = next((port for port in struct.unpack_from("!HH", packet, start) if port != self.port), self.port)
             self.known.add(client)
+            if packet[start + 13] & (SYN | ACK) == SYN:
+                self.forgotten.discard(client)  # a new connection may have an old one's port
             if self.dice.random() < self.loss or client in self.forgotten:
                 self.lost += 1
                 continue

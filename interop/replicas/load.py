@@ -11,8 +11,8 @@ PERSONS = ["1sg", "2sg", "3sg", "1pl", "2pl", "3pl"]
 
 
 class Load:
-    """Runs from `with` to its end. `answered` is how many answers came, `failed` why requests failed, `slowest` how many
-    seconds one took at most.
+    """Runs from `with` to its end. `answered` is how many answers came, `failed` why requests failed, `slowest` how
+    many seconds one took at most.
 
     `questions` are pairs of a tool and its arguments. What `excuse` says of a result is why it is no answer, or nothing.
     """
@@ -28,7 +28,7 @@ class Load:
         self.threads = [threading.Thread(target=self.work, args=(number, era)) for number, era in enumerate(eras)]
 
     def learn(self):
-        """Every answer is known beforehand: another caller's answer would be a wrong one. What is answered now is right."""
+        """Every answer is known beforehand: another caller's would be a wrong one. What is answered now is right."""
         first = Caller(self.port)
         for right, question in zip(self.right, self.questions):
             result = first.call(*question)
