@@ -3,11 +3,13 @@
 import http.client
 import threading
 import time
+from itertools import product
 
 from caller import LEGACY, MODERN, Caller, Refused
 
 VERBS = ["work", "go", "come", "see", "eat", "write"]
-PERSONS = ["1sg", "2sg", "3sg", "1pl", "2pl", "3pl"]
+PERSONS = ["1sg", "2sg", "3sg"]
+TENSES = ["present_simple", "simple_future"]
 
 
 class Load:
@@ -21,7 +23,7 @@ class Load:
         self.port, self.answered, self.failed, self.wrong, self.slowest = port, 0, [], [], 0.0
         self.lock, self.over, self.excuse = threading.Lock(), threading.Event(), excuse
         self.more = threading.Condition(self.lock)
-        self.questions = questions or [("conjugate", words(verb, person)) for verb in VERBS for person in PERSONS]
+        self.questions = questions or [("conjugate", words(*each)) for each in product(VERBS, TENSES, PERSONS)]
         self.right = [set() for _ in self.questions]
         self.learn()
         eras = [(MODERN, LEGACY)[number % 2] for number in range(callers)]
@@ -96,5 +98,5 @@ def text(result):
     return result["content"][0]["text"]
 
 
-def words(verb, person):
-    return {"verb": verb, "tense": "present_simple", "person": person}
+def words(verb, tense, person):
+    return {"verb": verb, "tense": tense, "person": person}
