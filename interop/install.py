@@ -137,21 +137,38 @@ def strace():
     """The folder of a strace: the machine's, or Debian's package, unpacked here with the library it needs."""
     if found := shutil.which("strace"):
         return Path(found).parent
+    folder = with_libraries("strace", "usr/bin/strace", "libunwind8")
+    run(folder / "strace", "-V")  # says what the package needs and the machine lacks
+    return folder
+
+
+def pgbouncer():
+    """A PgBouncer: the machine's, or Debian's package, unpacked here with the libraries it needs."""
+    if found := shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin"):
+        return Path(found)
+    program = with_libraries("pgbouncer", "usr/sbin/pgbouncer", "libc-ares2", "libevent-2.1-7") / "pgbouncer"
+    run(program, "--version")  # says what the package needs and the machine lacks
+    return program
+
+
+def with_libraries(name, program, *libraries):
+    """The folder of a program of Debian's package of this name, which finds these libraries beside itself."""
 
     def install(folder):
         if not shutil.which("apt-get") or not shutil.which("dpkg"):
-            raise Missing("there is no strace, and no apt-get to get it with: install strace")
-        run("apt-get", "download", "strace", "libunwind8", cwd=folder)
+            raise Missing(f"there is no {name}, and no apt-get to get it with: install {name}")
+        run("apt-get", "download", name, *libraries, cwd=folder)
         for package in folder.glob("*.deb"):
             run("dpkg", "-x", package, folder)
-        libraries = ":".join(sorted({str(found.parent) for found in folder.rglob("libunwind*.so*")}))
-        program = folder / "strace"
-        program.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {folder}/usr/bin/strace "$@"\n')
-        program.chmod(0o755)
+        found = {found.parent.relative_to(folder) for found in folder.rglob("*.so.*")}
+        path = ":".join(f"$here/{folder}" for folder in sorted(found))
+        started = folder / name
+        # The folder may be reached by another name tomorrow.
+        here = 'here=$(dirname "$(readlink -f "$0")")'
+        started.write_text(f'#!/bin/sh\n{here}\nLD_LIBRARY_PATH={path} exec "$here/{program}" "$@"\n')
+        started.chmod(0o755)
 
-    folder = once("strace", b"strace", install)
-    run(folder / "strace", "-V")  # says what the package needs and the machine lacks
-    return folder
+    return once(name, name.encode(), install)
 
 
 def model():

@@ -13,10 +13,11 @@ LONGEST = 60
 
 
 class Database:
-    """A server in a folder, which must not be there yet; `url` is where it is."""
+    """A server in a folder, which must not be there yet; `url` is where it is. It may listen elsewhere, too."""
 
-    def __init__(self, programs, folder):
+    def __init__(self, programs, folder, elsewhere=()):
         self.programs, self.folder = Path(programs), Path(folder)
+        self.addresses = ",".join(["127.0.0.1", *elsewhere])
         self.reserved, self.port = reserve()
         self.url = f"postgres://tester@127.0.0.1:{self.port}/postgres"
         # PostgreSQL refuses to run as root.
@@ -27,12 +28,14 @@ class Database:
         if self.user:
             shutil.chown(self.folder, "nobody", "nogroup")
         self.run("initdb", "--username=tester", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
+        with (self.folder / "data/pg_hba.conf").open("a") as trusted:
+            trusted.write("host all all samenet trust\n")
         self.start()
         return self
 
     def start(self):
         """Starts it. After its first process was killed, the others may take a moment to notice."""
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+        options = f"-p {self.port} -c listen_addresses={self.addresses} -c unix_socket_directories={self.folder}"
         end = time.monotonic() + LONGEST
         while True:
             try:
@@ -41,6 +44,15 @@ class Database:
                 if time.monotonic() > end:
                     raise
             time.sleep(0.1)
+
+    def ask(self, sql):
+        """What psql prints."""
+        return self.psql("-c", sql).communicate(timeout=LONGEST)[0].strip()
+
+    def psql(self, *words):
+        """A session of one's own, or one question."""
+        command = [self.programs / "psql", "--no-psqlrc", "-qAt", self.url, *words]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def kill(self):
         """Kills its first process, which takes all the others with it."""

@@ -16,10 +16,10 @@ use crate::corpus::{self, embedding, file, many, places, put, put_with_vectors, 
 use crate::server::Server;
 
 /// Every call ends within 5 s; this is for machines that are busy.
-const HANGS: Duration = Duration::from_secs(15);
+pub(crate) const HANGS: Duration = Duration::from_secs(15);
 
 /// Sends a signal to processes. One whose connection was given up may have ended meanwhile.
-fn signal(name: &str, processes: &[i32]) {
+pub(crate) fn signal(name: &str, processes: &[i32]) {
     for process in processes {
         let sent = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).output().unwrap();
         let ended = !Path::new(&format!("/proc/{process}")).exists();
@@ -28,7 +28,7 @@ fn signal(name: &str, processes: &[i32]) {
 }
 
 /// The database's processes for the stores of this test.
-async fn backends(client: &Client) -> Vec<i32> {
+pub(crate) async fn backends(client: &Client) -> Vec<i32> {
     let sql = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'papertape%'";
     client.query(sql, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
 }
@@ -63,7 +63,7 @@ fn load(store: Arc<Postgres>, over: Arc<AtomicBool>) -> tokio::task::JoinHandle<
     })
 }
 
-async fn with_apples(settings: &[&str]) -> (Server, Arc<Postgres>) {
+pub(crate) async fn with_apples(settings: &[&str]) -> (Server, Arc<Postgres>) {
     let server = Server::start(settings);
     let store = server.store();
     put(&store, &[file("a.md", &["apples"])]).await.unwrap();

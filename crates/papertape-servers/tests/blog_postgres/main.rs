@@ -16,6 +16,7 @@ mod corpus;
 mod faults;
 mod graph;
 mod hostile;
+mod pool;
 mod same;
 mod server;
 mod tls;

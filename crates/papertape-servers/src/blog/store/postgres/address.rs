@@ -7,6 +7,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 use super::StoreError;
+use super::alive::Alive;
 
 const PORT: u16 = 5432;
 
@@ -27,6 +28,7 @@ pub(super) struct Address {
     /// The PEM file that `sslrootcert` names: trusted in place of the system's certificates.
     pub(super) roots: Option<PathBuf>,
     pub(super) connect_timeout: Duration,
+    pub(super) alive: Alive,
 }
 
 /// Whether the way to a database is secret. Where there is TLS, the server's certificate and name are always checked.
@@ -76,7 +78,8 @@ impl Address {
         let port = |place: usize| ports.get(place).or(ports.first()).copied().unwrap_or(PORT);
         let hosts = hosts.into_iter().enumerate().map(|(place, host)| (host, port(place))).collect();
         let connect_timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT);
-        Ok(Self { config, hosts, tls, roots, connect_timeout })
+        let alive = Alive::new(&config, &kept);
+        Ok(Self { config, hosts, tls, roots, connect_timeout, alive })
     }
 
     /// Where it is, for people: without user and password.

@@ -96,15 +96,23 @@ impl Asker {
             PoolError::Timeout(_) => Fault::Lost("connecting took too long".to_owned()),
             _ => Fault::other("the connections to the database are closed"),
         })?;
+        let begun = Instant::now();
         let mut lease = Lease { object: Some(object), connector: &self.connector };
         let answer = calmly(lease.answer(question)).await;
         match &answer {
             Ok(_) => lease.give_back().await,
             // The server itself said so: its connection is still good.
             Err(fault) if !matches!(fault, Fault::Lost(_) | Fault::Crossed(_)) => lease.give_back().await,
+            Err(Fault::Lost(_)) => self.forget_idle(begun),
             Err(_) => {}
         }
         answer
+    }
+
+    /// Closes the connections that nobody has used since then: what broke another one may have broken them, too, and a
+    /// question has no time to find that out of each.
+    fn forget_idle(&self, since: Instant) {
+        let _closed = self.pool.retain(|_, metrics| metrics.last_used() < since.elapsed());
     }
 }
 
@@ -120,8 +128,7 @@ impl Lease<'_> {
         let Some(link) = self.object.as_deref() else { return Err(Fault::Lost("no connection".to_owned())) };
         let client = &link.client;
         let begun = async { tokio::join!(client.batch_execute(BEGIN_READING), Meta::read(client)) };
-        let (begun, meta) =
-            timeout(BEGIN, begun).await.map_err(|_| Fault::late("the first answer", BEGIN))?;
+        let (begun, meta) = timeout(BEGIN, begun).await.map_err(|_| silent())?;
         begun?;
         question.ask(client, &meta?).await
     }
@@ -144,6 +151,15 @@ impl Drop for Lease<'_> {
             }
         }
     }
+}
+
+/// A connection that is open and leads nowhere.
+fn silent() -> Fault {
+    Fault::Lost(format!(
+        "there was no first answer in {} s; if there is a pooler in front of it, give that more connections \
+         (default_pool_size)",
+        BEGIN.as_secs()
+    ))
 }
 
 /// Turns a panic over what a server said into an error.

@@ -119,6 +119,7 @@ impl Connector {
                 let connected = TcpStream::connect((name.as_str(), port));
                 let stream = timeout(patience, connected).await.map_err(late)?.map_err(broken)?;
                 stream.set_nodelay(true).map_err(broken)?;
+                self.address.alive.watch(&stream).map_err(broken)?;
                 Box::new(stream)
             }
             #[cfg(unix)]

@@ -57,7 +57,10 @@ impl From<tokio_postgres::Error> for Fault {
         if let Some(said) = error.as_db_error() {
             // The message may quote what was asked; so it goes to the log alone.
             tracing::debug!(code = said.code().code(), message = said.message(), "the database refuses");
-            return refused(said.code());
+            return match said.code().code() {
+                POOLER => refused_on_the_way(said.message()),
+                _ => refused(said.code()),
+            };
         }
         let cause = std::error::Error::source(&error).map(ToString::to_string);
         if error.is_closed() {
@@ -65,6 +68,26 @@ impl From<tokio_postgres::Error> for Fault {
         }
         Self::Lost(cause.unwrap_or_else(|| error.to_string()))
     }
+}
+
+/// The one code with which PgBouncer says whatever it has to say: of a database it only shows that the protocol broke.
+const POOLER: &str = "08P01";
+
+/// What a pooler's message means here.
+fn refused_on_the_way(message: &str) -> Fault {
+    if message.starts_with("no such database") {
+        return refused(&SqlState::UNDEFINED_DATABASE);
+    }
+    if message.contains("authentication failed") || message.starts_with("no such user") {
+        return refused(&SqlState::INVALID_PASSWORD);
+    }
+    if message.starts_with("unsupported startup parameter") {
+        return Fault::other(
+            "a pooler in front of the database refuses a setting in the store's address: take out options=..., or have \
+             the pooler ignore it (ignore_startup_parameters)",
+        );
+    }
+    Fault::Lost("it, or a pooler in front of it, ended the connection: the log there says why".to_owned())
 }
 
 /// What a code of PostgreSQL's means here.
@@ -104,7 +127,7 @@ fn refused(code: &SqlState) -> Fault {
 mod tests {
     use tokio_postgres::error::SqlState;
 
-    use super::{Fault, refused};
+    use super::{Fault, refused, refused_on_the_way};
 
     #[test]
     fn codes_are_worth_another_try_or_not() {
@@ -122,6 +145,21 @@ mod tests {
             ("42703", false),
         ] {
             assert_eq!(refused(&SqlState::from_code(code)).may_pass(), again, "{code}");
+        }
+    }
+
+    #[test]
+    fn what_a_pooler_says_is_understood() {
+        for (message, again, part) in [
+            ("no such database: notes", false, "no database of this name"),
+            ("\"trust\" authentication failed", false, "the user or the password"),
+            ("unsupported startup parameter: options", false, "ignore_startup_parameters"),
+            ("query_wait_timeout", true, "the log there says why"),
+        ] {
+            let fault = refused_on_the_way(message);
+            assert_eq!(fault.may_pass(), again, "{message}");
+            let error = fault.into_error("postgres://host:1/db").to_string();
+            assert!(error.contains(part), "{message}: {error}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The store in PostgreSQL, which many replicas share: words and vectors are searched in the database.
 //!
-//! - `address`, `connect`, `guard`: a URL to connections, which bear whatever a server does
+//! - `address`, `connect`, `alive`, `guard`: a URL to connections, which bear whatever a server does
 //! - `ask`, `fault`: a question to an answer within its time, on another connection if the first one breaks
 //! - `meta`, `lookup`, `search`: what is asked
 //! - `check`: are the tables all there?
@@ -20,6 +20,7 @@
 //! are not in the way of the new one; the next writer drops it.
 
 mod address;
+mod alive;
 mod ask;
 mod batch;
 mod check;

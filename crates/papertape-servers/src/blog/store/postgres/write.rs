@@ -32,12 +32,10 @@ const STEP: Duration = Duration::from_secs(900);
 /// How long opening a transaction may take, with the wait for the lock.
 const BEGIN: Duration = Duration::from_secs(10);
 
-/// Joins over a few rows of large tables: each is looked up in its index, whatever the statistics say. A client that is
-/// gone without a word is noticed, because the lock must not outlive it.
+/// Joins over a few rows of large tables: each is looked up in its index, whatever the statistics say.
 const BEGIN_WRITING: &str = "BEGIN; SET LOCAL lock_timeout = 900; SET LOCAL jit = off; \
     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL statement_timeout = 0; \
-    SET LOCAL idle_in_transaction_session_timeout = '15min'; SET LOCAL tcp_keepalives_idle = 30; \
-    SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 3";
+    SET LOCAL idle_in_transaction_session_timeout = '15min'";
 
 /// So many new chunks are worth new statistics.
 const WORTH_COUNTING: usize = 1000;
@@ -77,8 +75,7 @@ pub(super) async fn begin(
 ) -> Result<Next, StoreError> {
     let place = connector.address.place();
     let begun = async {
-        let link = connector.link().await?;
-        link.client.batch_execute(BEGIN_WRITING).await?;
+        let link = open(connector).await?;
         lock(&link.client, &place).await?;
         schema::prepare(&link.client, upgrade).await?;
         link.client.batch_execute("SET LOCAL lock_timeout = '10s'").await?;
@@ -99,9 +96,8 @@ pub(super) async fn begin(
 pub(super) async fn clear(connector: &Arc<Connector>) -> Result<(), StoreError> {
     let place = connector.address.place();
     let cleared = async {
-        let link = connector.link().await?;
+        let link = open(connector).await?;
         let client = &link.client;
-        client.batch_execute(BEGIN_WRITING).await?;
         lock(client, &place).await?;
         client.batch_execute("SET LOCAL lock_timeout = '10s'; SAVEPOINT readable").await?;
         let generation = match row(client, "SELECT generation FROM papertape.meta", &[]).await {
@@ -121,6 +117,13 @@ pub(super) async fn clear(connector: &Arc<Connector>) -> Result<(), StoreError> 
     };
     let cleared = timeout(STEP, cleared).await.unwrap_or_else(|_| Err(Fault::late("clearing", STEP)));
     cleared.map_err(|fault| fault.into_error(&place))
+}
+
+/// A transaction to write in. If we are gone without a word, the server notices, because the lock must not outlive us.
+async fn open(connector: &Arc<Connector>) -> Result<Link, Fault> {
+    let link = connector.link().await?;
+    link.client.batch_execute(&format!("{BEGIN_WRITING}; {}", connector.address.alive.sql())).await?;
+    Ok(link)
 }
 
 async fn lock(client: &Client, place: &str) -> Result<(), Fault> {
