@@ -21,6 +21,7 @@ mod leaving;
 mod listing;
 mod load;
 mod logs;
+mod mistyped;
 mod pipes;
 #[path = "../../../papertape/tests/it/process.rs"]
 mod process;
