@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::digest::is_of_today;
+use super::digest::Digest;
 use crate::blog::folder::Seen;
 use crate::blog::store::FileRecord;
 
 /// Where the folder and the store may differ.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Difference {
-    /// Files that are new, or look different.
+    /// Files that are new, look different, or are odd, which is told each time.
     pub(super) suspects: Vec<Suspect>,
     /// Files that the store knows and the folder does not have.
     pub(super) gone: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct Difference {
     pub(super) unchanged: u64,
 }
 
-/// A file that must be read to know whether it has changed.
+/// A file that must be read to know whether it has changed, or what is odd about it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Suspect {
     /// As the folder shows it.
@@ -34,9 +34,11 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], full: bool) -> Di
     for seen in seen {
         let known = places.remove(seen.path.as_str());
         let record = known.and_then(|place| records.get(place));
-        let looks_the_same =
-            record.is_some_and(|record| record.stamp == seen.stamp && is_of_today(&record.digest));
-        if looks_the_same && !full {
+        let nothing_to_tell = record.is_some_and(|record| {
+            let digest = Digest(record.digest);
+            record.stamp == seen.stamp && digest.is_of_today() && !digest.is_odd()
+        });
+        if nothing_to_tell && !full {
             difference.unchanged += 1;
         } else {
             difference.suspects.push(Suspect { seen, known });
@@ -51,7 +53,7 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], full: bool) -> Di
 mod tests {
     use super::{Difference, compare};
     use crate::blog::folder::Seen;
-    use crate::blog::ingest::digest::digest;
+    use crate::blog::ingest::digest::Digest;
     use crate::blog::store::{FileRecord, Stamp};
     use crate::blog::words::Language;
 
@@ -67,7 +69,7 @@ mod tests {
         FileRecord {
             path: path.to_owned(),
             stamp: stamp(modified),
-            digest: digest(b""),
+            digest: Digest::of(b"").0,
             title: String::new(),
             date: None,
             tags: Vec::new(),
@@ -104,6 +106,13 @@ mod tests {
         let mut old = record("a.md", 1);
         old.digest = [0; 32];
         assert_eq!(paths(&compare(vec![seen("a.md", 1)], &[old], false)), ["a.md"]);
+    }
+
+    #[test]
+    fn a_file_that_is_odd_is_read_each_time() {
+        let mut odd = record("a.md", 1);
+        odd.digest = Digest(odd.digest).odd().0;
+        assert_eq!(paths(&compare(vec![seen("a.md", 1)], &[odd], false)), ["a.md"]);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::compare::{Difference, Suspect, compare};
-use super::read::{Fresh, Outcome, read, settle};
+use super::digest::Digest;
+use super::read::{Fresh, Outcome, Same, read, settle};
 use super::turn::patiently;
 use super::warnings::Warnings;
 use super::{Options, Progress, Report, Watcher};
@@ -126,7 +127,7 @@ impl Pass<'_> {
         spawn_blocking(move || {
             let read = |suspect: &Suspect| {
                 let record = suspect.known.and_then(|place| records.get(place)).filter(|_| !full);
-                let digest = record.map(|record| record.digest);
+                let digest = record.map(|record| Digest(record.digest));
                 // A file that trips up a parser costs itself, not all the others.
                 let outcome =
                     catch_unwind(|| read(&folder, &suspect.seen.path, digest)).unwrap_or_else(|_| {
@@ -202,8 +203,11 @@ impl<'a> Change<'a> {
         let path = suspect.seen.path;
         let record = suspect.known.and_then(|place| self.records.get(place)).cloned();
         match (outcome, record) {
-            (Outcome::Same(stamp), Some(record)) => {
+            (Outcome::Same(Same { stamp, warnings: odd }), Some(record)) => {
                 self.report.unchanged += 1;
+                for warning in odd {
+                    warnings.add(format!("{path}: {warning}"));
+                }
                 if record.stamp != stamp {
                     self.touched.push(FileRecord { stamp, ..record });
                 }

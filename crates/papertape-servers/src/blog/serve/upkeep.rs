@@ -1,5 +1,6 @@
 //! A folder to an index that is there and fresh, for as long as the server runs.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,10 +89,12 @@ async fn keep_words(
         false => None,
     };
     let mut pause = FIRST_PAUSE;
+    let mut said = Vec::new();
     loop {
         match once(root, library, work).await {
             Ok(report) => {
-                told(&report);
+                tell(&report, &said);
+                said = report.warnings;
                 work.send_replace(Work::Done);
                 indexed.send_replace(());
                 pause = FIRST_PAUSE;
@@ -218,9 +221,12 @@ fn after(work: &Work, progress: &Progress) -> Option<Work> {
     }
 }
 
-fn told(report: &Report) {
+/// Every run warns of all that is odd; who reads the log wants to know what is odd since the last one.
+fn tell(report: &Report, said: &[String]) {
     let Report { added, changed, removed, unchanged, warnings, .. } = report;
-    warned(warnings);
+    let said: HashSet<&String> = said.iter().collect();
+    let news: Vec<String> = warnings.iter().filter(|warning| !said.contains(warning)).cloned().collect();
+    warned(&news);
     tracing::info!(added, changed, removed, unchanged, "the folder is indexed");
 }
 
