@@ -15,6 +15,7 @@ mod demo;
 mod failing;
 mod frames;
 mod http;
+mod indexing;
 mod keys;
 mod keys_served;
 mod leaving;

@@ -1,10 +1,10 @@
 //! What the folder shows and what the store knows to what must be read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::digest::Digest;
 use crate::blog::folder::Seen;
-use crate::blog::store::FileRecord;
+use crate::blog::store::{FileRecord, Stamp};
 
 /// Where the folder and the store may differ.
 #[derive(Debug, Default, PartialEq)]
@@ -24,6 +24,21 @@ pub(super) struct Suspect {
     pub(super) seen: Seen,
     /// Its place among the store's records, if it is one of them.
     pub(super) known: Option<usize>,
+}
+
+impl Difference {
+    /// There are files on both sides, and none in common, whatever they are called now: the store is of another folder.
+    pub(super) fn is_of_another_folder(&self, records: &[FileRecord]) -> bool {
+        let known: HashSet<_> = records.iter().map(|record| same_wherever(&record.stamp)).collect();
+        let nothing_stayed = !records.is_empty() && self.gone.len() == records.len();
+        let is_new = |suspect: &Suspect| !known.contains(&same_wherever(&suspect.seen.stamp));
+        nothing_stayed && !self.suspects.is_empty() && self.suspects.iter().all(is_new)
+    }
+}
+
+/// What stays of a file's look when it gets another name.
+fn same_wherever(stamp: &Stamp) -> (u64, u64, i64) {
+    (stamp.inode, stamp.size, stamp.modified)
 }
 
 /// A file that looks as it did is taken to be as it was, as git does; `full` trusts no look.
@@ -113,6 +128,19 @@ mod tests {
         let mut odd = record("a.md", 1);
         odd.digest = Digest(odd.digest).odd().0;
         assert_eq!(paths(&compare(vec![seen("a.md", 1)], &[odd], false)), ["a.md"]);
+    }
+
+    #[test]
+    fn a_folder_without_any_file_of_the_store_is_another_one() {
+        let is_other = |seen: Vec<Seen>, records: &[FileRecord]| {
+            compare(seen, records, false).is_of_another_folder(records)
+        };
+        let records = [record("a.md", 1), record("b.md", 2)];
+        assert!(is_other(vec![seen("c.md", 3)], &records));
+        assert!(!is_other(vec![seen("c.md", 3), seen("b.md", 4)], &records), "b.md has changed");
+        assert!(!is_other(vec![seen("c.md", 1)], &records), "c.md was a.md");
+        assert!(!is_other(vec![], &records));
+        assert!(!is_other(vec![seen("c.md", 3)], &[]));
     }
 
     #[test]

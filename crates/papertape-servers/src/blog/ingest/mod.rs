@@ -77,6 +77,8 @@ pub struct Options {
     pub reembed: bool,
     /// Every file is read and cut anew, whatever it looks like.
     pub full: bool,
+    /// An index of other files altogether is refused, not written over: it may have been made of another folder.
+    pub careful: bool,
     /// Whoever else writes is waited for, half a minute at most. Without it, the run fails at once.
     pub patient: bool,
 }

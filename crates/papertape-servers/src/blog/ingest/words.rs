@@ -64,6 +64,9 @@ impl Pass<'_> {
         let generation = before.as_ref().map(|summary| summary.generation);
         let listing = self.list().await?;
         let difference = compare(listing.files, &records, self.options.full);
+        if self.options.careful && difference.is_of_another_folder(&records) {
+            return Err(of_another_folder(records.len()));
+        }
         let mut change = Change::new(self.store, generation, records, self.options, writer);
         change.report.unchanged = difference.unchanged;
         if !self.read(difference, &mut change).await? {
@@ -301,6 +304,13 @@ impl<'a> Change<'a> {
 
 async fn pen(store: &dyn Store, options: Options) -> Result<Box<dyn Writer>, StoreError> {
     if options.patient { patiently(store).await } else { store.write().await }
+}
+
+fn of_another_folder(files: usize) -> StoreError {
+    StoreError::Other(format!(
+        "the index is of another folder: of the files it knows ({files}), this one has none. Index with --rebuild to put \
+         this folder in its place, or choose another --out (or --store) to keep both"
+    ))
 }
 
 fn broke_down(error: &tokio::task::JoinError) -> StoreError {
