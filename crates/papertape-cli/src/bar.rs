@@ -1,8 +1,10 @@
 //! How far an index has got, on one line of a terminal.
 
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use papertape_servers::blog::ingest::Progress;
 
 /// How often the line moves while nothing is told.
@@ -11,18 +13,22 @@ const TICK: Duration = Duration::from_millis(100);
 /// The line, which goes when this does. On anything but a terminal there is none.
 #[derive(Debug)]
 pub(crate) struct Bar {
-    bar: ProgressBar,
+    is_wanted: bool,
+    step: Mutex<Option<Step>>,
+}
+
+/// What is done now. Each step has a line of its own, made before it is shown: a line that is turned into another one shows
+/// what neither of them says.
+#[derive(Debug)]
+struct Step {
+    message: &'static str,
+    of: Option<u64>,
+    line: ProgressBar,
 }
 
 impl Bar {
     pub(crate) fn new(is_wanted: bool) -> Self {
-        // Draws nothing where stderr is no terminal.
-        let target = if is_wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        if is_wanted {
-            bar.enable_steady_tick(TICK);
-        }
-        Self { bar }
+        Self { is_wanted, step: Mutex::new(None) }
     }
 
     pub(crate) fn show(&self, progress: &Progress) {
@@ -33,34 +39,58 @@ impl Bar {
             Progress::Calibrating => ("finding out what vectors are worth here", None),
             Progress::Writing => ("writing", None),
         };
-        if self.bar.message() != message {
-            self.bar.reset();
-            self.bar.set_style(style(counted.is_some()));
-            self.bar.set_message(message);
-        }
-        match counted {
-            Some((done, of)) => {
-                self.bar.set_length(of);
-                self.bar.set_position(done);
+        let (done, of) = counted.unzip();
+        let done = done.unwrap_or_default();
+        let mut step = self.step.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*step {
+            Some(step) if (step.message, step.of) == (message, of) => step.line.set_position(done),
+            _ => {
+                // The old line goes before the new one comes.
+                drop(step.take());
+                *step = Some(Step::new(message, done, of, self.is_wanted));
             }
-            None => self.bar.unset_length(),
         }
     }
 }
 
-impl Drop for Bar {
+impl Step {
+    fn new(message: &'static str, done: u64, of: Option<u64>, is_wanted: bool) -> Self {
+        // Draws nothing where stderr is no terminal.
+        let target = if is_wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let line = ProgressBar::with_draw_target(of, target)
+            .with_style(style(of.is_some()))
+            .with_message(message)
+            .with_position(done);
+        if is_wanted {
+            line.enable_steady_tick(TICK);
+        }
+        Self { message, of, line }
+    }
+}
+
+impl Drop for Step {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.line.finish_and_clear();
     }
 }
 
 fn style(counted: bool) -> ProgressStyle {
     let template = if counted {
-        "{spinner} {msg} [{wide_bar}] {human_pos} of {human_len} (still {eta})"
+        "{spinner} {msg} [{wide_bar}] {human_pos} of {human_len}{left}"
     } else {
         "{spinner} {msg}"
     };
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_spinner())
+        .with_key("left", left)
+}
+
+/// How long it will still take, once there is something to tell it from.
+fn left(state: &ProgressState, text: &mut dyn Write) {
+    let time = state.eta();
+    if !time.is_zero() {
+        let _ = write!(text, " (still {:#})", HumanDuration(time));
+    }
 }
 
 #[cfg(test)]

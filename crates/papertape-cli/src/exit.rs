@@ -40,6 +40,8 @@ const SHOWN_BYTES: usize = 300;
 pub(crate) enum Failure {
     /// What was typed cannot be meant.
     Usage(String),
+    /// The same, found before anything else was looked at.
+    Mistyped { message: String, hint: String },
     /// The tool said no, and it has been printed.
     SaidNo,
     /// Something that has been printed already.
@@ -66,7 +68,7 @@ impl Failure {
 
     fn code(&self) -> u8 {
         match self {
-            Failure::Usage(_) => WRONG_USAGE,
+            Failure::Usage(_) | Failure::Mistyped { .. } => WRONG_USAGE,
             Failure::SaidNo | Failure::Output(_) => SAID_NO,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
@@ -80,7 +82,7 @@ impl Failure {
 
     fn kind(&self) -> &'static str {
         match self {
-            Failure::Usage(_) => "usage",
+            Failure::Usage(_) | Failure::Mistyped { .. } => "usage",
             Failure::SaidNo => "said_no",
             Failure::NotStarted(_) => "not_started",
             Failure::Output(_) => "output",
@@ -127,7 +129,9 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(message) | Failure::Output(message) => f.write_str(message),
+            Failure::Usage(message) | Failure::Mistyped { message, .. } | Failure::Output(message) => {
+                f.write_str(message)
+            }
             Failure::SaidNo => f.write_str("the tool said no"),
             Failure::Told(failure) => failure.fmt(f),
             Failure::NotStarted(error) => write!(f, "{error:#}"),
@@ -211,6 +215,11 @@ pub(crate) fn document(failure: &Failure) -> Map<String, Value> {
     let mut error = Map::new();
     error.insert("kind".to_owned(), failure.kind().into());
     error.insert("message".to_owned(), failure.to_string().into());
+    if let Failure::Mistyped { hint, .. } = failure
+        && !hint.is_empty()
+    {
+        error.insert("hint".to_owned(), hint.as_str().into());
+    }
     if let Failure::Server { error: server, .. } = failure {
         if let ErrorKind::Rpc(rpc) = server.kind() {
             error.insert("code".to_owned(), rpc.code.into());

@@ -20,12 +20,13 @@ mod target;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Command, Output};
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = match args::Args::typed() {
+        Ok(args) => args,
+        Err(failure) => return exit::code(Err(failure), Output::Json),
+    };
     log::start(&args.log);
     let output = match &args.command {
         Command::List(list) => list.connect.output,

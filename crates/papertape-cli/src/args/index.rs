@@ -29,7 +29,7 @@ pub(crate) struct Index {
     /// Make all vectors anew, with another model than before.
     #[arg(long)]
     pub(crate) reembed: bool,
-    /// Read everything again; what is left of a broken index is thrown away.
+    /// Read everything again, in place of what another folder left there; what is left of a broken index is thrown away.
     #[arg(long)]
     pub(crate) rebuild: bool,
     /// Only read every byte of the index and check that it is what was written; change nothing.

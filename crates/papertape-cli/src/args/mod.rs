@@ -3,6 +3,7 @@
 mod account;
 mod client;
 mod index;
+mod mistyped;
 mod serve;
 mod values;
 

@@ -53,7 +53,9 @@ async fn index(args: &Index) -> Result<(), Failure> {
         model.identify().await.map_err(wrong)?;
     }
     let library = options.open().map_err(|error| Failure::usage(error.to_string()))?;
-    let wanted = ingest::Options { reembed: args.reembed, full: args.rebuild, patient: false };
+    // An index within its folder is of that folder, however much has changed there.
+    let careful = !args.rebuild && (args.out.is_some() || args.search.store.is_some());
+    let wanted = ingest::Options { reembed: args.reembed, full: args.rebuild, careful, patient: false };
     let report = {
         let bar = Bar::new(!args.quiet && args.output == Output::Text);
         let embedder = library.embedder().map(|embedder| &**embedder);

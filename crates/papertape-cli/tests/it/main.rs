@@ -15,12 +15,14 @@ mod demo;
 mod failing;
 mod frames;
 mod http;
+mod indexing;
 mod keys;
 mod keys_served;
 mod leaving;
 mod listing;
 mod load;
 mod logs;
+mod mistyped;
 mod pipes;
 #[path = "../../../papertape/tests/it/process.rs"]
 mod process;

@@ -152,7 +152,8 @@ async fn what_is_not_there_leads_to_what_is() {
     }
     assert_eq!(library.sources("posts/r", 9).await.unwrap(), ["posts/rust.md"]);
     assert_eq!(library.sources("PYTH", 9).await.unwrap(), ["posts/python.md"]);
-    assert_eq!(library.sources("", 1).await.unwrap(), ["posts/empty.md"]);
+    assert_eq!(library.sources("", 1).await.unwrap(), ["posts/python.md"]);
+    assert_eq!(library.sources("empty", 9).await.unwrap(), [""; 0], "there is nothing to read in it");
     assert_eq!(library.document("posts/empty.md").await.unwrap().unwrap(), "");
     assert_eq!(library.document("posts/python.md").await.unwrap().unwrap(), "# Python\n");
     assert_eq!(library.document("posts/none.md").await.unwrap(), None);

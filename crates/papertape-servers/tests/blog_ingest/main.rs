@@ -12,6 +12,7 @@ mod files;
 mod interrupted;
 mod library;
 mod models;
+mod odd;
 mod service;
 mod support;
 mod vectors;

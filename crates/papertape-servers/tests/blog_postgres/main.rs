@@ -14,6 +14,7 @@
 
 mod corpus;
 mod faults;
+mod folders;
 mod graph;
 mod hostile;
 mod pool;

@@ -79,6 +79,14 @@ pub fn read(path: &str, bytes: &[u8]) -> Document {
     }
 }
 
+/// What is wrong with a file, as [`read`] says it, without cutting it.
+#[must_use]
+pub fn warnings(bytes: &[u8]) -> Vec<String> {
+    let (text, mut warnings) = decode::text(bytes);
+    warnings.extend(text.and_then(|text| head::read(&text).warning));
+    warnings
+}
+
 /// A file as the Markdown parser gets it.
 struct Readable<'a> {
     head: Head,

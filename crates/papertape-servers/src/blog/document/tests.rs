@@ -27,6 +27,7 @@ fn check(path: &str, bytes: &[u8]) -> Document {
         );
     }
     assert_eq!(document, read(path, bytes), "the same file gives the same chunks");
+    assert_eq!(document.warnings, super::warnings(bytes));
     document
 }
 

@@ -1,15 +1,15 @@
 //! What the folder shows and what the store knows to what must be read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::digest::is_of_today;
+use super::digest::Digest;
 use crate::blog::folder::Seen;
-use crate::blog::store::FileRecord;
+use crate::blog::store::{FileRecord, Stamp};
 
 /// Where the folder and the store may differ.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Difference {
-    /// Files that are new, or look different.
+    /// Files that are new, look different, or are odd, which is told each time.
     pub(super) suspects: Vec<Suspect>,
     /// Files that the store knows and the folder does not have.
     pub(super) gone: Vec<String>,
@@ -17,13 +17,28 @@ pub(super) struct Difference {
     pub(super) unchanged: u64,
 }
 
-/// A file that must be read to know whether it has changed.
+/// A file that must be read to know whether it has changed, or what is odd about it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Suspect {
     /// As the folder shows it.
     pub(super) seen: Seen,
     /// Its place among the store's records, if it is one of them.
     pub(super) known: Option<usize>,
+}
+
+impl Difference {
+    /// There are files on both sides, and none in common, whatever they are called now: the store is of another folder.
+    pub(super) fn is_of_another_folder(&self, records: &[FileRecord]) -> bool {
+        let known: HashSet<_> = records.iter().map(|record| same_wherever(&record.stamp)).collect();
+        let nothing_stayed = !records.is_empty() && self.gone.len() == records.len();
+        let is_new = |suspect: &Suspect| !known.contains(&same_wherever(&suspect.seen.stamp));
+        nothing_stayed && !self.suspects.is_empty() && self.suspects.iter().all(is_new)
+    }
+}
+
+/// What stays of a file's look when it gets another name.
+fn same_wherever(stamp: &Stamp) -> (u64, u64, i64) {
+    (stamp.inode, stamp.size, stamp.modified)
 }
 
 /// A file that looks as it did is taken to be as it was, as git does; `full` trusts no look.
@@ -34,9 +49,11 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], full: bool) -> Di
     for seen in seen {
         let known = places.remove(seen.path.as_str());
         let record = known.and_then(|place| records.get(place));
-        let looks_the_same =
-            record.is_some_and(|record| record.stamp == seen.stamp && is_of_today(&record.digest));
-        if looks_the_same && !full {
+        let nothing_to_tell = record.is_some_and(|record| {
+            let digest = Digest(record.digest);
+            record.stamp == seen.stamp && digest.is_of_today() && !digest.is_odd()
+        });
+        if nothing_to_tell && !full {
             difference.unchanged += 1;
         } else {
             difference.suspects.push(Suspect { seen, known });
@@ -51,7 +68,7 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], full: bool) -> Di
 mod tests {
     use super::{Difference, compare};
     use crate::blog::folder::Seen;
-    use crate::blog::ingest::digest::digest;
+    use crate::blog::ingest::digest::Digest;
     use crate::blog::store::{FileRecord, Stamp};
     use crate::blog::words::Language;
 
@@ -67,7 +84,7 @@ mod tests {
         FileRecord {
             path: path.to_owned(),
             stamp: stamp(modified),
-            digest: digest(b""),
+            digest: Digest::of(b"").0,
             title: String::new(),
             date: None,
             tags: Vec::new(),
@@ -104,6 +121,26 @@ mod tests {
         let mut old = record("a.md", 1);
         old.digest = [0; 32];
         assert_eq!(paths(&compare(vec![seen("a.md", 1)], &[old], false)), ["a.md"]);
+    }
+
+    #[test]
+    fn a_file_that_is_odd_is_read_each_time() {
+        let mut odd = record("a.md", 1);
+        odd.digest = Digest(odd.digest).odd().0;
+        assert_eq!(paths(&compare(vec![seen("a.md", 1)], &[odd], false)), ["a.md"]);
+    }
+
+    #[test]
+    fn a_folder_without_any_file_of_the_store_is_another_one() {
+        let is_other = |seen: Vec<Seen>, records: &[FileRecord]| {
+            compare(seen, records, false).is_of_another_folder(records)
+        };
+        let records = [record("a.md", 1), record("b.md", 2)];
+        assert!(is_other(vec![seen("c.md", 3)], &records));
+        assert!(!is_other(vec![seen("c.md", 3), seen("b.md", 4)], &records), "b.md has changed");
+        assert!(!is_other(vec![seen("c.md", 1)], &records), "c.md was a.md");
+        assert!(!is_other(vec![], &records));
+        assert!(!is_other(vec![seen("c.md", 3)], &[]));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! - `words`: what was read to a generation
 //! - `model`: the model of the store's vectors, held against the one that is at hand
 //! - `vectors`: chunks that have no vector to generations in which they have
+//! - `refused`: texts that a model would not have
 //! - `trials`: headings as questions whose answers are known, for what vectors are worth here
 //! - `turn`: the one who writes, after whoever writes now
 //! - `warnings`: what was odd, within bounds
@@ -14,6 +15,7 @@ mod compare;
 mod digest;
 pub(super) mod model;
 mod read;
+mod refused;
 mod trials;
 mod turn;
 mod vectors;
@@ -24,6 +26,7 @@ use super::embed::{EmbedError, Embedder};
 use super::folder::Folder;
 use super::store::{Store, StoreError, Summary};
 use model::Model;
+pub use refused::Refused;
 use warnings::Warnings;
 
 /// How far it is, for whoever watches.
@@ -77,6 +80,8 @@ pub struct Options {
     pub reembed: bool,
     /// Every file is read and cut anew, whatever it looks like.
     pub full: bool,
+    /// An index of other files altogether is refused, not written over: it may have been made of another folder.
+    pub careful: bool,
     /// Whoever else writes is waited for, half a minute at most. Without it, the run fails at once.
     pub patient: bool,
 }
@@ -125,26 +130,29 @@ pub async fn run_with(
             Some(model) => model,
             None => Model::meet(embedder, report.summary.embedding.as_ref(), options.reembed).await?,
         };
-        (report.summary, _) = vectors::bring(store, &model, report.summary, &mut warnings, progress).await?;
+        let mut refused = Refused::default();
+        (report.summary, _) =
+            vectors::bring(store, &model, report.summary, &mut refused, &mut warnings, progress).await?;
     }
     report.warnings = warnings.into_lines();
     Ok(report)
 }
 
 /// Gives every chunk of the store a vector, as far as the model will: what [`run`] does after the words, for those who keep
-/// both up to date side by side.
+/// both up to date side by side. What was refused is not offered again by whoever keeps `refused`.
 ///
 /// # Errors
 /// As [`run`].
 pub async fn vectors(
     store: &dyn Store,
     embedder: &dyn Embedder,
+    refused: &mut Refused,
     progress: Watcher<'_>,
 ) -> Result<Vectors, StoreError> {
     let summary = store.summary().await?;
     let model = Model::meet(embedder, summary.embedding.as_ref(), false).await?;
     let mut warnings = Warnings::default();
-    let (summary, failure) = vectors::bring(store, &model, summary, &mut warnings, progress).await?;
+    let (summary, failure) = vectors::bring(store, &model, summary, refused, &mut warnings, progress).await?;
     Ok(Vectors { summary, failure, warnings: warnings.into_lines() })
 }
 

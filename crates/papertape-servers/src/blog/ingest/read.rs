@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::digest::digest;
+use super::digest::Digest;
 use crate::blog::document;
 use crate::blog::folder::Folder;
 use crate::blog::store::{Entry, FileRecord, Stamp, VectorKey};
@@ -12,14 +12,22 @@ use crate::blog::words;
 /// What a file turned out to be.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// Its bytes are those that the store knows, and this is how it looks now.
-    Same(Stamp),
+    /// Its bytes are those that the store knows.
+    Same(Same),
     /// It is new, or another.
     Fresh(Box<Fresh>),
     /// It was there a moment ago.
     Vanished,
     /// It is there, and cannot be had: which, and why.
     Unreadable(String),
+}
+
+/// A file that is as it was.
+#[derive(Debug)]
+pub(super) struct Same {
+    /// How it looks now.
+    pub(super) stamp: Stamp,
+    pub(super) warnings: Vec<String>,
 }
 
 /// A file that was read and cut.
@@ -31,15 +39,16 @@ pub(super) struct Fresh {
 }
 
 /// Reads a file and cuts it, unless its bytes are those of `known`.
-pub(super) fn read(folder: &Folder, path: &str, known: Option<[u8; 32]>) -> Outcome {
+pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> Outcome {
     let (bytes, stamp) = match bytes(folder, path) {
         Ok(Some(read)) => read,
         Ok(None) => return Outcome::Vanished,
         Err(why) => return Outcome::Unreadable(why),
     };
-    let digest = digest(&bytes);
-    if known == Some(digest) {
-        return Outcome::Same(stamp);
+    let digest = Digest::of(&bytes);
+    if let Some(known) = known.filter(|known| known.is_as(digest)) {
+        let warnings = if known.is_odd() { document::warnings(&bytes) } else { Vec::new() };
+        return Outcome::Same(Same { stamp, warnings });
     }
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let document = document::read(path, &bytes);
@@ -58,7 +67,7 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<[u8; 32]>) -> Outc
     let record = FileRecord {
         path: path.to_owned(),
         stamp,
-        digest,
+        digest: if document.warnings.is_empty() { digest.0 } else { digest.odd().0 },
         title: document.title,
         date: document.date,
         tags: document.tags,

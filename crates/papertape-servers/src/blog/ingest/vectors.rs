@@ -1,11 +1,11 @@
 //! Chunks that have no vector to generations in which they have, and what vectors are worth here.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::model::{self, Model};
+use super::refused::Refused;
 use super::trials::{self, trials};
 use super::turn::patiently;
 use super::warnings::Warnings;
@@ -21,14 +21,12 @@ const ROUND: usize = 1_000;
 /// Time between two commits, at most.
 const ROUND_TIME: Duration = Duration::from_secs(10);
 
-/// Texts that a model may refuse in a run. One that refuses more would go on to refuse.
-const MOST_REFUSED: usize = 1_000;
-
 /// Gives every chunk a vector, as far as the model will. What it will not is a warning; if it failed, it is said why.
 pub(super) async fn bring(
     store: &dyn Store,
     model: &Model<'_>,
     summary: Summary,
+    refused: &mut Refused,
     warnings: &mut Warnings,
     progress: Watcher<'_>,
 ) -> Result<(Summary, Option<EmbedError>), StoreError> {
@@ -39,7 +37,8 @@ pub(super) async fn bring(
             return Ok((summary, Some(why.clone())));
         }
     };
-    let mut pass = Pass { store, embedder: model.embedder, identity, summary, warnings, progress };
+    refused.begin(identity);
+    let mut pass = Pass { store, embedder: model.embedder, identity, summary, refused, warnings, progress };
     pass.begin().await?;
     let mut failure = pass.embed().await?;
     if failure.is_none() && pass.needs_weight() {
@@ -58,6 +57,7 @@ struct Pass<'a> {
     embedder: &'a dyn Embedder,
     identity: &'a Identity,
     summary: Summary,
+    refused: &'a mut Refused,
     warnings: &'a mut Warnings,
     progress: Watcher<'a>,
 }
@@ -92,31 +92,31 @@ impl Pass<'_> {
     /// Round after round until no chunk wants a vector that the model will give, or the model fails.
     async fn embed(&mut self) -> Result<Option<EmbedError>, StoreError> {
         let of = self.summary.chunks.saturating_sub(self.summary.vectors);
-        let mut refused = Refused::default();
-        loop {
-            let wanting = self.store.wanting(ROUND + refused.keys.len()).await?;
-            let chunks: Vec<Chunk> =
-                wanting.into_iter().filter(|chunk| !refused.keys.contains(&chunk.key)).collect();
-            if chunks.is_empty() || refused.keys.len() > MOST_REFUSED {
+        let mut failure = None;
+        while failure.is_none() && !self.refused.is_hopeless() {
+            let wanting = self.store.wanting(ROUND + self.refused.len()).await?;
+            if wanting.iter().all(|chunk| self.refused.contains(chunk)) {
+                self.refused.keep(&wanting);
                 break;
             }
+            let chunks: Vec<Chunk> =
+                wanting.into_iter().filter(|chunk| !self.refused.contains(chunk)).collect();
             let left = self.summary.chunks.saturating_sub(self.summary.vectors);
-            let done = of.saturating_sub(left);
-            if let Err(why) = self.round(&chunks, &mut refused, (done, of)).await? {
-                self.warnings.add(later(&why));
-                refused.tell(self.warnings);
-                return Ok(Some(why));
-            }
+            // What was refused is done with, too.
+            let done = of.saturating_sub(left).saturating_add(to_u64(self.refused.len())).min(of);
+            failure = self.round(&chunks, (done, of)).await?.err();
         }
-        refused.tell(self.warnings);
-        Ok(None)
+        if let Some(why) = &failure {
+            self.warnings.add(later(why));
+        }
+        self.refused.tell(self.warnings);
+        Ok(failure)
     }
 
     /// Vectors for some chunks, and a commit. What the model gave before it failed is kept.
     async fn round(
         &mut self,
         chunks: &[Chunk],
-        refused: &mut Refused,
         (mut done, of): (u64, u64),
     ) -> Result<Result<(), EmbedError>, StoreError> {
         let begun = Instant::now();
@@ -124,7 +124,7 @@ impl Pass<'_> {
         let mut outcome = Ok(());
         for batch in chunks.chunks(self.embedder.batch().max(1)) {
             (self.progress)(Progress::Embedding { done, of });
-            match self.vectors(batch, refused).await {
+            match self.vectors(batch).await {
                 Ok(made) => vectors.extend(made),
                 // Another dimension in the middle of a run: nothing of this round can be trusted.
                 Err(lie @ EmbedError::Lying(_)) => return Ok(Err(lie)),
@@ -133,7 +133,7 @@ impl Pass<'_> {
                     break;
                 }
             }
-            done = done.saturating_add(u64::try_from(batch.len()).unwrap_or(u64::MAX)).min(of);
+            done = done.saturating_add(to_u64(batch.len())).min(of);
             if begun.elapsed() > ROUND_TIME {
                 break;
             }
@@ -169,18 +169,14 @@ impl Pass<'_> {
     }
 
     /// A batch of chunks to vectors that fit.
-    async fn vectors(
-        &self,
-        batch: &[Chunk],
-        refused: &mut Refused,
-    ) -> Result<Vec<(VectorKey, Vec<f32>)>, EmbedError> {
+    async fn vectors(&mut self, batch: &[Chunk]) -> Result<Vec<(VectorKey, Vec<f32>)>, EmbedError> {
         let texts: Vec<String> = batch.iter().map(meaning).collect();
         let answers = model::embed(self.embedder, self.identity, &texts, Purpose::Document).await?;
         let mut vectors = Vec::with_capacity(batch.len());
         for (chunk, answer) in batch.iter().zip(answers) {
             match answer {
                 Ok(vector) => vectors.push((chunk.key, vector)),
-                Err(why) => refused.add(chunk, &why),
+                Err(why) => self.refused.add(chunk, &why),
             }
         }
         Ok(vectors)
@@ -219,27 +215,6 @@ fn meaning(chunk: &Chunk) -> String {
     document::meaning(&chunk.title, &Section { headings: chunk.headings.clone(), text: String::new(), plain })
 }
 
-/// Texts that the model would not have. They are not tried again in this run.
-#[derive(Default)]
-struct Refused {
-    keys: HashSet<VectorKey>,
-    first: Option<String>,
-}
-
-impl Refused {
-    fn add(&mut self, chunk: &Chunk, why: &str) {
-        if self.first.is_none() {
-            self.first = Some(format!("{}#chunk{}: {why}", chunk.source, chunk.index));
-        }
-        self.keys.insert(chunk.key);
-    }
-
-    fn tell(self, warnings: &mut Warnings) {
-        if let Some(first) = self.first {
-            let count = self.keys.len();
-            warnings.add(format!(
-                "the model refused {count} of the texts, which are found by words alone ({first})"
-            ));
-        }
-    }
+fn to_u64(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }

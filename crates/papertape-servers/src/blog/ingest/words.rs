@@ -8,7 +8,8 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::compare::{Difference, Suspect, compare};
-use super::read::{Fresh, Outcome, read, settle};
+use super::digest::Digest;
+use super::read::{Fresh, Outcome, Same, read, settle};
 use super::turn::patiently;
 use super::warnings::Warnings;
 use super::{Options, Progress, Report, Watcher};
@@ -63,6 +64,9 @@ impl Pass<'_> {
         let generation = before.as_ref().map(|summary| summary.generation);
         let listing = self.list().await?;
         let difference = compare(listing.files, &records, self.options.full);
+        if self.options.careful && difference.is_of_another_folder(&records) {
+            return Err(of_another_folder(records.len()));
+        }
         let mut change = Change::new(self.store, generation, records, self.options, writer);
         change.report.unchanged = difference.unchanged;
         if !self.read(difference, &mut change).await? {
@@ -126,7 +130,7 @@ impl Pass<'_> {
         spawn_blocking(move || {
             let read = |suspect: &Suspect| {
                 let record = suspect.known.and_then(|place| records.get(place)).filter(|_| !full);
-                let digest = record.map(|record| record.digest);
+                let digest = record.map(|record| Digest(record.digest));
                 // A file that trips up a parser costs itself, not all the others.
                 let outcome =
                     catch_unwind(|| read(&folder, &suspect.seen.path, digest)).unwrap_or_else(|_| {
@@ -202,8 +206,11 @@ impl<'a> Change<'a> {
         let path = suspect.seen.path;
         let record = suspect.known.and_then(|place| self.records.get(place)).cloned();
         match (outcome, record) {
-            (Outcome::Same(stamp), Some(record)) => {
+            (Outcome::Same(Same { stamp, warnings: odd }), Some(record)) => {
                 self.report.unchanged += 1;
+                for warning in odd {
+                    warnings.add(format!("{path}: {warning}"));
+                }
                 if record.stamp != stamp {
                     self.touched.push(FileRecord { stamp, ..record });
                 }
@@ -297,6 +304,13 @@ impl<'a> Change<'a> {
 
 async fn pen(store: &dyn Store, options: Options) -> Result<Box<dyn Writer>, StoreError> {
     if options.patient { patiently(store).await } else { store.write().await }
+}
+
+fn of_another_folder(files: usize) -> StoreError {
+    StoreError::Other(format!(
+        "the index is of another folder: of the files it knows ({files}), this one has none. Index with --rebuild to put \
+         this folder in its place, or choose another --out (or --store) to keep both"
+    ))
 }
 
 fn broke_down(error: &tokio::task::JoinError) -> StoreError {

@@ -149,7 +149,8 @@ impl Library {
         ))
     }
 
-    /// Paths for whoever types one: first those that begin so, then those that have it anywhere.
+    /// Paths of files with something to read, for whoever types one: first those that begin so, then those that have it
+    /// anywhere.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -159,7 +160,7 @@ impl Library {
         let found = |path: &str| path.to_lowercase().find(&typed);
         let mut paths: Vec<&str> = Vec::new();
         for begins in [true, false] {
-            let fits = files.iter().map(|file| file.path.as_str());
+            let fits = files.iter().filter(|file| file.chunks > 0).map(|file| file.path.as_str());
             let fits = fits.filter(|path| found(path).is_some_and(|at| (at == 0) == begins));
             paths.extend(fits.take(limit.saturating_sub(paths.len())));
         }

@@ -61,7 +61,8 @@ impl Catalogue {
     fn take(&mut self, files: &[FileRecord]) -> Changes {
         let mut before = std::mem::take(&mut self.listed);
         let mut changes = Changes::default();
-        for file in files {
+        // A file without a chunk (empty, or no text) has nothing to be read.
+        for file in files.iter().filter(|file| file.chunks > 0) {
             match before.remove(&file.path) {
                 None => changes.new.push(file.clone()),
                 Some(digest) if digest != file.digest => changes.changed.push(file.clone()),
@@ -155,7 +156,9 @@ mod tests {
         assert_eq!((paths(&changes.new), paths(&changes.changed)), (vec!["d"], vec!["c"]));
         assert_eq!(changes.gone, ["b"]);
         assert_eq!(catalogue.take(&same), Changes::default());
-        assert_eq!(catalogue.take(&[]).gone, ["a", "c", "d"]);
+        let emptied = FileRecord { chunks: 0, ..file("a", 2) };
+        assert_eq!(catalogue.take(&[emptied, file("c", 2), file("d", 1)]).gone, ["a"]);
+        assert_eq!(catalogue.take(&[]).gone, ["c", "d"]);
     }
 
     #[test]

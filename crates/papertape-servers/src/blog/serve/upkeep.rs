@@ -1,5 +1,6 @@
 //! A folder to an index that is there and fresh, for as long as the server runs.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::watcher::Watcher;
 use super::{catalogue, words};
 use crate::blog::embed::EmbedError;
 use crate::blog::folder::Folder;
-use crate::blog::ingest::{self, Progress, Report};
+use crate::blog::ingest::{self, Progress, Refused, Report};
 use crate::blog::library::Library;
 use crate::blog::options::Options;
 use crate::blog::store::StoreError;
@@ -88,10 +89,12 @@ async fn keep_words(
         false => None,
     };
     let mut pause = FIRST_PAUSE;
+    let mut said = Vec::new();
     loop {
         match once(root, library, work).await {
             Ok(report) => {
-                told(&report);
+                tell(&report, &said);
+                said = report.warnings;
                 work.send_replace(Work::Done);
                 indexed.send_replace(());
                 pause = FIRST_PAUSE;
@@ -137,9 +140,10 @@ async fn keep_vectors(library: &Library, mut news: watch::Receiver<()>) {
     let mut more = news.changed().await.is_ok();
     let mut pause = FIRST_PAUSE;
     let mut said = Vec::new();
+    let mut refused = Refused::default();
     while more {
         let mut longest = LONGEST_PAUSE;
-        let done = ingest::vectors(&**library.store(), &**embedder, &|_| ()).await;
+        let done = ingest::vectors(&**library.store(), &**embedder, &mut refused, &|_| ()).await;
         let trouble = match &done {
             Ok(done) => done.failure.as_ref().map(ToString::to_string),
             Err(why) => Some(words::in_words(why)),
@@ -218,9 +222,12 @@ fn after(work: &Work, progress: &Progress) -> Option<Work> {
     }
 }
 
-fn told(report: &Report) {
+/// Every run warns of all that is odd; who reads the log wants to know what is odd since the last one.
+fn tell(report: &Report, said: &[String]) {
     let Report { added, changed, removed, unchanged, warnings, .. } = report;
-    warned(warnings);
+    let said: HashSet<&String> = said.iter().collect();
+    let news: Vec<String> = warnings.iter().filter(|warning| !said.contains(warning)).cloned().collect();
+    warned(&news);
     tracing::info!(added, changed, removed, unchanged, "the folder is indexed");
 }
 
@@ -253,67 +260,4 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-    use crate::blog::embed::{Answer, Embedder, Identity, Purpose};
-
-    #[test]
-    fn only_the_first_run_makes_anybody_wait() {
-        let reading = Progress::Reading { done: 1, of: 2 };
-        assert_eq!(after(&Work::Beginning, &reading), Some(Work::Reading { done: 1, of: 2 }));
-        assert_eq!(after(&Work::Failed(String::new()), &Progress::Scanning), Some(Work::Beginning));
-        for progress in [Progress::Scanning, reading, Progress::Writing, Progress::Calibrating] {
-            assert_eq!(after(&Work::Done, &progress), None);
-        }
-    }
-
-    /// A model that is down for the first calls.
-    #[derive(Debug, Default)]
-    struct Late {
-        calls: AtomicUsize,
-    }
-
-    impl Embedder for Late {
-        fn batch(&self) -> usize {
-            8
-        }
-
-        fn identify(&self) -> Answer<'_, Identity> {
-            let down = self.calls.fetch_add(1, Ordering::SeqCst) < 3;
-            Box::pin(async move {
-                match down {
-                    true => Err(EmbedError::Unavailable("it is down".into())),
-                    false => Ok(Identity { model: "late".into(), dimension: 2, digest: "d".into() }),
-                }
-            })
-        }
-
-        fn embed<'a>(&'a self, texts: &'a [String], _: Purpose) -> Answer<'a, Vec<Result<Vec<f32>, String>>> {
-            Box::pin(async move { Ok(texts.iter().map(|_| Ok(vec![0.6, 0.8])).collect()) })
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn vectors_are_made_as_soon_as_the_model_is_there() {
-        let scratch = std::env::temp_dir().join(format!("papertape-upkeep-{}", std::process::id()));
-        let content = scratch.join("content");
-        std::fs::create_dir_all(&content).unwrap();
-        std::fs::write(content.join("a.md"), "# A\n\nb\n").unwrap();
-        let options = Options {
-            content: Some(content.clone()),
-            index: Some(scratch.join("index")),
-            ..Options::default()
-        };
-        let store = options.embedded().unwrap();
-        let library = Library::new(Arc::new(store), Some(Arc::new(Late::default())));
-        let work = watch::Sender::new(Work::default());
-        // Nobody watches the folder, so that it ends when all is done.
-        index(&content, &options, &library, &work).await;
-        let summary = library.summary().await.unwrap();
-        std::fs::remove_dir_all(&scratch).unwrap();
-        assert_eq!((summary.chunks, summary.vectors), (1, 1));
-    }
-}
+mod tests;

@@ -55,6 +55,21 @@ async fn a_file_that_is_changed_is_found_when_its_change_is_told() {
 }
 
 #[tokio::test]
+async fn a_file_is_listed_for_as_long_as_it_says_something() {
+    let folder = three_languages("blog_emptied");
+    let client = open(watched(&folder), Revision::MODERN).await;
+    let mut changes = client.listen(Interests::new().resources().resource("blog:///bees.md")).await.unwrap();
+    write(&folder, "bees.md", "");
+    hear(&mut changes, &Change::Resource("blog:///bees.md".into())).await;
+    assert!(!uris(&client).await.contains(&"blog:///bees.md".to_owned()));
+    write(&folder, "bees.md", "# Bees\n\nThey are back.\n");
+    hear(&mut changes, &Change::Resources).await;
+    while !uris(&client).await.contains(&"blog:///bees.md".to_owned()) {
+        hear(&mut changes, &Change::Resources).await;
+    }
+}
+
+#[tokio::test]
 async fn a_folder_that_is_replaced_is_watched_on() {
     let folder = three_languages("blog_replaced").join("notas");
     let client = open(watched(&folder), Revision::MODERN).await;

@@ -102,3 +102,20 @@ async fn thousands_of_files_are_listed_page_by_page() {
     }
     assert_eq!(super::sources(&client, super::query("number 1777")).await[0], "1777.md");
 }
+
+#[tokio::test]
+async fn what_has_nothing_to_read_is_not_listed() {
+    let folder = three_languages("blog_nothing_to_read");
+    write(&folder, "empty.md", "");
+    write(&folder, "head.md", "---\ntitle: Nothing below\n---\n");
+    std::fs::write(folder.join("binary.md"), b"\x7fELF\0words\0").unwrap();
+    let client = modern(&folder).await;
+    let listed = client.resources().await.unwrap();
+    let names: Vec<&str> = listed.iter().map(|one| one.item.name.as_str()).collect();
+    assert_eq!(names, ["bees.md", "notas/huerto nuevo.md", "猫.md"]);
+    let template = Reference::Resource { uri: "blog:///{+path}".into() };
+    let completed = client.complete(template, "path", "", Map::new()).await.unwrap();
+    assert_eq!(completed.values, names);
+    // Who knows that a file is there gets what it says, which is nothing.
+    assert_eq!(client.read("blog:///empty.md").await.unwrap()[0].text.as_deref(), Some(""));
+}

@@ -1,0 +1,65 @@
+//! Folders of real files in PostgreSQL, run after run.
+
+use std::fs;
+use std::path::PathBuf;
+
+use papertape_servers::blog::folder::Folder;
+use papertape_servers::blog::ingest::{self, Options};
+use papertape_servers::blog::store::StoreError;
+use papertape_servers::blog::store::postgres::Postgres;
+
+use crate::server::Server;
+
+/// A folder that goes away again.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, files: &[(&str, &[u8])]) -> Self {
+        let folder = std::env::temp_dir().join(format!("papertape-folders-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for (path, bytes) in files {
+            fs::write(folder.join(path), bytes).unwrap();
+        }
+        Self(folder)
+    }
+
+    async fn index(&self, store: &Postgres, options: Options) -> Result<ingest::Report, StoreError> {
+        let folder = Folder::open(&self.0).unwrap();
+        ingest::run_with(&folder, store, None, options, &|_| ()).await
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn what_is_odd_is_told_by_every_run_and_writes_nothing() {
+    let server = Server::start(&[]);
+    let store = server.store();
+    let notes = Scratch::new("odd", &[("fine.md", b"# Fine\n"), ("latin.md", b"# Espa\xf1a\n")]);
+    let first = notes.index(&store, Options::default()).await.unwrap();
+    assert_eq!((first.added, first.warnings.len()), (2, 1), "{:?}", first.warnings);
+    for _ in 0..2 {
+        let again = notes.index(&store, Options::default()).await.unwrap();
+        assert_eq!((again.unchanged, &again.warnings, &again.summary), (2, &first.warnings, &first.summary));
+    }
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn other_files_are_not_written_over_by_who_is_careful() {
+    let server = Server::start(&[]);
+    let store = server.store();
+    let careful = Options { careful: true, ..Options::default() };
+    let (one, two) = (Scratch::new("one", &[("a.md", b"# A\n")]), Scratch::new("two", &[("b.md", b"# B\n")]));
+    assert_eq!(one.index(&store, careful).await.unwrap().added, 1);
+    let refused = two.index(&store, careful).await.unwrap_err();
+    assert!(refused.to_string().contains("--rebuild"), "{refused}");
+    assert_eq!(one.index(&store, careful).await.unwrap().unchanged, 1);
+    let replaced = two.index(&store, Options { full: true, ..Options::default() }).await.unwrap();
+    assert_eq!((replaced.added, replaced.removed, replaced.summary.files), (1, 1, 1));
+}
