@@ -116,26 +116,21 @@ impl Subject {
 
     /// Asks the store as the product does.
     pub(crate) async fn ask(&self, question: &str) -> Result<Lists> {
-        let found = self.found(question).await?;
-        let ids = |list: &[(ChunkId, f32)]| list.iter().map(|(chunk, _)| *chunk).collect::<Vec<_>>();
-        let hits = || found.hits.iter().map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index)).collect();
-        Ok(Lists {
-            lexical: ids(&found.lexical),
-            semantic: self.model.as_ref().map(|_| ids(&found.semantic)),
-            hybrid: self.model.as_ref().map(|_| hits()),
-        })
+        let hits = |found: &Found| {
+            let hits = found.hits.iter().map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index));
+            hits.collect::<Vec<_>>()
+        };
+        let lexical = hits(&self.found(question, None).await?);
+        let Some(model) = &self.model else { return Ok(Lists { lexical, semantic: None, hybrid: None }) };
+        let vectors = model.embed(&[question.to_owned()], Purpose::Query).await?;
+        let vector = vectors.into_iter().next().ok_or_else(|| anyhow!("no vector for {question:?}"))?;
+        let vector = vector.map_err(|why| anyhow!("no vector for {question:?}: {why}"))?;
+        let found = self.found(question, Some(vector)).await?;
+        let semantic = found.semantic.iter().map(|(chunk, _)| *chunk).collect();
+        Ok(Lists { lexical, semantic: Some(semantic), hybrid: Some(hits(&found)) })
     }
 
-    async fn found(&self, question: &str) -> Result<Found> {
-        let vector = match &self.model {
-            None => None,
-            Some(model) => {
-                let vectors = model.embed(&[question.to_owned()], Purpose::Query).await?;
-                let vector =
-                    vectors.into_iter().next().ok_or_else(|| anyhow!("no vector for {question:?}"))?;
-                Some(vector.map_err(|why| anyhow!("no vector for {question:?}: {why}"))?)
-            }
-        };
+    async fn found(&self, question: &str, vector: Option<Vec<f32>>) -> Result<Found> {
         let words = words::question(question, &self.languages);
         let query = Query { words, vector, filter: Filter::default(), top_k: DEPTH, weight: None };
         Ok(self.store.search(&query).await?)

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
-use papertape_servers::blog::rank::fuse;
+use papertape_servers::blog::rank::{self, Files};
 use papertape_servers::blog::store::embedded::Embedded;
 use papertape_servers::blog::store::postgres::Postgres;
 use papertape_servers::blog::store::{ChunkId, Filter, Found, Query, Store, Summary};
@@ -35,6 +35,15 @@ impl Both {
         [&self.postgres, &self.embedded]
     }
 
+    /// The file of each chunk, as the stores say it.
+    async fn files(&self) -> Files {
+        let files = self.embedded.files().await.unwrap();
+        let chunks = files.iter().zip(0..).flat_map(|(file, number)| {
+            (0..file.chunks).map(move |index| (ChunkId::of(&file.path, index), number))
+        });
+        chunks.collect()
+    }
+
     /// Asks both, compares everything, and says how many hits there were.
     async fn compare(&self, query: &Query) -> usize {
         let (a, b) = tokio::join!(self.postgres.search(query), self.embedded.search(query));
@@ -47,17 +56,21 @@ impl Both {
             assert!(close(one.1, other.1), "{one:?} {other:?}");
         }
         assert!(close(a.scale.average_length, b.scale.average_length));
+        let files = self.files().await;
         for found in [&a, &b] {
-            assert_eq!(
-                hits(found),
-                fuse(&found.lexical, &found.semantic, query.weight.unwrap_or(0.7), query.top_k)
-            );
+            let Found { lexical, semantic, .. } = found;
+            let weight = query.weight.unwrap_or(0.7);
+            assert_eq!(hits(found), rank::hits(lexical, semantic, weight, query.top_k, &files));
         }
         // Lists without ties leave no choice.
         let order = |list: &[(ChunkId, f32)]| list.iter().map(|(id, _)| *id).collect::<Vec<_>>();
         if order(&a.lexical) == order(&b.lexical) && order(&a.semantic) == order(&b.semantic) {
-            let texts = |found: &Found| found.hits.iter().map(|hit| hit.chunk.clone()).collect::<Vec<_>>();
-            assert_eq!(texts(&a), texts(&b));
+            same_list("hits", query, &hits(&a), &hits(&b));
+        }
+        for hit in &a.hits {
+            let place = (&hit.chunk.source, hit.chunk.index);
+            let theirs = b.hits.iter().find(|hit| (&hit.chunk.source, hit.chunk.index) == place);
+            assert!(theirs.is_none_or(|theirs| theirs.chunk == hit.chunk), "{theirs:?} {hit:?}");
         }
         a.hits.len()
     }

@@ -6,12 +6,11 @@ use tantivy::DocAddress;
 
 use super::bytes::to_usize;
 use super::filter;
-use super::schema::SOURCE;
 use super::snapshot::Snapshot;
 use super::vectors::Rows;
 use super::vectors::scan::nearest;
 use super::words::ByWords;
-use crate::blog::rank::fuse::fuse;
+use crate::blog::rank::{Files, hits};
 use crate::blog::store::unit::unit;
 use crate::blog::store::{Chunk, ChunkId, DEPTH, Found, Hit, Query, StoreError};
 
@@ -39,7 +38,8 @@ impl Snapshot {
             by_meaning.into_iter().map(|(id, cosine, _)| (id, cosine)).collect();
         let calibrated = || self.manifest().embedding().map_or(0.0, |embedding| embedding.weight);
         let weight = query.weight.unwrap_or_else(calibrated);
-        let hits = fuse(&lexical, &semantic, weight, query.top_k)
+        let files: Files = places.iter().map(|(id, place)| (*id, words.file(*place))).collect();
+        let hits = hits(&lexical, &semantic, weight, query.top_k, &files)
             .into_iter()
             .filter_map(|(id, score)| places.get(&id).map(|place| (*place, score)))
             .map(|(place, score)| Ok(Hit { chunk: words.chunk(place)?, score }))
@@ -97,7 +97,7 @@ impl Snapshot {
         let (words, joined, table) = (self.words()?, self.joined()?, self.table()?);
         let mut wanting = Vec::new();
         for ((reader, columns), segment) in words.segments().zip(0_u32..) {
-            let Some(paths) = reader.fast_fields().str(SOURCE).map_err(failed)? else { continue };
+            let Some(paths) = &columns.source else { continue };
             let mut numbers: HashMap<u64, usize> = HashMap::new();
             let mut path = String::new();
             for doc in reader.doc_ids_alive().filter(|doc| !joined.has_vector(to_usize(segment), *doc)) {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use tantivy::columnar::ColumnValues;
+use tantivy::columnar::{ColumnValues, StrColumn};
 use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::{
     DocAddress, DocSet, Index, ReloadPolicy, Searcher, SegmentReader, TERMINATED, TantivyDocument,
@@ -13,7 +13,7 @@ use tantivy::{
 };
 
 use super::fault::Faults;
-use super::schema::{Fields, ID, INDEX, KEY, LENGTH, schema, tokenizers};
+use super::schema::{Fields, ID, INDEX, KEY, LENGTH, SOURCE, schema, tokenizers};
 use super::score::best;
 use super::shelf::Shelf;
 use super::vectors::Rows;
@@ -32,6 +32,8 @@ pub(super) struct Columns {
     pub(super) id: Arc<dyn ColumnValues<u64>>,
     pub(super) key: Arc<dyn ColumnValues<u64>>,
     pub(super) index: Arc<dyn ColumnValues<u64>>,
+    /// The numbers of files in the segment, and their paths.
+    pub(super) source: Option<StrColumn>,
 }
 
 /// The words and texts of a generation.
@@ -194,6 +196,13 @@ impl Words {
         ChunkId(self.column(place).map(|columns| columns.id.get_val(place.doc_id)).unwrap_or_default())
     }
 
+    /// The number of a chunk's file, among files of the same generation: all chunks of a file are in one segment.
+    pub(super) fn file(&self, place: DocAddress) -> u64 {
+        let source = self.column(place).and_then(|columns| columns.source.as_ref());
+        let number = source.and_then(|source| source.term_ords(place.doc_id).next()).unwrap_or_default();
+        u64::from(place.segment_ord) << 32 | number
+    }
+
     fn column(&self, place: DocAddress) -> Option<&Columns> {
         self.columns.get(super::bytes::to_usize(place.segment_ord))
     }
@@ -245,7 +254,8 @@ fn short(number: u64) -> u32 {
 
 fn open_columns(segment: &SegmentReader) -> tantivy::Result<Columns> {
     let column = |name| segment.fast_fields().column_first_or_default::<u64>(name);
-    Ok(Columns { id: column(ID)?, key: column(KEY)?, index: column(INDEX)? })
+    let source = segment.fast_fields().str(SOURCE)?;
+    Ok(Columns { id: column(ID)?, key: column(KEY)?, index: column(INDEX)?, source })
 }
 
 /// Words in the chunks that are not gone.

@@ -36,7 +36,8 @@ pub(super) struct Changes {
     pub(super) index: Index,
     fields: Fields,
     pub(super) writer: Option<IndexWriter>,
-    waiting: Vec<UserOperation>,
+    /// What is given to tantivy at once, file by file.
+    waiting: Vec<Vec<UserOperation>>,
     pub(super) files: BTreeMap<String, Option<FileRecord>>,
     rows: BTreeMap<u64, Vec<f16>>,
     pub(super) vectors: Vec<VectorFile>,
@@ -116,13 +117,12 @@ impl Changes {
     /// A file and its chunks.
     pub(super) fn put(&mut self, file: FileRecord, chunks: &[Entry]) -> Result<(), StoreError> {
         self.changed = true;
-        if self.knows(&file.path)? {
-            self.waiting.push(UserOperation::Delete(self.fields.of_file(&file.path)));
-        }
-        self.waiting
-            .extend(chunks.iter().map(|entry| UserOperation::Add(self.fields.document(&file, entry))));
+        let old = self.knows(&file.path)?.then(|| UserOperation::Delete(self.fields.of_file(&file.path)));
+        let new = chunks.iter().map(|entry| UserOperation::Add(self.fields.document(&file, entry)));
+        self.waiting.push(old.into_iter().chain(new).collect());
         self.files.insert(file.path.clone(), Some(file));
-        if self.writer.is_some() || self.waiting.len() >= FEW { self.feed(true) } else { Ok(()) }
+        let waiting: usize = self.waiting.iter().map(Vec::len).sum();
+        if self.writer.is_some() || waiting >= FEW { self.feed(true) } else { Ok(()) }
     }
 
     /// A file whose chunks stay.
@@ -135,7 +135,7 @@ impl Changes {
     pub(super) fn remove(&mut self, path: &str) -> Result<(), StoreError> {
         if self.knows(path)? {
             self.changed = true;
-            self.waiting.push(UserOperation::Delete(self.fields.of_file(path)));
+            self.waiting.push(vec![UserOperation::Delete(self.fields.of_file(path))]);
             self.files.insert(path.to_owned(), None);
         }
         Ok(())
@@ -197,15 +197,11 @@ impl Changes {
         let waiting = std::mem::take(&mut self.waiting);
         self.start_writer(much)?;
         let Some(writer) = &self.writer else { return Ok(()) };
-        let mut rest = waiting.into_iter();
-        loop {
-            // In pieces: what is given at once ends up in one segment, whatever its size.
-            let piece: Vec<UserOperation> = rest.by_ref().take(64).collect();
-            if piece.is_empty() {
-                return Ok(());
-            }
-            writer.run(piece).map_err(|error| self.words(&error))?;
+        for file in waiting {
+            // What is given at once ends up in one segment: `Words::file` relies on it.
+            writer.run(file).map_err(|error| self.words(&error))?;
         }
+        Ok(())
     }
 
     pub(super) fn start_writer(&mut self, much: bool) -> Result<(), StoreError> {

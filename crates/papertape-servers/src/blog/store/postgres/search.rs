@@ -13,7 +13,7 @@ use super::meta::{Meta, Vectors};
 use super::text::{clean, word};
 use super::{ChunkId, DEPTH, Filter, Found, Hit, Query, StoreError};
 use crate::blog::rank::bm25::{B, K1, Scale};
-use crate::blog::rank::fuse;
+use crate::blog::rank::{Files, hits};
 use crate::blog::store::unit::unit;
 
 /// With so few chunks to choose from, every vector is compared. Beyond it the graph of the HNSW index leads the way.
@@ -32,13 +32,15 @@ impl Question for Search<'_> {
     async fn ask(&self, client: &Client, meta: &Meta) -> Result<Found, Fault> {
         let query = self.0;
         let wanted = Wanted::new(&query.filter);
-        let (scale, lexical) = by_words(client, meta, query, &wanted).await?;
+        let mut files = Files::new();
+        let (scale, lexical) = by_words(client, meta, query, &wanted, &mut files).await?;
         let semantic = match (&query.vector, &meta.vectors) {
-            (Some(vector), Some(vectors)) => by_meaning(client, vectors, vector, &wanted).await?,
+            (Some(vector), Some(vectors)) => by_meaning(client, vectors, vector, &wanted, &mut files).await?,
             _ => Vec::new(),
         };
         let calibrated = meta.summary.embedding.as_ref().map_or(0.0, |embedding| embedding.weight);
-        let best = fuse(&lexical, &semantic, query.weight.unwrap_or(calibrated), query.top_k);
+        let weight = query.weight.unwrap_or(calibrated);
+        let best = hits(&lexical, &semantic, weight, query.top_k, &files);
         let hits = load(client, &best).await?;
         Ok(Found { hits, lexical, semantic, scale })
     }
@@ -80,6 +82,7 @@ async fn by_words(
     meta: &Meta,
     query: &Query,
     wanted: &Wanted,
+    files: &mut Files,
 ) -> Result<(Scale, Vec<(ChunkId, f32)>), Fault> {
     let forms: BTreeSet<&str> = query.words.iter().flat_map(|word| &word.forms).map(String::as_str).collect();
     let words: Vec<_> = forms.iter().map(|form| word(form)).collect();
@@ -94,7 +97,7 @@ async fn by_words(
         .filter_map(|(term, weight)| Some((found.get(term.as_str())?.0?, f64::from(*weight))))
         .unzip();
     let listed =
-        if ids.is_empty() { Vec::new() } else { best(client, &ids, &weights, &scale, wanted).await? };
+        if ids.is_empty() { Vec::new() } else { best(client, &ids, &weights, &scale, wanted, files).await? };
     Ok((scale, listed))
 }
 
@@ -121,6 +124,7 @@ async fn best(
     weights: &[f64],
     scale: &Scale,
     wanted: &Wanted,
+    files: &mut Files,
 ) -> Result<Vec<(ChunkId, f32)>, Fault> {
     // `IS TRUE` makes it a set that is made once and looked into, not a join that visits the chunk of every posting.
     let only = if wanted.all() {
@@ -134,10 +138,13 @@ async fn best(
     };
     // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so.
     let sql = format!(
-        "SELECT p.chunk, sum(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length)) AS score
-         FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
-         JOIN papertape.postings p ON p.word = w.word {only}
-         GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {DEPTH}"
+        "SELECT b.chunk, b.score, c.file
+         FROM (SELECT p.chunk, sum(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length)) AS score
+               FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
+               JOIN papertape.postings p ON p.word = w.word {only}
+               GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {DEPTH}) b
+         JOIN papertape.chunks c ON c.id = b.chunk
+         ORDER BY b.score DESC, b.chunk # (-9223372036854775808)"
     );
     let (k1, b) = (f64::from(K1), f64::from(B));
     let (gain, fixed) = (1.0 + k1, k1 * (1.0 - b));
@@ -152,7 +159,7 @@ async fn best(
     if !wanted.all() {
         values.extend(wanted.values());
     }
-    listed(client, &sql, &values).await
+    listed(client, &sql, &values, files).await
 }
 
 /// The list by meaning: cosines, the nearest first.
@@ -161,6 +168,7 @@ async fn by_meaning(
     vectors: &Vectors,
     vector: &[f32],
     wanted: &Wanted,
+    files: &mut Files,
 ) -> Result<Vec<(ChunkId, f32)>, Fault> {
     let Vectors { table, types, dimension, graph } = vectors;
     if u32::try_from(vector.len()) != Ok(*dimension) {
@@ -200,7 +208,7 @@ async fn by_meaning(
     } else {
         format!("SELECT v.key, {distance} AS distance FROM {table} v {only}")
     };
-    let (again, files) = if wanted.all() {
+    let (again, joined) = if wanted.all() {
         (String::new(), "")
     } else {
         (format!("WHERE {}", Wanted::sql(2)), "JOIN papertape.files f ON f.id = c.file")
@@ -209,10 +217,10 @@ async fn by_meaning(
     let sql = format!(
         "WITH near AS MATERIALIZED ({near}),
               nearest AS MATERIALIZED (SELECT key, distance FROM near ORDER BY distance LIMIT {CANDIDATES})
-         SELECT c.id, -n.distance FROM nearest n JOIN papertape.chunks c ON c.key = n.key {files} {again}
+         SELECT c.id, -n.distance, c.file FROM nearest n JOIN papertape.chunks c ON c.key = n.key {joined} {again}
          ORDER BY n.distance, c.id # (-9223372036854775808) LIMIT {DEPTH}"
     );
-    listed(client, &sql, &values).await
+    listed(client, &sql, &values, files).await
 }
 
 /// Whether there are too many chunks to compare each.
@@ -230,13 +238,20 @@ async fn many(client: &Client, wanted: &Wanted) -> Result<bool, Fault> {
     Ok(get::<i64>(&row(client, &sql, &values).await?, 0)? > EXACT)
 }
 
+/// A list, from rows of a chunk, its score and its file.
 async fn listed(
     client: &Client,
     sql: &str,
     values: &[(&(dyn ToSql + Sync), Type)],
+    files: &mut Files,
 ) -> Result<Vec<(ChunkId, f32)>, Fault> {
-    let rows = rows(client, sql, values).await?;
-    rows.iter().map(|row| Ok((ChunkId(get::<i64>(row, 0)?.cast_unsigned()), narrow(get(row, 1)?)))).collect()
+    let mut list = Vec::with_capacity(DEPTH);
+    for row in &rows(client, sql, values).await? {
+        let chunk = ChunkId(get::<i64>(row, 0)?.cast_unsigned());
+        list.push((chunk, narrow(get(row, 1)?)));
+        files.insert(chunk, get::<i64>(row, 2)?.cast_unsigned());
+    }
+    Ok(list)
 }
 
 /// The chunks of a list, with their scores, in its order.
