@@ -6,6 +6,7 @@
 
 mod asking;
 mod nearest;
+mod nothing;
 mod recent;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -113,6 +114,13 @@ impl Library {
             note = Some("semantic search is off: the index is being made anew with another model".to_owned());
         }
         let found = found?;
+        if found.hits.is_empty() {
+            let why = self.why_nothing(query, &summary).await?;
+            note = Some(match note {
+                Some(note) => format!("{note}; {why}"),
+                None => why,
+            });
+        }
         Ok(Answered { mode: mode(&found), hits: found.hits, note })
     }
 

