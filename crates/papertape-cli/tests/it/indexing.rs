@@ -77,6 +77,25 @@ fn a_server_that_watches_tells_a_warning_once() {
 }
 
 #[test]
+fn one_more_odd_file_is_told_however_many_there_are() {
+    let folder = docs("indexing_many_odd");
+    for number in 0..120 {
+        fs::write(folder.join(format!("a{number}.md")), b"# heron \xff\n").unwrap();
+    }
+    let words = ["serve", "blog", "--content", "docs", "--watch", "--log-level", "info"];
+    let mut server = Process::start(&mut beside(&folder, words));
+    server.send(OPEN);
+    assert_eq!(server.message()["id"], "open");
+    wait_for(&mut server, "heron");
+    for (animal, bytes) in [("zebra", &b"# zebra \xff\n"[..]), ("otter", b"# otter\n")] {
+        fs::write(folder.join(format!("{animal}.md")), bytes).unwrap();
+        wait_for(&mut server, animal);
+    }
+    let end = server.finish();
+    assert_eq!(end.log.matches("zebra.md: it is not all UTF-8").count(), 1, "{}", end.log);
+}
+
+#[test]
 fn an_index_of_other_files_is_not_written_over() {
     let folder = docs("indexing_other");
     let other = folder.with_file_name("other");

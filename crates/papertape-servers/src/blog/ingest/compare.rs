@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::Options;
 use super::digest::Digest;
 use crate::blog::folder::Seen;
 use crate::blog::store::{FileRecord, Stamp};
@@ -9,7 +10,7 @@ use crate::blog::store::{FileRecord, Stamp};
 /// Where the folder and the store may differ.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Difference {
-    /// Files that are new, look different, or are odd, which is told each time.
+    /// Files that are new, look different, or are odd, which is told each time unless it has been.
     pub(super) suspects: Vec<Suspect>,
     /// Files that the store knows and the folder does not have.
     pub(super) gone: Vec<String>,
@@ -41,8 +42,8 @@ fn same_wherever(stamp: &Stamp) -> (u64, u64, i64) {
     (stamp.inode, stamp.size, stamp.modified)
 }
 
-/// A file that looks as it did is taken to be as it was, as git does; `full` trusts no look.
-pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], full: bool) -> Difference {
+/// A file that looks as it did is taken to be as it was, as git does; a full run trusts no look.
+pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], options: Options) -> Difference {
     let mut places: HashMap<&str, usize> =
         records.iter().zip(0..).map(|(record, place)| (record.path.as_str(), place)).collect();
     let mut difference = Difference::default();
@@ -51,9 +52,9 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], full: bool) -> Di
         let record = known.and_then(|place| records.get(place));
         let nothing_to_tell = record.is_some_and(|record| {
             let digest = Digest(record.digest);
-            record.stamp == seen.stamp && digest.is_of_today() && !digest.is_odd()
+            record.stamp == seen.stamp && digest.is_of_today() && (options.told || !digest.is_odd())
         });
-        if nothing_to_tell && !full {
+        if nothing_to_tell && !options.full {
             difference.unchanged += 1;
         } else {
             difference.suspects.push(Suspect { seen, known });
@@ -68,6 +69,7 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], full: bool) -> Di
 mod tests {
     use super::{Difference, compare};
     use crate::blog::folder::Seen;
+    use crate::blog::ingest::Options;
     use crate::blog::ingest::digest::Digest;
     use crate::blog::store::{FileRecord, Stamp};
     use crate::blog::words::Language;
@@ -102,7 +104,7 @@ mod tests {
     fn only_what_is_new_or_looks_different_is_read() {
         let seen = vec![seen("new.md", 1), seen("other.md", 2), seen("same.md", 3)];
         let records = [record("gone.md", 1), record("other.md", 1), record("same.md", 3)];
-        let difference = compare(seen, &records, false);
+        let difference = compare(seen, &records, Options::default());
         assert_eq!(paths(&difference), ["new.md", "other.md"]);
         assert_eq!(difference.gone, ["gone.md"]);
         assert_eq!(difference.unchanged, 1);
@@ -113,27 +115,30 @@ mod tests {
     fn a_file_of_the_same_size_and_time_but_another_inode_is_read() {
         let mut replaced = seen("a.md", 1);
         replaced.stamp.inode = 8;
-        assert_eq!(paths(&compare(vec![replaced], &[record("a.md", 1)], false)), ["a.md"]);
+        assert_eq!(paths(&compare(vec![replaced], &[record("a.md", 1)], Options::default())), ["a.md"]);
     }
 
     #[test]
     fn a_file_that_was_read_by_other_rules_is_read() {
         let mut old = record("a.md", 1);
         old.digest = [0; 32];
-        assert_eq!(paths(&compare(vec![seen("a.md", 1)], &[old], false)), ["a.md"]);
+        assert_eq!(paths(&compare(vec![seen("a.md", 1)], &[old], Options::default())), ["a.md"]);
     }
 
     #[test]
     fn a_file_that_is_odd_is_read_each_time() {
         let mut odd = record("a.md", 1);
         odd.digest = Digest(odd.digest).odd().0;
-        assert_eq!(paths(&compare(vec![seen("a.md", 1)], &[odd], false)), ["a.md"]);
+        let odd = [odd];
+        assert_eq!(paths(&compare(vec![seen("a.md", 1)], &odd, Options::default())), ["a.md"]);
+        let told = Options { told: true, ..Options::default() };
+        assert_eq!(compare(vec![seen("a.md", 1)], &odd, told).unchanged, 1);
     }
 
     #[test]
     fn a_folder_without_any_file_of_the_store_is_another_one() {
         let is_other = |seen: Vec<Seen>, records: &[FileRecord]| {
-            compare(seen, records, false).is_of_another_folder(records)
+            compare(seen, records, Options::default()).is_of_another_folder(records)
         };
         let records = [record("a.md", 1), record("b.md", 2)];
         assert!(is_other(vec![seen("c.md", 3)], &records));
@@ -145,7 +150,11 @@ mod tests {
 
     #[test]
     fn a_full_run_reads_everything() {
-        let difference = compare(vec![seen("same.md", 3)], &[record("same.md", 3)], true);
+        let difference = compare(
+            vec![seen("same.md", 3)],
+            &[record("same.md", 3)],
+            Options { full: true, ..Options::default() },
+        );
         assert_eq!(paths(&difference), ["same.md"]);
         assert_eq!(difference.unchanged, 0);
     }

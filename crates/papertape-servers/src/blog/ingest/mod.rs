@@ -82,6 +82,8 @@ pub struct Options {
     pub full: bool,
     /// An index of other files altogether is refused, not written over: it may have been made of another folder.
     pub careful: bool,
+    /// What is odd about files that are as they were has been told: they need not be read for it.
+    pub told: bool,
     /// Whoever else writes is waited for, half a minute at most. Without it, the run fails at once.
     pub patient: bool,
 }

@@ -63,7 +63,7 @@ impl Pass<'_> {
         let (before, records) = known(self.store).await?;
         let generation = before.as_ref().map(|summary| summary.generation);
         let listing = self.list().await?;
-        let difference = compare(listing.files, &records, self.options.full);
+        let difference = compare(listing.files, &records, self.options);
         if self.options.careful && difference.is_of_another_folder(&records) {
             return Err(of_another_folder(records.len()));
         }

@@ -89,12 +89,13 @@ async fn keep_words(
         false => None,
     };
     let mut pause = FIRST_PAUSE;
-    let mut said = Vec::new();
+    // What the last run said; nothing before there was one.
+    let mut said: Option<Vec<String>> = None;
     loop {
-        match once(root, library, work).await {
+        match once(root, library, work, said.is_some()).await {
             Ok(report) => {
-                tell(&report, &said);
-                said = report.warnings;
+                tell(&report, said.as_deref().unwrap_or_default());
+                said = Some(report.warnings);
                 work.send_replace(Work::Done);
                 indexed.send_replace(());
                 pause = FIRST_PAUSE;
@@ -190,7 +191,12 @@ async fn keep_vectors(library: &Library, mut news: watch::Receiver<()>) {
 }
 
 /// One run over the folder; if it fails, why, in words for clients.
-async fn once(root: &Path, library: &Library, work: &watch::Sender<Work>) -> Result<Report, String> {
+async fn once(
+    root: &Path,
+    library: &Library,
+    work: &watch::Sender<Work>,
+    told: bool,
+) -> Result<Report, String> {
     let folder = Folder::open(root).map_err(|error| {
         tracing::warn!("{}: {error}", root.display());
         format!("the folder {} cannot be read: {error}", name(root))
@@ -204,7 +210,7 @@ async fn once(root: &Path, library: &Library, work: &watch::Sender<Work>) -> Res
         });
     };
     // Whoever writes now is most likely our own vectors, and not for long.
-    let options = ingest::Options { patient: true, ..ingest::Options::default() };
+    let options = ingest::Options { told, patient: true, ..ingest::Options::default() };
     ingest::run_with(&folder, &**library.store(), None, options, &progress).await.map_err(|error| {
         tracing::warn!("{error}");
         words::in_words(&error)
@@ -222,7 +228,7 @@ fn after(work: &Work, progress: &Progress) -> Option<Work> {
     }
 }
 
-/// Every run warns of all that is odd; who reads the log wants to know what is odd since the last one.
+/// Every run warns of what it leaves out; who reads the log wants to know what that is since the last one.
 fn tell(report: &Report, said: &[String]) {
     let Report { added, changed, removed, unchanged, warnings, .. } = report;
     let said: HashSet<&String> = said.iter().collect();

@@ -119,7 +119,11 @@ impl Changes {
         self.changed = true;
         let old = self.knows(&file.path)?.then(|| UserOperation::Delete(self.fields.of_file(&file.path)));
         let new = chunks.iter().map(|entry| UserOperation::Add(self.fields.document(&file, entry)));
-        self.waiting.push(old.into_iter().chain(new).collect());
+        let operations: Vec<UserOperation> = old.into_iter().chain(new).collect();
+        if !operations.is_empty() {
+            // A file without a chunk leaves nothing to count again and again.
+            self.waiting.push(operations);
+        }
         self.files.insert(file.path.clone(), Some(file));
         let waiting: usize = self.waiting.iter().map(Vec::len).sum();
         if self.writer.is_some() || waiting >= FEW { self.feed(true) } else { Ok(()) }
@@ -246,5 +250,36 @@ impl Drop for Changes {
         if self.certain {
             self.core.place().sweep();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Changes;
+    use crate::blog::store::embedded::Embedded;
+    use crate::blog::store::{FileRecord, Stamp};
+    use crate::blog::words::Language;
+
+    #[test]
+    fn files_without_a_chunk_leave_nothing_that_waits() {
+        let folder = std::env::temp_dir().join(format!("papertape-chunkless-{}", std::process::id()));
+        let mut changes = Changes::begin(Embedded::open(&folder).unwrap().core).unwrap();
+        for number in 0..3 {
+            let file = FileRecord {
+                path: format!("{number}.md"),
+                stamp: Stamp::default(),
+                digest: [0; 32],
+                title: String::new(),
+                date: None,
+                tags: Vec::new(),
+                language: Language::Other,
+                chunks: 0,
+                size: 0,
+            };
+            changes.put(file, &[]).unwrap();
+        }
+        assert_eq!((changes.files.len(), changes.waiting.len()), (3, 0), "each is counted at every file");
+        drop(changes);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
