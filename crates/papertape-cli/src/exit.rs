@@ -159,13 +159,23 @@ pub(crate) fn tell(failure: &Failure) {
     print::err(&in_words(failure, Look::of_stderr()));
 }
 
+/// What is to be known of an end that is no error, on stderr.
+pub(crate) fn say(sentence: &str) {
+    print::err(&said(sentence, Look::of_stderr()));
+}
+
+/// A sentence of our own.
+fn said(sentence: &str, look: Look) -> String {
+    let plain = format!("papertape: {}", safe(sentence));
+    // A program that reads stderr wants a sentence in a line.
+    let wrapped = if look.terminal { hanging(&plain, look.width) } else { format!("{plain}\n") };
+    wrapped.replacen("papertape:", &look.paint(style::WRONG, "papertape:"), 1)
+}
+
 /// The sentence, then what is known.
 fn in_words(failure: &Failure, look: Look) -> String {
     let sentence = failure.to_string();
-    let plain = format!("papertape: {}", safe(&sentence));
-    // A program that reads stderr wants a sentence in a line.
-    let wrapped = if look.terminal { hanging(&plain, look.width) } else { format!("{plain}\n") };
-    let mut text = wrapped.replacen("papertape:", &look.paint(style::WRONG, "papertape:"), 1);
+    let mut text = said(&sentence, look);
     if let Failure::Server { error, .. } = failure {
         text += &details(error, &sentence, look);
     }

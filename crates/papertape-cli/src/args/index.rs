@@ -27,7 +27,7 @@ pub(crate) struct Index {
     #[command(flatten)]
     pub(crate) search: Search,
     /// Make all vectors anew, with another model than before.
-    #[arg(long)]
+    #[arg(long, requires = "embed")]
     pub(crate) reembed: bool,
     /// Read everything again, in place of what another folder left there; what is left of a broken index is thrown away.
     #[arg(long)]

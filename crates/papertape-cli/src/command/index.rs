@@ -1,9 +1,15 @@
 //! `papertape index DIR`: a folder of Markdown to an index, and what was done to words.
+//!
+//! - `fault`: what went wrong, and the way out
+//! - `summary`: what was done
+
+mod fault;
+mod summary;
 
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use papertape_servers::blog::embed::Choice;
 use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
@@ -12,7 +18,7 @@ use serde_json::json;
 
 use crate::args::{Index, Output};
 use crate::bar::Bar;
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::print::indexed::{self, Places};
 use crate::print::{self, Look};
 use crate::signals::Signals;
@@ -31,6 +37,9 @@ pub(crate) fn run(args: &Index) -> Result<(), Failure> {
         }
     });
     runtime.shutdown_background();
+    if !args.quiet && matches!(result, Err(Failure::Signal(_))) {
+        exit::say("interrupted: what was indexed before is still there and can be searched");
+    }
     result
 }
 
@@ -39,6 +48,9 @@ async fn index(args: &Index) -> Result<(), Failure> {
     let folder = Folder::open(&args.folder)
         .map_err(|error| Failure::usage(format!("{}: {error}", args.folder.display())))?;
     let options = args.options();
+    let place = options.index();
+    let place = args.search.store.is_none().then_some(place.as_path());
+    let failed = |error: StoreError| fault::failed(error, place);
     if args.verify {
         let index = options.embedded().map_err(failed)?;
         return verified(args, &index.verify().await.map_err(failed)?);
@@ -64,15 +76,14 @@ async fn index(args: &Index) -> Result<(), Failure> {
         ingest::run_with(&folder, &**library.store(), embedder, wanted, &progress).await.map_err(failed)?
     };
     let (time, given) = (began.elapsed(), given(args));
-    let index = options.index();
-    let index = args.search.store.is_none().then_some(index.as_path());
-    let places = Places { folder: &args.folder, index, options: &given };
+    let places = Places { folder: &args.folder, index: place, options: &given };
     match args.output {
         Output::Json => print::out(format!("{:#}\n", indexed::document(&report, time, places)))?,
         Output::Text => {
             print::err(&indexed::warnings(&report, Look::of_stderr()));
             if !args.quiet {
-                print::out(indexed::in_words(&report, time, places, Look::of_stdout()))?;
+                let has_model = args.search.embed.is_some();
+                print::out(summary::in_words(&report, time, places, has_model, Look::of_stdout()))?;
             }
         }
     }
@@ -119,14 +130,6 @@ fn shown(url: &str) -> &str {
     let (_, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') { "URL" } else { url }
-}
-
-/// The database that cannot be reached is a server that cannot be reached; everything else is an index that cannot be written.
-fn failed(error: StoreError) -> Failure {
-    match error {
-        StoreError::Unreachable(_) => Failure::NotStarted(anyhow!(error)),
-        error => Failure::Output(error.to_string()),
-    }
 }
 
 #[cfg(test)]

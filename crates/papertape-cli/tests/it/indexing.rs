@@ -29,7 +29,10 @@ fn index(folder: &Path, words: &[&str]) -> End {
 fn a_warning_is_told_however_often_one_asks() {
     let folder = docs("indexing_warnings");
     let first = index(&folder, &["docs"]);
-    contains(&first.is_clean().log, &["warning: binary.md: it is no text", "warning: link.md: left out"]);
+    contains(
+        &first.is_clean().log,
+        &["warning: binary.md: left out: it is no text", "warning: link.md: left out"],
+    );
     for _ in 0..2 {
         let again = index(&folder, &["docs"]);
         assert_eq!(again.is_clean().log, first.log);
@@ -71,7 +74,8 @@ fn a_server_that_watches_tells_a_warning_once() {
         wait_for(&mut server, animal);
     }
     let end = server.finish();
-    for warning in ["binary.md: it is no text", "link.md: left out", "lynx.md: it is not all UTF-8"] {
+    for warning in ["binary.md: left out: it is no text", "link.md: left out", "lynx.md: it is not all UTF-8"]
+    {
         assert_eq!(end.log.matches(warning).count(), 1, "{warning}: {}", end.log);
     }
 }

@@ -15,6 +15,7 @@ mod demo;
 mod failing;
 mod frames;
 mod http;
+mod index_messages;
 mod indexing;
 mod keys;
 mod keys_served;

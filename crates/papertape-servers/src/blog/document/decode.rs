@@ -14,7 +14,10 @@ pub(super) fn text(bytes: &[u8]) -> (Option<String>, Vec<String>) {
         [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes, &mut warnings),
         [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes, &mut warnings),
         _ if bytes.iter().take(LOOK).any(|byte| *byte == 0) => {
-            return (None, vec!["it is no text (there is a NUL byte near its beginning)".to_owned()]);
+            return (
+                None,
+                vec!["left out: it is no text (there is a NUL byte near its beginning)".to_owned()],
+            );
         }
         _ => utf8(bytes, &mut warnings),
     };
@@ -30,7 +33,9 @@ fn utf8(bytes: &[u8], warnings: &mut Vec<String>) -> String {
     match String::from_utf8_lossy(bytes) {
         Cow::Borrowed(text) => text.to_owned(),
         Cow::Owned(text) => {
-            warnings.push("it is not all UTF-8: bytes that make no sense were replaced".to_owned());
+            warnings.push(
+                "it is not all UTF-8: bytes that make no sense were replaced; save it as UTF-8".to_owned(),
+            );
             text
         }
     }
@@ -48,7 +53,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16, warnings: &mut Vec<String>) -> 
         })
         .collect();
     if odd {
-        warnings.push("it is not all UTF-16: what makes no sense was replaced".to_owned());
+        warnings.push("it is not all UTF-16: what makes no sense was replaced; save it as UTF-8".to_owned());
     }
     text
 }

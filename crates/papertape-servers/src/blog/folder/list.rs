@@ -61,20 +61,21 @@ impl Found<'_> {
             .file_name()
             .to_str()
             .map_or_else(|| is_markdown(&entry.file_name().to_string_lossy()), is_markdown);
-        if !named {
-            if kind.is_symlink() && entry.path().is_dir() {
-                self.leave(entry, "a link, and links are not followed");
-            }
+        if kind.is_symlink() && entry.path().is_dir() {
+            return self.leave(entry, LINKED_FOLDER);
+        }
+        // A folder is looked into whatever its name is.
+        if !named || kind.is_dir() {
             return;
         }
         if !kind.is_file() {
-            return self.leave(entry, &what_it_is(kind));
+            return self.leave(entry, what_it_is(kind));
         }
         let Some(path) = entry.path().strip_prefix(self.root).ok().and_then(Path::to_str) else {
             return self.leave(entry, "its name is not UTF-8");
         };
         match entry.metadata() {
-            Ok(file) if !file.is_file() => self.leave(entry, &what_it_is(file.file_type())),
+            Ok(file) if !file.is_file() => self.leave(entry, what_it_is(file.file_type())),
             Ok(file) if file.len() > MOST_BYTES => self.leave(entry, &too_large(file.len())),
             Ok(file) => self.listing.files.push(Seen { path: path.to_owned(), stamp: stamp(&file) }),
             // It has gone since.
@@ -107,15 +108,18 @@ impl Found<'_> {
     }
 }
 
-fn what_it_is(kind: FileType) -> String {
-    let what = match () {
-        () if kind.is_symlink() => "a link, and links are not followed",
-        () if kind.is_dir() => "a folder; what is in it counts",
+const LINKED_FOLDER: &str =
+    "a link, and links are not followed; index that folder itself, or put a copy in its place";
+
+fn what_it_is(kind: FileType) -> &'static str {
+    match () {
+        () if kind.is_symlink() => "a link, and links are not followed; put a copy in its place",
+        // It was a file a moment ago.
+        () if kind.is_dir() => "a folder",
         () if kind.is_fifo() => "a pipe",
         () if kind.is_socket() => "a socket",
         () => "a device",
-    };
-    what.to_owned()
+    }
 }
 
 /// Messages go by paths within the folder.

@@ -16,6 +16,9 @@ use super::store::Stamp;
 /// The most bytes of a file. One that has more is left out.
 pub const MOST_BYTES: u64 = 8 * 1024 * 1024;
 
+/// How the names of Markdown and MDX files end, in any case.
+pub const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
+
 /// A file that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
@@ -79,8 +82,7 @@ impl Folder {
 /// Whether a file's name ends as those of Markdown and MDX do.
 fn is_markdown(name: &str) -> bool {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    ending
-        .is_some_and(|ending| ["md", "markdown", "mdx"].iter().any(|kind| ending.eq_ignore_ascii_case(kind)))
+    ending.is_some_and(|ending| ENDINGS.iter().any(|kind| ending.eq_ignore_ascii_case(kind)))
 }
 
 /// A path on one line.

@@ -1,7 +1,7 @@
 //! What can go wrong in files, to what a person can act on.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tantivy::TantivyError;
 use tantivy::directory::error::{OpenReadError, OpenWriteError};
@@ -10,9 +10,8 @@ use crate::blog::store::StoreError;
 
 /// Where an index is, as people are told: the folder and the one it is in, and nothing of the way there.
 pub(super) fn place(path: &Path) -> String {
-    let parts: Vec<_> =
-        path.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy()).collect();
-    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+    let parts: Vec<_> = path.components().rev().take(2).collect();
+    parts.into_iter().rev().collect::<PathBuf>().display().to_string()
 }
 
 /// Sorts errors of one index.
@@ -81,4 +80,24 @@ fn cause(error: &TantivyError) -> Option<io::Error> {
         Some(code) => io::Error::from_raw_os_error(code),
         None => io::Error::new(error.kind(), error.to_string()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::place;
+
+    #[test]
+    fn a_place_is_the_end_of_a_path() {
+        for (path, told) in [
+            ("/srv/texts/notes/.papertape", "notes/.papertape"),
+            ("notes/.papertape", "notes/.papertape"),
+            ("/index", "/index"),
+            ("./index", "./index"),
+            ("index", "index"),
+        ] {
+            assert_eq!(place(Path::new(path)), told, "{path}");
+        }
+    }
 }

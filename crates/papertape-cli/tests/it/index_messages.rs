@@ -1,0 +1,134 @@
+//! What `papertape index` says to a stranger: what is wrong, and the way out.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use crate::blog::{beside, index};
+use crate::process::{Process, run};
+use crate::{contains, document, scratch, text};
+
+/// A folder with one file, called `docs`.
+fn docs(test: &str) -> PathBuf {
+    let folder = scratch(test).join("docs");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("fine.md"), "# Fine\n\nabout lanterns\n").unwrap();
+    folder
+}
+
+/// Where a service may be asked for.
+fn address(listener: &TcpListener) -> String {
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+#[test]
+fn a_model_that_is_away_leaves_words_alone_for_now() {
+    let folder = docs("index_model_away");
+    let url = address(&TcpListener::bind("127.0.0.1:0").unwrap());
+    let end = index(&folder, &["--embed", "ollama", "--embed-url", &url]);
+    contains(
+        text(end.is_clean()),
+        &[
+            "  searched by words alone until the model answers: index again then, or serve it, to make the vectors\n",
+            "  the index is in docs/.papertape\n",
+            "papertape serve blog --content docs --embed ollama",
+        ],
+    );
+    assert!(!text(&end).contains("with --embed also"), "{end:?}");
+    contains(text(index(&folder, &[]).is_clean()), &["searched by words; with --embed also by meaning\n"]);
+}
+
+#[test]
+fn vectors_are_not_made_anew_without_a_model() {
+    let folder = docs("index_reembed");
+    let end = index(&folder, &["--reembed"]);
+    assert_eq!((end.status.code(), text(&end)), (Some(2), ""), "{end:?}");
+    contains(&end.log, &["--embed <MODEL>"]);
+    assert!(!folder.join(".papertape").exists());
+}
+
+#[test]
+fn a_folder_without_markdown_is_told_what_counts() {
+    let folder = scratch("index_no_markdown").join("docs");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("notes.txt"), "about lanterns\n").unwrap();
+    let end = index(&folder, &[]);
+    contains(text(end.is_clean()), &["docs: nothing to index\n", ".md, .markdown or .mdx", ".gitignore"]);
+    for invitation in ["searched by", "papertape call", "papertape serve"] {
+        assert!(!text(&end).contains(invitation), "{end:?}");
+    }
+    // What was there before and is gone is still counted.
+    fs::write(folder.join("a.md"), "# A\n").unwrap();
+    contains(text(index(&folder, &[]).is_clean()), &["1 added", "searched by words", "papertape call"]);
+    fs::remove_file(folder.join("a.md")).unwrap();
+    contains(text(index(&folder, &[]).is_clean()), &["  1 removed\n", ".md, .markdown or .mdx"]);
+}
+
+#[test]
+fn a_place_is_told_as_it_was_typed() {
+    let folder = docs("index_place");
+    // Within a file no folder can be.
+    let within = folder.join("fine.md").join("deep").join("index");
+    let within = within.to_str().unwrap();
+    for options in [&["--out", within][..], &["--out", within, "--verify"]] {
+        let end = index(&folder, options);
+        assert_eq!((end.status.code(), text(&end)), (Some(1), ""), "{end:?}");
+        contains(&end.log, &[&format!(" {within}: Not a directory")]);
+    }
+    let nowhere = folder.with_file_name("nowhere").join("index");
+    let nowhere = nowhere.to_str().unwrap();
+    let end = index(&folder, &["--out", nowhere, "--verify", "--output", "json"]);
+    let error = &document(&end)["error"]["message"];
+    contains(error.as_str().unwrap(), &[&format!("there is no index yet at {nowhere}: ")]);
+}
+
+#[test]
+fn a_warning_says_what_became_of_the_file_and_the_way_out() {
+    let folder = docs("index_warnings");
+    fs::write(folder.join("binary.md"), b"\x7fELF\0\0").unwrap();
+    fs::write(folder.join("gbk.md"), b"# \xc4\xe3\xba\xc3\n").unwrap();
+    fs::create_dir(folder.join("dir.md")).unwrap();
+    fs::write(folder.join("dir.md/inside.md"), "# Inside\n").unwrap();
+    fs::create_dir(folder.with_file_name("elsewhere")).unwrap();
+    std::os::unix::fs::symlink("../elsewhere", folder.join("posts")).unwrap();
+    std::os::unix::fs::symlink("fine.md", folder.join("link.md")).unwrap();
+    let end = index(&folder, &[]);
+    let mut lines: Vec<&str> = end.is_clean().log.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "warning: binary.md: left out: it is no text (there is a NUL byte near its beginning)",
+            "warning: gbk.md: it is not all UTF-8: bytes that make no sense were replaced; save it as UTF-8",
+            "warning: link.md: left out: a link, and links are not followed; put a copy in its place",
+            "warning: posts: left out: a link, and links are not followed; index that folder itself, or put a copy in its place",
+        ]
+    );
+    contains(text(&end), &["docs: 4 files"]);
+}
+
+#[test]
+fn whoever_interrupts_is_told_what_is_left() {
+    let folder = docs("index_interrupted");
+    // Somebody who takes the question and never answers: that is how far it has got, and no further.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = address(&listener);
+    for (quiet, signal, code) in
+        [(false, Signal::INT, 130), (false, Signal::TERM, 143), (true, Signal::INT, 130)]
+    {
+        let mut command = beside(&folder, ["index", "docs", "--embed", "ollama", "--embed-url", &url]);
+        command.args(quiet.then_some("--quiet")).stdin(Stdio::null());
+        let process = Process::start(&mut command);
+        let _question = listener.accept().unwrap();
+        process.signal(signal);
+        let end = process.wait();
+        assert_eq!((end.status.code(), text(&end)), (Some(code), ""), "{end:?}");
+        let said = "papertape: interrupted: what was indexed before is still there and can be searched\n";
+        assert_eq!(end.log, if quiet { "" } else { said }, "{end:?}");
+    }
+    let words = ["call", "blog --index docs/.papertape", "search_blog", "query=lanterns"];
+    contains(text(run(&mut beside(&folder, words), "").is_clean()), &["fine.md"]);
+}
