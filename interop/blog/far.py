@@ -60,8 +60,8 @@ def device(command):
         fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", DEVICE, IFF_TUN | IFF_NO_PI))
     except OSError as why:
         raise NoWay(
-            f"a TUN device is needed, and there is none ({why}): load the kernel's module tun; in a container, "
-            "--device /dev/net/tun"
+            f"a TUN device is needed, and none can be had ({why}): load the kernel's module tun, or let everybody open "
+            "/dev/net/tun; in a container, --device /dev/net/tun"
         ) from None
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         for request, address in [(SIOCSIFADDR, HERE), (SIOCSIFNETMASK, "255.255.255.0")]:

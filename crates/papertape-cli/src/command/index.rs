@@ -1,10 +1,6 @@
 //! `papertape index DIR`: a folder of Markdown to an index, and what was done to words.
-//!
-//! - `fault`: what went wrong, and the way out
-//! - `summary`: what was done
 
 mod fault;
-mod summary;
 
 use std::path::Path;
 use std::time::Instant;
@@ -76,14 +72,14 @@ async fn index(args: &Index) -> Result<(), Failure> {
         ingest::run_with(&folder, &**library.store(), embedder, wanted, &progress).await.map_err(failed)?
     };
     let (time, given) = (began.elapsed(), given(args));
-    let places = Places { folder: &args.folder, index: place, options: &given };
+    let has_model = args.search.embed.is_some();
+    let places = Places { folder: &args.folder, index: place, options: &given, has_model };
     match args.output {
         Output::Json => print::out(format!("{:#}\n", indexed::document(&report, time, places)))?,
         Output::Text => {
             print::err(&indexed::warnings(&report, Look::of_stderr()));
             if !args.quiet {
-                let has_model = args.search.embed.is_some();
-                print::out(summary::in_words(&report, time, places, has_model, Look::of_stdout()))?;
+                print::out(indexed::in_words(&report, time, places, Look::of_stdout()))?;
             }
         }
     }

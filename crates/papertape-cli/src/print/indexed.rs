@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use papertape_servers::blog::folder::ENDINGS;
 use papertape_servers::blog::ingest::Report;
 use papertape_servers::blog::store::{Embedding, Summary};
 use serde_json::{Value, json};
@@ -19,6 +20,8 @@ pub(crate) struct Places<'a> {
     pub(crate) index: Option<&'a Path>,
     /// What to say after `papertape serve`, to serve it: options that were given, quoted for a shell.
     pub(crate) options: &'a str,
+    /// A model was given for the meaning of texts.
+    pub(crate) has_model: bool,
 }
 
 /// One line for each file that was left out or odd.
@@ -30,20 +33,23 @@ pub(crate) fn warnings(report: &Report, look: Look) -> String {
 /// What was done, how it is searched, and what to type next.
 pub(crate) fn in_words(report: &Report, time: Duration, places: Places<'_>, look: Look) -> String {
     let Report { added, changed, removed, unchanged, summary, .. } = report;
+    if summary.files == 0 {
+        return nothing(*removed, places, look);
+    }
     let counts = [(added, "added"), (changed, "changed"), (removed, "removed"), (unchanged, "unchanged")];
     let counts: Vec<String> = counts
         .into_iter()
         .filter(|(count, _)| **count > 0)
         .map(|(count, what)| format!("{} {what}", number(*count)))
         .collect();
-    let what = if counts.is_empty() { "nothing to index".to_owned() } else { counts.join(", ") };
     let mut text = format!(
-        "{}: {}, {}\n  {what}, in {}\n  {}\n",
+        "{}: {}, {}\n  {}, in {}\n  {}\n",
         look.paint(style::SUBJECT, &places.folder.display().to_string()),
         plural(summary.files, "file"),
         plural(summary.chunks, "chunk"),
+        counts.join(", "),
         seconds(time),
-        ways(summary),
+        ways(summary, places.has_model),
     );
     if let Some(index) = places.index {
         text += &format!("  the index is in {}\n", index.display());
@@ -55,6 +61,17 @@ pub(crate) fn in_words(report: &Report, time: Duration, places: Places<'_>, look
         blog.trim_end()
     );
     text + &commands
+}
+
+/// Whoever has no Markdown needs to know what that is, and not how to search it.
+fn nothing(removed: u64, places: Places<'_>, look: Look) -> String {
+    let folder = look.paint(style::SUBJECT, &places.folder.display().to_string());
+    let removed = if removed == 0 { String::new() } else { format!("  {} removed\n", number(removed)) };
+    let [one, other, last] = ENDINGS;
+    format!(
+        "{folder}: nothing to index\n{removed}  what counts are files that end in .{one}, .{other} or .{last}, unless they \
+         are hidden or a .gitignore takes them out\n"
+    )
 }
 
 /// The same for a program.
@@ -81,8 +98,13 @@ pub(crate) fn document(report: &Report, time: Duration, places: Places<'_>) -> V
 }
 
 /// By what it is searched.
-fn ways(summary: &Summary) -> String {
+fn ways(summary: &Summary, has_model: bool) -> String {
     match &summary.embedding {
+        None if has_model => {
+            "searched by words alone until the model answers: index again then, or serve it, to make the \
+                              vectors"
+                .to_owned()
+        }
         None => "searched by words; with --embed also by meaning".to_owned(),
         Some(Embedding { model, calibrated_on, weight, .. }) if *calibrated_on > 0 && *weight <= 0.0 => {
             format!("searched by words: the vectors of {} do not help here", one_line(model))
@@ -134,6 +156,7 @@ mod tests {
             folder: Path::new("my notes"),
             index: Some(Path::new("my notes/.papertape")),
             options: "--content 'my notes'",
+            has_model: false,
         };
         assert_eq!(
             in_words(&report(None), Duration::from_millis(1_234), places, LOOK),
@@ -148,7 +171,8 @@ mod tests {
     fn what_a_model_is_worth_is_said() {
         let model = |weight, calibrated_on| {
             let (model, digest) = ("m".to_owned(), String::new());
-            ways(&report(Some(Embedding { model, dimension: 768, digest, weight, calibrated_on })).summary)
+            let embedding = Embedding { model, dimension: 768, digest, weight, calibrated_on };
+            ways(&report(Some(embedding)).summary, true)
         };
         assert_eq!(
             model(0.4, 9),
@@ -159,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_report_for_programs() {
-        let places = Places { folder: Path::new("n"), index: None, options: "" };
+        let places = Places { folder: Path::new("n"), index: None, options: "", has_model: false };
         let document = document(&report(None), Duration::from_secs(2), places);
         assert_eq!((&document["added"], &document["chunks"]), (&json!(1), &json!(12_345)));
         assert_eq!((&document["embedding"], &document["seconds"]), (&Value::Null, &json!(2.0)));

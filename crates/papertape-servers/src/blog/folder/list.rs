@@ -64,8 +64,7 @@ impl Found<'_> {
         if kind.is_symlink() && entry.path().is_dir() {
             return self.leave(entry, LINKED_FOLDER);
         }
-        // A folder is looked into whatever its name is.
-        if !named || kind.is_dir() {
+        if !named {
             return;
         }
         if !kind.is_file() {
@@ -114,8 +113,7 @@ const LINKED_FOLDER: &str =
 fn what_it_is(kind: FileType) -> &'static str {
     match () {
         () if kind.is_symlink() => "a link, and links are not followed; put a copy in its place",
-        // It was a file a moment ago.
-        () if kind.is_dir() => "a folder",
+        () if kind.is_dir() => "it is a folder; the files in it are not left out",
         () if kind.is_fifo() => "a pipe",
         () if kind.is_socket() => "a socket",
         () => "a device",

@@ -5,6 +5,8 @@
 //! - of two lists, a hit's score lies between 0 and 1, and 1 is the first in both. A place counts, not how far ahead it is:
 //!   cosines and BM25 have no common measure.
 //! - a list that stands alone keeps its own scores: BM25 (above 0, without an upper end) or the cosine.
+//!
+//! `hits` changes scores by words before, and all of them after.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -55,13 +55,15 @@ impl Address {
         let (mut tls, mut roots, mut kept) = (Tls::Away, None, Vec::new());
         for option in options.split('&').filter(|it| !it.is_empty()) {
             match option.split_once('=') {
+                // libpq's word for what the driver calls retries.
+                Some(("keepalives_count", count)) => kept.push(format!("keepalives_retries={count}")),
                 Some(("sslmode", mode)) => tls = sslmode(mode)?,
                 Some(("sslrootcert", file)) => {
                     let file =
                         percent_encoding::percent_decode_str(file).decode_utf8().map_err(|_| form())?;
                     roots = Some(PathBuf::from(file.as_ref()));
                 }
-                _ => kept.push(option),
+                _ => kept.push(option.to_owned()),
             }
         }
         let mut config: Config = format!("{place}?{}", kept.join("&")).parse().map_err(|_| form())?;

@@ -29,13 +29,13 @@ pub(super) struct Alive {
     idle: Duration,
     interval: Duration,
     retries: u32,
-    /// How long what was sent may stay without a sign that it came.
+    /// How long what was sent may stay without a sign that it came, or that anybody reads it.
     unanswered: Duration,
 }
 
 impl Alive {
     /// What a URL says, of which these are the options, in libpq's words: `keepalives` and its kin.
-    pub(super) fn new(config: &Config, options: &[&str]) -> Self {
+    pub(super) fn new(config: &Config, options: &[String]) -> Self {
         let bounded = |time: Duration| time.clamp(Duration::from_secs(1), LONGEST);
         // The driver has a default of its own, two hours.
         let says_idle = options.iter().any(|option| option.starts_with("keepalives_idle="));
@@ -81,7 +81,7 @@ mod tests {
     fn a_url_may_say_how_long_silence_is_borne() {
         let of = |options: &str| {
             let config = format!("postgres://me@host/db?{options}").parse().unwrap();
-            Alive::new(&config, &options.split('&').collect::<Vec<_>>())
+            Alive::new(&config, &options.split('&').map(str::to_owned).collect::<Vec<_>>())
         };
         let told = |alive: Alive| {
             let Alive { asks, idle, interval, retries, unanswered } = alive;
