@@ -102,6 +102,7 @@ fn a_warning_says_what_became_of_the_file_and_the_way_out() {
         lines,
         [
             "warning: binary.md: left out: it is no text (there is a NUL byte near its beginning)",
+            "warning: dir.md: a folder that is named like a file; what is in it is indexed",
             "warning: gbk.md: it is not all UTF-8: bytes that make no sense were replaced; save it as UTF-8",
             "warning: link.md: left out: a link, and links are not followed; put a copy in its place",
             "warning: posts: left out: a link, and links are not followed; index that folder itself, or put a copy in its place",

@@ -67,6 +67,9 @@ impl Found<'_> {
         if !named {
             return;
         }
+        if kind.is_dir() {
+            return self.tell(entry, "a folder that is named like a file; what is in it is indexed");
+        }
         if !kind.is_file() {
             return self.leave(entry, what_it_is(kind));
         }
@@ -84,8 +87,12 @@ impl Found<'_> {
     }
 
     fn leave(&mut self, entry: &DirEntry, why: &str) {
+        self.tell(entry, &format!("left out: {why}"));
+    }
+
+    fn tell(&mut self, entry: &DirEntry, what: &str) {
         let path = entry.path().strip_prefix(self.root).unwrap_or(entry.path());
-        self.warn(&format!("{}: left out: {why}", path.to_string_lossy()));
+        self.warn(&format!("{}: {what}", path.to_string_lossy()));
     }
 
     fn warn(&mut self, warning: &str) {
@@ -113,7 +120,8 @@ const LINKED_FOLDER: &str =
 fn what_it_is(kind: FileType) -> &'static str {
     match () {
         () if kind.is_symlink() => "a link, and links are not followed; put a copy in its place",
-        () if kind.is_dir() => "it is a folder; the files in it are not left out",
+        // It was a file a moment ago.
+        () if kind.is_dir() => "a folder",
         () if kind.is_fifo() => "a pipe",
         () if kind.is_socket() => "a socket",
         () => "a device",
