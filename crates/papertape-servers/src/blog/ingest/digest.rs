@@ -2,7 +2,7 @@
 
 /// The rules by which files become chunks and words. One more whenever a file would now be cut, stemmed or weighed
 /// differently: whatever was indexed by other rules is then read anew, as if it had changed.
-const RULES: u8 = 1;
+const RULES: u8 = 2;
 
 /// Stands beside the rules for a file that there is a warning about.
 const ODD: u8 = 0x80;
