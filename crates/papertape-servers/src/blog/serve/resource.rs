@@ -34,7 +34,7 @@ pub(super) struct Blank {
 }
 
 pub(super) async fn read_any(blank: Blank, desk: Desk, cx: Cx) -> Result<String, ToolError> {
-    let opened = desk.open(Some(&cx)).await;
+    let opened = desk.open(Some(&cx)).await?;
     let failed = |error| opened.failed(&error);
     if let Some(text) = opened.library.document(&blank.path).await.map_err(failed)? {
         return Ok(text);
@@ -59,6 +59,6 @@ fn unknown(path: &str) -> ToolError {
 }
 
 async fn complete(so_far: Completing, desk: Desk) -> Result<Vec<String>, ToolError> {
-    let opened = desk.open(None).await;
+    let opened = desk.open(None).await?;
     opened.library.sources(&so_far.value, MOST_PATHS).await.map_err(|error| opened.failed(&error))
 }

@@ -104,7 +104,7 @@ pub(super) async fn search_blog(args: SearchBlog, desk: Desk, cx: Cx) -> Result<
             )));
         }
     }
-    let opened = desk.open(Some(&cx)).await;
+    let opened = desk.open(Some(&cx)).await?;
     let filter = Filter {
         path_prefix: args
             .path_prefix
@@ -120,7 +120,7 @@ pub(super) async fn search_blog(args: SearchBlog, desk: Desk, cx: Cx) -> Result<
 
 /// The same for those who ask without a filter.
 pub(super) async fn best(question: &str, desk: &Desk, cx: &Cx) -> Result<Vec<store::Hit>, ToolError> {
-    let opened = desk.open(Some(cx)).await;
+    let opened = desk.open(Some(cx)).await?;
     Ok(ask(&opened, question, USUAL_HITS.into(), &Filter::default()).await?.hits)
 }
 

@@ -1,5 +1,6 @@
 //! The blog server as a client meets it: folders of real files, indexed on first use.
 
+mod elsewhere;
 mod faults;
 mod fresh;
 mod hostile;
