@@ -113,6 +113,12 @@ fn a_file_that_every_folder_has_makes_no_index_of_this_one() {
     let refused = index(&folder, &["other", "--out", "i"]);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     contains(&refused.log, &["of the files it knows (15), this one has 1.", "--rebuild", "--out"]);
+    for query in ["query=kettle", "query=lantern"] {
+        let words = ["call", "blog --content other --index i", "search_blog", query];
+        let refused = run(&mut beside(&folder, words), "");
+        assert_eq!((refused.status.code(), text(&refused)), (Some(1), ""), "{refused:?}");
+        contains(&refused.log, &["of another folder", "this one has 1.", "--rebuild", "--index"]);
+    }
     contains(text(index(&folder, &["docs", "--out", "i"]).is_clean()), &["15 unchanged"]);
 }
 
