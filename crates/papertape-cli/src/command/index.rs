@@ -62,7 +62,7 @@ async fn index(args: &Index) -> Result<(), Failure> {
     }
     let library = options.open().map_err(|error| Failure::usage(error.to_string()))?;
     // An index within its folder is of that folder, however much has changed there.
-    let careful = !args.rebuild && (args.out.is_some() || args.search.store.is_some());
+    let careful = !args.rebuild && options.is_elsewhere();
     let wanted =
         ingest::Options { reembed: args.reembed, full: args.rebuild, careful, ..ingest::Options::default() };
     let report = {

@@ -121,6 +121,31 @@ fn an_index_of_other_files_is_not_written_over() {
 }
 
 #[test]
+fn a_file_that_every_folder_has_makes_no_index_of_this_one() {
+    let folder = docs("indexing_readme");
+    let other = folder.with_file_name("other");
+    fs::create_dir(&other).unwrap();
+    for number in 0..12 {
+        fs::write(folder.join(format!("lantern{number}.md")), format!("# Lantern {number}\n")).unwrap();
+        fs::write(other.join(format!("kettle{number}.md")), format!("# Kettle {number}\n")).unwrap();
+    }
+    for folder in [&folder, &other] {
+        fs::write(folder.join("README.md"), format!("# {}\n", folder.display())).unwrap();
+    }
+    index(&folder, &["docs", "--out", "i"]).is_clean();
+    let refused = index(&folder, &["other", "--out", "i"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    contains(&refused.log, &["of the files it knows (15), this one has 1.", "--rebuild", "--out"]);
+    for query in ["query=kettle", "query=lantern"] {
+        let words = ["call", "blog --content other --index i", "search_blog", query];
+        let refused = run(&mut beside(&folder, words), "");
+        assert_eq!((refused.status.code(), text(&refused)), (Some(1), ""), "{refused:?}");
+        contains(&refused.log, &["of another folder", "this one has 1.", "--rebuild", "--index"]);
+    }
+    contains(text(index(&folder, &["docs", "--out", "i"]).is_clean()), &["15 unchanged"]);
+}
+
+#[test]
 fn a_folder_that_moves_keeps_its_index() {
     let folder = docs("indexing_moved");
     index(&folder, &["docs", "--out", "i"]).is_clean();

@@ -49,6 +49,19 @@ impl Options {
         self.index.clone().unwrap_or_else(|| content.join(INDEX))
     }
 
+    /// Whether the index may have been made of another folder: somebody has said where it is, and it is not within the
+    /// folder itself.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        let Some(content) = self.folder() else { return false };
+        let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
+        let within = |index: &Path| match (whole(index), whole(&content)) {
+            (Ok(index), Ok(content)) => index.starts_with(content),
+            _ => false,
+        };
+        self.store.is_some() || self.index.as_deref().is_some_and(|index| !within(index))
+    }
+
     /// The library. Whatever is missing is said when it is asked something.
     ///
     /// # Errors
@@ -129,5 +142,22 @@ mod tests {
         assert_eq!((both.folder(), both.index()), (path("notes"), PathBuf::from("i")));
         let database = Options { store: Some("postgres://x".into()), ..Options::default() };
         assert_eq!(database.folder(), None);
+    }
+
+    #[test]
+    fn an_index_within_its_folder_can_be_of_no_other() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        let notes = Options { content: path("notes"), ..Options::default() };
+        assert!(!notes.is_elsewhere() && !Options::default().is_elsewhere());
+        for (index, right) in
+            [("notes/.papertape", false), ("./notes/deep/i", false), ("i", true), ("notes-index", true)]
+        {
+            assert_eq!(Options { index: path(index), ..notes.clone() }.is_elsewhere(), right, "{index}");
+        }
+        let database = Options { store: Some("postgres://x".into()), ..notes };
+        assert!(database.is_elsewhere());
+        // Who has no folder writes nothing.
+        assert!(!Options { content: None, ..database }.is_elsewhere());
+        assert!(!Options { index: path("i"), ..Options::default() }.is_elsewhere());
     }
 }

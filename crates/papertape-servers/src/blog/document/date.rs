@@ -3,11 +3,11 @@
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// The day, if the text names one: `2024-01-31T10:00:00Z`, `2024/1/31`, `Jan 31, 2024`, `31 January 2024`.
+/// The day, if the text names one: `2024-01-31T10:00:00Z`, `20240131`, `2024/1/31`, `Jan 31, 2024`, `31 January 2024`.
 ///
 /// What people read in two ways (`01/02/2024`) names none.
 pub(super) fn day(text: &str) -> Option<String> {
-    numbers(text).or_else(|| names(text))
+    numbers(text).or_else(|| compact(text)).or_else(|| names(text))
 }
 
 /// Whether the text is a day as it is kept: `YYYY-MM-DD`, and in the calendar.
@@ -37,6 +37,14 @@ fn numbers(text: &str) -> Option<String> {
     if year.len() != 4 || parts.next().is_some() {
         return None;
     }
+    written(number(year)?, number(month)?, number(day)?)
+}
+
+/// Eight figures, as ISO 8601 writes a day without marks.
+fn compact(text: &str) -> Option<String> {
+    let date = text.trim().split(['T', 't', ' ']).next().filter(|date| date.len() == 8)?;
+    let (year, rest) = date.split_at_checked(4)?;
+    let (month, day) = rest.split_at_checked(2)?;
     written(number(year)?, number(month)?, number(day)?)
 }
 
@@ -90,6 +98,12 @@ mod tests {
             ("July 8th, 2022", Some("2022-07-08")),
             ("Fri, 08 Jul 2022 10:00:00 GMT", Some("2022-07-08")),
             ("31 December 1999", Some("1999-12-31")),
+            ("20240501", Some("2024-05-01")),
+            ("20240501T101500Z", Some("2024-05-01")),
+            ("20241301", None),
+            ("05012024", None),
+            ("2024501", None),
+            ("202405011", None),
             ("2023-02-29", None),
             ("2024-13-01", None),
             ("2024-00-10", None),
@@ -117,6 +131,7 @@ mod tests {
             "2023-02-29",
             "0999-01-01",
             "2024-1-5",
+            "20240105",
             "2024/01/05",
             " 2024-01-05",
             "",

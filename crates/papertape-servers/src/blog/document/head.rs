@@ -17,6 +17,10 @@ const MOST_TAGS: usize = 64;
 /// The most bytes of TOML.
 const MOST_TOML: usize = 64 * 1024;
 
+/// The most characters of a date that is not understood.
+const MOST_SHOWN: usize = 40;
+
+const SWITCHES: [&str; 4] = ["yes", "no", "on", "off"];
 const TITLES: [&str; 2] = ["title", "Title"];
 const DATES: [&str; 14] = [
     "date",
@@ -71,19 +75,37 @@ pub(super) fn read(text: &str) -> Head {
 fn known(text: &str, body: Option<&str>, members: Result<Map<String, Value>, String>) -> Head {
     let body = body.map_or(0, |body| text.len() - body.len());
     match members {
-        Ok(members) => Head {
-            title: TITLES.iter().find_map(|name| word(members.get(*name)?)),
-            date: DATES.iter().find_map(|name| date::day(&word(members.get(*name)?)?)),
-            tags: tags(&members),
-            language: LANGUAGES.iter().find_map(|name| Language::from_code(members.get(*name)?.as_str()?)),
-            body,
-            ..Head::default()
-        },
+        Ok(members) => {
+            let date = DATES.iter().find_map(|name| date::day(&word(members.get(*name)?)?));
+            Head {
+                title: TITLES.iter().find_map(|name| word(members.get(*name)?)),
+                warning: if date.is_none() { not_understood(&members) } else { None },
+                date,
+                tags: tags(&members),
+                language: LANGUAGES
+                    .iter()
+                    .find_map(|name| Language::from_code(members.get(*name)?.as_str()?)),
+                body,
+                unread: None,
+            }
+        }
         Err(problem) => {
             let unread = (body > 0).then_some(0..body);
             Head { unread, warning: Some(format!("read as plain text: {problem}")), ..Head::default() }
         }
     }
+}
+
+/// What to say of a date that is none. Who writes `published: yes` means no day.
+fn not_understood(members: &Map<String, Value>) -> Option<String> {
+    let is_switch = |text: &String| SWITCHES.iter().any(|switch| text.eq_ignore_ascii_case(switch));
+    let mut written = DATES.iter().filter_map(|name| word(members.get(*name)?));
+    let date = written.find(|text| !is_switch(text))?;
+    let shown: String = date.chars().take(MOST_SHOWN).collect();
+    let more = if shown.len() < date.len() { "…" } else { "" };
+    Some(format!(
+        "its date \"{shown}{more}\" is not understood, so since and until leave it out; write YYYY-MM-DD"
+    ))
 }
 
 fn tags(members: &Map<String, Value>) -> Vec<String> {

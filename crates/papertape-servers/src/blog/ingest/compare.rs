@@ -27,14 +27,30 @@ pub(super) struct Suspect {
     pub(super) known: Option<usize>,
 }
 
+/// So few of the files are also on the other side: the store and the folder are strangers to each other. A `README.md` is
+/// in most folders, and says nothing of whose index it is.
+const ONE_IN: usize = 10;
+
 impl Difference {
-    /// There are files on both sides, and none in common, whatever they are called now: the store is of another folder.
-    pub(super) fn is_of_another_folder(&self, records: &[FileRecord]) -> bool {
-        let known: HashSet<_> = records.iter().map(|record| same_wherever(&record.stamp)).collect();
-        let nothing_stayed = !records.is_empty() && self.gone.len() == records.len();
-        let is_new = |suspect: &Suspect| !known.contains(&same_wherever(&suspect.seen.stamp));
-        nothing_stayed && !self.suspects.is_empty() && self.suspects.iter().all(is_new)
+    /// There are files on both sides, and hardly any in common, whatever they are called now: how many of the store's are
+    /// still there. Nothing, if the store is of this folder.
+    pub(super) fn of_another_folder(&self, records: &[FileRecord]) -> Option<usize> {
+        let before: HashSet<_> = records.iter().map(|record| same_wherever(&record.stamp)).collect();
+        let new = || self.suspects.iter().filter(|suspect| suspect.known.is_none());
+        let now: HashSet<_> = new().map(|suspect| same_wherever(&suspect.seen.stamp)).collect();
+        let has_gone = |record: &&FileRecord| {
+            self.gone.binary_search(&record.path).is_ok() && !now.contains(&same_wherever(&record.stamp))
+        };
+        let is_new = |suspect: &&Suspect| !before.contains(&same_wherever(&suspect.seen.stamp));
+        let here = self.suspects.len().saturating_add(usize::try_from(self.unchanged).unwrap_or(usize::MAX));
+        let stayed = records.len() - records.iter().filter(has_gone).count();
+        let known = here - new().filter(is_new).count();
+        (are_few(stayed, records.len()) && are_few(known, here)).then_some(stayed)
     }
+}
+
+fn are_few(files: usize, of: usize) -> bool {
+    files.saturating_mul(ONE_IN) < of
 }
 
 /// What stays of a file's look when it gets another name.
@@ -135,17 +151,45 @@ mod tests {
         assert_eq!(compare(vec![seen("a.md", 1)], &odd, told).unchanged, 1);
     }
 
+    /// How many files stayed, if the store is of another folder.
+    fn strangers(seen: Vec<Seen>, records: &[FileRecord]) -> Option<usize> {
+        compare(seen, records, Options::default()).of_another_folder(records)
+    }
+
     #[test]
     fn a_folder_without_any_file_of_the_store_is_another_one() {
-        let is_other = |seen: Vec<Seen>, records: &[FileRecord]| {
-            compare(seen, records, Options::default()).is_of_another_folder(records)
-        };
         let records = [record("a.md", 1), record("b.md", 2)];
-        assert!(is_other(vec![seen("c.md", 3)], &records));
-        assert!(!is_other(vec![seen("c.md", 3), seen("b.md", 4)], &records), "b.md has changed");
-        assert!(!is_other(vec![seen("c.md", 1)], &records), "c.md was a.md");
-        assert!(!is_other(vec![], &records));
-        assert!(!is_other(vec![seen("c.md", 3)], &[]));
+        assert_eq!(strangers(vec![seen("c.md", 3)], &records), Some(0));
+        assert_eq!(strangers(vec![seen("c.md", 3), seen("b.md", 4)], &records), None, "b.md has changed");
+        assert_eq!(strangers(vec![seen("c.md", 1)], &records), None, "c.md was a.md");
+        assert_eq!(strangers(vec![], &records), None);
+        assert_eq!(strangers(vec![seen("c.md", 3)], &[]), None);
+    }
+
+    #[test]
+    fn a_path_that_most_folders_have_does_not_make_them_one() {
+        let records = |count: i64| -> Vec<FileRecord> {
+            let others = (0..count).map(|n| record(&format!("a{n}.md"), n));
+            others.chain([record("README.md", -1)]).collect()
+        };
+        let folder = |count: i64, readme: i64| -> Vec<Seen> {
+            let others = (0..count).map(|n| seen(&format!("b{n}.md"), 1_000 + n));
+            others.chain([seen("README.md", readme)]).collect()
+        };
+        assert_eq!(strangers(folder(20, 5), &records(20)), Some(1));
+        assert_eq!(strangers(folder(20, -1), &records(20)), Some(1), "even if it is the same file");
+        // Ten files have one in ten in common.
+        assert_eq!(strangers(folder(9, 5), &records(20)), None);
+        assert_eq!(strangers(folder(20, 5), &records(9)), None);
+        assert_eq!(strangers(folder(10, 5), &records(10)), Some(1));
+    }
+
+    #[test]
+    fn every_name_of_a_known_file_is_known() {
+        let names: Vec<Seen> = (0..50).map(|n| seen(&format!("{n}.md"), 1)).collect();
+        let records: Vec<FileRecord> =
+            (0..50).map(|n| record(&format!("a{n}.md"), 100 + n)).chain([record("a.md", 1)]).collect();
+        assert_eq!(strangers(names, &records), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! - `digest`: what a file is known by, and by which rules it was read
 //! - `compare`: what the folder shows and what the store knows to what must be read
+//! - `failure`: why a run came to nothing
 //! - `read`: a file to a record and its chunks
 //! - `words`: what was read to a generation
 //! - `model`: the model of the store's vectors, held against the one that is at hand
@@ -13,6 +14,7 @@
 
 mod compare;
 mod digest;
+mod failure;
 pub(super) mod model;
 mod read;
 mod refused;
@@ -25,6 +27,7 @@ mod words;
 use super::embed::{EmbedError, Embedder};
 use super::folder::Folder;
 use super::store::{Store, StoreError, Summary};
+pub(super) use failure::Failure;
 use model::Model;
 pub use refused::Refused;
 use warnings::Warnings;
@@ -80,7 +83,7 @@ pub struct Options {
     pub reembed: bool,
     /// Every file is read and cut anew, whatever it looks like.
     pub full: bool,
-    /// An index of other files altogether is refused, not written over: it may have been made of another folder.
+    /// An index of hardly any file that is here is refused, not written over: it was made of another folder.
     pub careful: bool,
     /// What is odd about files that are as they were has been told: they need not be read for it.
     pub told: bool,
@@ -138,6 +141,19 @@ pub async fn run_with(
     }
     report.warnings = warnings.into_lines();
     Ok(report)
+}
+
+/// Brings the words of the store up to date: what [`run_with`] does before the vectors, for those who keep both up to date
+/// side by side, and who must know whose index it is.
+pub(super) async fn words(
+    folder: &Folder,
+    store: &dyn Store,
+    options: Options,
+    progress: Watcher<'_>,
+) -> Result<Report, Failure> {
+    let mut warnings = Warnings::default();
+    let report = words::bring(folder, store, options, &mut warnings, progress).await?;
+    Ok(Report { warnings: warnings.into_lines(), ..report })
 }
 
 /// Gives every chunk of the store a vector, as far as the model will: what [`run`] does after the words, for those who keep

@@ -9,6 +9,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::compare::{Difference, Suspect, compare};
 use super::digest::Digest;
+use super::failure::Failure;
 use super::read::{Fresh, Outcome, Same, read, settle};
 use super::turn::patiently;
 use super::warnings::Warnings;
@@ -33,7 +34,7 @@ pub(super) async fn bring(
     options: Options,
     warnings: &mut Warnings,
     progress: Watcher<'_>,
-) -> Result<Report, StoreError> {
+) -> Result<Report, Failure> {
     let mut told = Warnings::default();
     let mut pass = Pass { folder, store, options, progress, warnings: &mut told };
     let mut report = pass.attempt(None).await?;
@@ -45,7 +46,9 @@ pub(super) async fn bring(
         report = pass.attempt(Some(writer)).await?;
     }
     *warnings = told;
-    report.ok_or_else(|| StoreError::Other("somebody else keeps writing the index: try again".to_owned()))
+    let report = report
+        .ok_or_else(|| StoreError::Other("somebody else keeps writing the index: try again".to_owned()));
+    Ok(report?)
 }
 
 struct Pass<'a> {
@@ -58,14 +61,16 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     /// Nothing, if what was compared is no longer the newest generation.
-    async fn attempt(&mut self, writer: Option<Box<dyn Writer>>) -> Result<Option<Report>, StoreError> {
+    async fn attempt(&mut self, writer: Option<Box<dyn Writer>>) -> Result<Option<Report>, Failure> {
         (self.progress)(Progress::Scanning);
         let (before, records) = known(self.store).await?;
         let generation = before.as_ref().map(|summary| summary.generation);
         let listing = self.list().await?;
         let difference = compare(listing.files, &records, self.options);
-        if self.options.careful && difference.is_of_another_folder(&records) {
-            return Err(of_another_folder(records.len()));
+        if self.options.careful
+            && let Some(stayed) = difference.of_another_folder(&records)
+        {
+            return Err(Failure::of_another_folder(records.len(), stayed));
         }
         let mut change = Change::new(self.store, generation, records, self.options, writer);
         change.report.unchanged = difference.unchanged;
@@ -304,13 +309,6 @@ impl<'a> Change<'a> {
 
 async fn pen(store: &dyn Store, options: Options) -> Result<Box<dyn Writer>, StoreError> {
     if options.patient { patiently(store).await } else { store.write().await }
-}
-
-fn of_another_folder(files: usize) -> StoreError {
-    StoreError::Other(format!(
-        "the index is of another folder: of the files it knows ({files}), this one has none. Index with --rebuild to put \
-         this folder in its place, or choose another --out (or --store) to keep both"
-    ))
 }
 
 fn broke_down(error: &tokio::task::JoinError) -> StoreError {

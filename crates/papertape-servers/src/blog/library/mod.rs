@@ -157,6 +157,16 @@ impl Library {
         ))
     }
 
+    /// The file with this path, else the one with something in it whose path is most like it.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn nearest(&self, path: &str) -> Result<Option<FileRecord>, StoreError> {
+        let files = self.store.files().await?;
+        let exact = files.iter().find(|file| file.path == path);
+        Ok(exact.or_else(|| nearest::nearest(&files, path)).cloned())
+    }
+
     /// Paths of files with something to read, for whoever types one: first those that begin so, then those that have it
     /// anywhere.
     ///

@@ -9,6 +9,7 @@ use papertape::{Resource, Resources};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::situation::Work;
 use super::{resource, uri};
 use crate::blog::library::Library;
 use crate::blog::store::FileRecord;
@@ -32,17 +33,37 @@ struct Changes {
     changed: Vec<FileRecord>,
 }
 
-/// Keeps the list in step with the store, for ever. `filled` hears when the list has been made for the first time.
-pub(super) async fn keep(library: Library, resources: Resources, filled: watch::Sender<bool>) {
+/// Keeps the list in step with the store, for ever: with nothing, for as long as that is of another folder. `filled` hears
+/// when the list has been made for the first time.
+pub(super) async fn keep(
+    library: Library,
+    mut work: watch::Receiver<Work>,
+    resources: Resources,
+    filled: watch::Sender<bool>,
+) {
     let mut generations = library.store().generations();
     let mut catalogue = Catalogue::default();
     loop {
+        let now = work.borrow_and_update().clone();
+        if now.objection().is_some() {
+            if matches!(now, Work::Refused(_)) {
+                tell(catalogue.take(&[]), &library, &resources);
+                filled.send_replace(true);
+            }
+            if work.changed().await.is_err() {
+                return;
+            }
+            continue;
+        }
         generations.mark_unchanged();
         let news = match library.store().files().await {
             Ok(files) => {
                 tell(catalogue.take(&files), &library, &resources);
                 filled.send_replace(true);
-                generations.changed().await
+                tokio::select! {
+                    news = generations.changed() => news,
+                    () = closed(&mut work) => Ok(()),
+                }
             }
             Err(error) => {
                 // Without an index there is nothing to list, and searches say why.
@@ -53,6 +74,14 @@ pub(super) async fn keep(library: Library, resources: Resources, filled: watch::
         if news.is_err() {
             return;
         }
+    }
+}
+
+/// Waits until nothing may be read from the index.
+async fn closed(work: &mut watch::Receiver<Work>) {
+    if work.wait_for(|work| work.objection().is_some()).await.is_err() {
+        // Nobody indexes any more, and what is there stays.
+        std::future::pending::<()>().await;
     }
 }
 

@@ -49,7 +49,8 @@ pub async fn server(options: Options) -> Result<Server, StoreError> {
     let mut server = Server::new("papertape-blog", env!("CARGO_PKG_VERSION"))
         .title("Blog search")
         .instructions(INSTRUCTIONS);
-    let (work, news) = watch::channel(Work::default());
+    let first = if options.is_elsewhere() { Work::Checking } else { Work::Beginning };
+    let (work, news) = watch::channel(first);
     let (filled, mut is_filled) = watch::channel(false);
     let mut upkeep = JoinSet::new();
     upkeep.spawn(upkeep::run(options, library.clone(), work, server.resources(), filled));

@@ -25,7 +25,7 @@ pub(super) fn tool() -> Tool {
 }
 
 pub(super) async fn read_chunk(args: ReadChunk, desk: Desk, cx: Cx) -> Result<String, ToolError> {
-    let opened = desk.open(Some(&cx)).await;
+    let opened = desk.open(Some(&cx)).await?;
     let index = u32::try_from(args.chunk_index).unwrap_or(u32::MAX);
     match opened.library.read(&args.source, index).await.map_err(|error| opened.failed(&error))? {
         Reading::Chunk(chunk) => Ok(chunk.text),

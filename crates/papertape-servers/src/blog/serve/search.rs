@@ -1,6 +1,6 @@
 //! A question to hits: the tool `search_blog`.
 
-use papertape::{Cx, Json, Tool, ToolError};
+use papertape::{Cx, Json, Tool, ToolError, Violation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -92,19 +92,34 @@ struct Hit {
 }
 
 pub(super) fn tool() -> Tool {
-    Tool::new("search_blog").title("Search the blog").read_only().idempotent().closed_world()
+    Tool::new("search_blog").title("Search the blog").read_only().idempotent().closed_world().explain(no_day)
+}
+
+/// What is not even written like a day is refused in the same words as a day that is in no calendar.
+fn no_day(violation: &Violation<'_>) -> Option<String> {
+    let day = violation.value().as_str().filter(|_| violation.keyword() == "pattern")?;
+    Some(not_a_day(violation.argument(), day))
+}
+
+fn not_a_day(name: &str, day: &str) -> String {
+    let day = quoted(day);
+    format!("{name}: \"{day}\" is no day of the calendar; write one as YYYY-MM-DD, from 1000-01-01 on")
 }
 
 pub(super) async fn search_blog(args: SearchBlog, desk: Desk, cx: Cx) -> Result<Json<Found>, ToolError> {
     for (name, day) in [("since", &args.since), ("until", &args.until)] {
         if let Some(day) = day.as_deref().filter(|day| !is_day(day)) {
-            return Err(ToolError::failed(format!(
-                "{name}: {} is no day of the calendar; write one as YYYY-MM-DD, from 1000-01-01 on",
-                quoted(day)
-            )));
+            return Err(ToolError::failed(not_a_day(name, day)));
         }
     }
-    let opened = desk.open(Some(&cx)).await;
+    if let (Some(since), Some(until)) = (&args.since, &args.until)
+        && since > until
+    {
+        return Err(ToolError::failed(format!(
+            "since ({since}) is after until ({until}): no day is in between; change them round"
+        )));
+    }
+    let opened = desk.open(Some(&cx)).await?;
     let filter = Filter {
         path_prefix: args
             .path_prefix
@@ -120,7 +135,7 @@ pub(super) async fn search_blog(args: SearchBlog, desk: Desk, cx: Cx) -> Result<
 
 /// The same for those who ask without a filter.
 pub(super) async fn best(question: &str, desk: &Desk, cx: &Cx) -> Result<Vec<store::Hit>, ToolError> {
-    let opened = desk.open(Some(cx)).await;
+    let opened = desk.open(Some(cx)).await?;
     Ok(ask(&opened, question, USUAL_HITS.into(), &Filter::default()).await?.hits)
 }
 

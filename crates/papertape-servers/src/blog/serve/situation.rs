@@ -25,6 +25,11 @@ pub(super) enum Work {
     /// The folder is being compared with the index.
     #[default]
     Beginning,
+    /// The same, and it is not known yet whether the index is of this folder.
+    Checking,
+    /// The index is of another folder, and nothing is read from it: what to do, in words for clients. It is tried again from
+    /// time to time.
+    Refused(String),
     /// Files are read that cannot be found yet.
     Reading {
         /// Files done.
@@ -40,7 +45,18 @@ pub(super) enum Work {
 
 impl Work {
     fn is_settled(&self) -> bool {
-        matches!(self, Work::Done | Work::Failed(_))
+        matches!(self, Work::Done | Work::Failed(_) | Work::Refused(_))
+    }
+
+    /// Why nothing may be read from the index, if that is so.
+    pub(super) fn objection(&self) -> Option<String> {
+        match self {
+            Work::Checking => {
+                Some("the folder is being compared with the index: ask again in a moment".to_owned())
+            }
+            Work::Refused(why) => Some(why.clone()),
+            Work::Beginning | Work::Reading { .. } | Work::Done | Work::Failed(_) => None,
+        }
     }
 
     /// " (3 of 10 files)".
@@ -56,7 +72,8 @@ impl Work {
         match self {
             Work::Done => None,
             Work::Failed(why) => Some(format!("the index may be out of date: {why}")),
-            Work::Beginning | Work::Reading { .. } => {
+            Work::Refused(why) => Some(why.clone()),
+            Work::Beginning | Work::Checking | Work::Reading { .. } => {
                 Some(format!("the index is being brought up to date{}", self.how_far()))
             }
         }
@@ -65,8 +82,8 @@ impl Work {
     /// Why there is no answer, if the store has none.
     fn excuse(&self, error: &StoreError) -> String {
         match (error, self) {
-            (StoreError::Missing { .. }, Work::Failed(why)) => why.clone(),
-            (StoreError::Missing { .. }, Work::Beginning | Work::Reading { .. }) => {
+            (StoreError::Missing { .. }, Work::Failed(why) | Work::Refused(why)) => why.clone(),
+            (StoreError::Missing { .. }, Work::Beginning | Work::Checking | Work::Reading { .. }) => {
                 format!("the index is being made{}: ask again in a moment", self.how_far())
             }
             _ => words::in_words(error),
@@ -109,8 +126,17 @@ impl Desk {
     }
 
     /// The library, when all that was in the folder at the start can be found, or when that takes too long.
-    pub(super) async fn open(&self, cx: Option<&Cx>) -> Opened {
-        Opened { library: self.library.clone(), work: self.settled(cx).await }
+    ///
+    /// # Errors
+    /// If its index is of another folder, or may be.
+    pub(super) async fn open(&self, cx: Option<&Cx>) -> Result<Opened, ToolError> {
+        let work = self.settled(cx).await;
+        // Who has no index yet is told how far it is by the question itself.
+        let is_indexed = async || !matches!(self.library.summary().await, Err(StoreError::Missing { .. }));
+        match work.objection() {
+            Some(why) if is_indexed().await => Err(ToolError::failed(why)),
+            _ => Ok(Opened { library: self.library.clone(), work }),
+        }
     }
 
     async fn settled(&self, cx: Option<&Cx>) -> Work {
@@ -125,7 +151,8 @@ impl Desk {
                 cx.progress(to_f64(*done), to_f64(*of), "files indexed");
             }
             let is_indexed = self.library.summary().await.is_ok_and(|summary| summary.files > 0);
-            let patience = if is_indexed { FOR_NEWS } else { FOR_THE_FIRST };
+            // What may be of another folder is no answer, however long it takes to find out.
+            let patience = if is_indexed && now.objection().is_none() { FOR_NEWS } else { FOR_THE_FIRST };
             match timeout_at(began + patience, news.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return now,
@@ -169,11 +196,11 @@ mod tests {
         let (sender, receiver) = watch::channel(Work::default());
         let desk = Desk::new(nowhere.open().unwrap(), receiver, JoinSet::new());
         let began = Instant::now();
-        assert_eq!(desk.open(None).await.work, Work::Beginning);
+        assert_eq!(desk.open(None).await.unwrap().work, Work::Beginning);
         assert!(began.elapsed() >= FOR_THE_FIRST);
         let asking = tokio::spawn({
             let desk = desk.clone();
-            async move { desk.open(None).await.work }
+            async move { desk.open(None).await.unwrap().work }
         });
         tokio::task::yield_now().await;
         let failed = Work::Failed("there is no folder".into());

@@ -14,7 +14,7 @@ use super::watcher::Watcher;
 use super::{catalogue, words};
 use crate::blog::embed::EmbedError;
 use crate::blog::folder::Folder;
-use crate::blog::ingest::{self, Progress, Refused, Report};
+use crate::blog::ingest::{self, Failure, Progress, Refused, Report};
 use crate::blog::library::Library;
 use crate::blog::options::Options;
 use crate::blog::store::StoreError;
@@ -40,7 +40,7 @@ pub(super) async fn run(
     filled: watch::Sender<bool>,
 ) {
     let mut tasks = JoinSet::new();
-    tasks.spawn(catalogue::keep(library.clone(), resources, filled));
+    tasks.spawn(catalogue::keep(library.clone(), work.subscribe(), resources, filled));
     match options.folder() {
         Some(folder) => index_on(folder, options, library, work).await,
         None => drop(work.send_replace(Work::Done)),
@@ -92,7 +92,11 @@ async fn keep_words(
     // What the last run said; nothing before there was one.
     let mut said: Option<Vec<String>> = None;
     loop {
-        match once(root, library, work, said.is_some()).await {
+        let told = said.is_some();
+        // An index that was once of this folder follows it, whatever becomes of its files.
+        let careful = options.is_elsewhere() && !told;
+        let run = ingest::Options { told, careful, ..ingest::Options::default() };
+        match once(root, run, library, work).await {
             Ok(report) => {
                 tell(&report, said.as_deref().unwrap_or_default());
                 said = Some(report.warnings);
@@ -107,8 +111,8 @@ async fn keep_words(
                     None => return,
                 }
             }
-            Err(why) => {
-                work.send_replace(Work::Failed(why));
+            Err(trouble) => {
+                work.send_modify(|work| *work = troubled(work, trouble));
                 match &mut watcher {
                     Some(watcher) => tokio::select! {
                         () = sleep(pause) => {}
@@ -190,38 +194,54 @@ async fn keep_vectors(library: &Library, mut news: watch::Receiver<()>) {
     }
 }
 
-/// One run over the folder; if it fails, why, in words for clients.
+/// One run over the folder; if it fails, how things stand then.
 async fn once(
     root: &Path,
+    run: ingest::Options,
     library: &Library,
     work: &watch::Sender<Work>,
-    told: bool,
-) -> Result<Report, String> {
+) -> Result<Report, Work> {
     let folder = Folder::open(root).map_err(|error| {
         tracing::warn!("{}: {error}", root.display());
-        format!("the folder {} cannot be read: {error}", name(root))
+        Work::Failed(format!("the folder {} cannot be read: {error}", name(root)))
     })?;
     let progress = |progress: Progress| {
         work.send_if_modified(|work| {
-            let next = after(work, &progress);
+            let next = after(work, &progress, run.careful);
             let is_news = next.is_some();
             *work = next.unwrap_or_else(|| work.clone());
             is_news
         });
     };
     // Whoever writes now is most likely our own vectors, and not for long.
-    let options = ingest::Options { told, patient: true, ..ingest::Options::default() };
-    ingest::run_with(&folder, &**library.store(), None, options, &progress).await.map_err(|error| {
-        tracing::warn!("{error}");
-        words::in_words(&error)
+    let run = ingest::Options { patient: true, ..run };
+    ingest::words(&folder, &**library.store(), run, &progress).await.map_err(|failure| match failure {
+        Failure::OfAnotherFolder(why) => {
+            tracing::warn!("{why}");
+            Work::Refused(why)
+        }
+        Failure::Store(error) => {
+            tracing::warn!("{error}");
+            Work::Failed(words::in_words(&error))
+        }
     })
+}
+
+/// How things stand after a run that failed. An index that is of another folder still is when the next run does not get
+/// far enough to see it.
+fn troubled(before: &Work, trouble: Work) -> Work {
+    match (before, trouble) {
+        (Work::Refused(why), Work::Failed(_)) => Work::Refused(why.clone()),
+        (_, trouble) => trouble,
+    }
 }
 
 /// What a step of a run makes of the situation, if it makes anything of it. Who has seen all files once need not wait when
 /// some change later.
-fn after(work: &Work, progress: &Progress) -> Option<Work> {
+fn after(work: &Work, progress: &Progress, careful: bool) -> Option<Work> {
     match (work, progress) {
-        (Work::Done, _) => None,
+        (Work::Done, _) | (Work::Refused(_), Progress::Scanning) => None,
+        (_, Progress::Scanning) if careful => Some(Work::Checking),
         (_, Progress::Scanning) => Some(Work::Beginning),
         (_, Progress::Reading { done, of }) => Some(Work::Reading { done: *done, of: *of }),
         (_, Progress::Writing | Progress::Embedding { .. } | Progress::Calibrating) => None,

@@ -1,6 +1,7 @@
 //! The blog server as a client meets it: folders of real files, indexed on first use.
 
 mod asking;
+mod elsewhere;
 mod faults;
 mod fresh;
 mod hostile;

@@ -5,7 +5,7 @@ use papertape::protocol::{Reference, Revision, Role};
 use serde_json::{Map, json};
 
 use super::{SPANISH, modern, open, options, three_languages, write};
-use crate::scratch;
+use crate::{refusal, scratch};
 
 #[tokio::test]
 async fn every_file_is_a_resource() {
@@ -118,4 +118,38 @@ async fn what_has_nothing_to_read_is_not_listed() {
     assert_eq!(completed.values, names);
     // Who knows that a file is there gets what it says, which is nothing.
     assert_eq!(client.read("blog:///empty.md").await.unwrap()[0].text.as_deref(), Some(""));
+}
+
+#[tokio::test]
+async fn a_resource_that_is_not_there_is_answered_with_the_nearest() {
+    let client = modern(&three_languages("blog_nearest_resource")).await;
+    for (uri, words) in [
+        ("blog:///bee.md", "there is no file \"bee.md\". The nearest there is: blog:///bees.md"),
+        ("blog:///bee.md#chunk0", "there is no file \"bee.md\". The nearest there is: blog:///bees.md"),
+        (
+            "blog:///huerto%20nuevo.md",
+            "there is no file \"huerto nuevo.md\". The nearest there is: blog:///notas/huerto%20nuevo.md",
+        ),
+    ] {
+        let (_, said) = refusal(client.read(uri).await);
+        assert!(said.ends_with(words), "{uri}: {said}");
+    }
+    for fragment in ["#chunk999", "#chunk01", "#the-hive", "#"] {
+        let (_, said) = refusal(client.read(&format!("blog:///bees.md{fragment}")).await);
+        assert!(said.contains(&format!("\"bees.md\" has no \"{fragment}\"")), "{said}");
+        assert!(said.contains("blog:///bees.md is the whole file") && said.contains("read_chunk"), "{said}");
+        assert!(!said.contains("no file"), "{said}");
+    }
+    let empty = scratch("blog_nearest_nothing");
+    write(&empty, "empty.md", "");
+    let client = modern(&empty).await;
+    let (_, said) = refusal(client.read("blog:///empty.md#chunk0").await);
+    assert!(
+        said.ends_with(
+            "\"empty.md\" has no \"#chunk0\": blog:///empty.md is the whole file, which has no text"
+        ),
+        "{said}"
+    );
+    let (_, said) = refusal(client.read("blog:///a.md").await);
+    assert!(said.ends_with("there is no file \"a.md\""), "{said}");
 }

@@ -76,6 +76,16 @@ async fn files_can_be_chosen_by_path_tag_and_date() {
         let said = failure(&client, "search_blog", json!({ "query": words, name: day })).await;
         assert!(said.contains(name) && said.contains(day) && said.contains("no day"), "{said}");
     }
+    for (name, day) in [("since", "yesterday"), ("until", "2024-5-1"), ("until", "1 May 2024")] {
+        let said = failure(&client, "search_blog", json!({ "query": words, name: day })).await;
+        assert!(said.contains(name) && said.contains(day) && said.contains("YYYY-MM-DD"), "{said}");
+    }
+    let range = json!({ "query": words, "since": "2024-03-02", "until": "2024-03-01" });
+    let said = failure(&client, "search_blog", range).await;
+    assert!(said.contains("since (2024-03-02) is after until (2024-03-01)"), "{said}");
+    let one_day = json!({ "query": words, "since": "2024-03-01", "until": "2024-03-01" });
+    let found = sources(&client, one_day).await;
+    assert!(!found.is_empty() && found.iter().all(|source| source == "bees.md"), "{found:?}");
     for nothing in [json!(null), json!("")] {
         let arguments = json!({ "query": words, "top_k": 20, "path_prefix": nothing, "tag": nothing });
         assert_eq!(sources(&client, arguments).await, all);

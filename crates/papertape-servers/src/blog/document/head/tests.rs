@@ -44,6 +44,27 @@ fn members_go_by_many_names() {
 }
 
 #[test]
+fn a_date_that_is_not_understood_is_told() {
+    for value in ["2024-13-45", "01/05/2024", "sometime", "1714521600", "2024"] {
+        for text in [format!("---\ndate: {value}\n---\n"), format!("+++\npublished = '{value}'\n+++\n")] {
+            let right = format!(
+                "its date \"{value}\" is not understood, so since and until leave it out; write YYYY-MM-DD"
+            );
+            let head = read(&text);
+            assert_eq!((head.date, head.warning, head.body), (None, Some(right), text.len()), "{text}");
+        }
+    }
+    let long = read(&format!("---\ndate: {}\n---\n", "ñ".repeat(1_000))).warning.unwrap();
+    assert!(long.starts_with(&format!("its date \"{}…\" is not", "ñ".repeat(40))), "{long}");
+    for fine in
+        ["date:", "date: ''", "date: '  '", "date: null", "published: true", "published: Yes", "title: soon"]
+    {
+        let head = read(&format!("---\n{fine}\n---\n"));
+        assert_eq!((head.date, head.warning), (None, None), "{fine}");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_text_with_a_warning() {
     let mut bomb = "---\na0: &a0 [lol, lol, lol]\n".to_owned();
     for level in 1..20 {

@@ -9,11 +9,28 @@ use crate::blog::embed::{Answer, Embedder, Identity, Purpose};
 #[test]
 fn only_the_first_run_makes_anybody_wait() {
     let reading = Progress::Reading { done: 1, of: 2 };
-    assert_eq!(after(&Work::Beginning, &reading), Some(Work::Reading { done: 1, of: 2 }));
-    assert_eq!(after(&Work::Failed(String::new()), &Progress::Scanning), Some(Work::Beginning));
+    assert_eq!(after(&Work::Beginning, &reading, false), Some(Work::Reading { done: 1, of: 2 }));
+    assert_eq!(after(&Work::Failed(String::new()), &Progress::Scanning, false), Some(Work::Beginning));
     for progress in [Progress::Scanning, reading, Progress::Writing, Progress::Calibrating] {
-        assert_eq!(after(&Work::Done, &progress), None);
+        assert_eq!(after(&Work::Done, &progress, false), None);
     }
+}
+
+#[test]
+fn nothing_is_read_from_an_index_before_it_is_known_whose_it_is() {
+    let failed = || Work::Failed("the folder is gone".into());
+    let refused = || Work::Refused("it is of another folder".into());
+    assert_eq!(after(&failed(), &Progress::Scanning, true), Some(Work::Checking));
+    // Whoever asks meanwhile need not wait for the same refusal.
+    assert_eq!(after(&refused(), &Progress::Scanning, true), None);
+    let reading = Progress::Reading { done: 0, of: 2 };
+    for before in [Work::Checking, refused()] {
+        assert_eq!(after(&before, &reading, true), Some(Work::Reading { done: 0, of: 2 }));
+        assert!(before.objection().is_some());
+    }
+    assert_eq!(troubled(&refused(), failed()), refused());
+    assert_eq!(troubled(&Work::Checking, failed()), failed());
+    assert_eq!(troubled(&failed(), refused()), refused());
 }
 
 /// A model that is down for the first calls.

@@ -1,0 +1,107 @@
+//! An index elsewhere is of one folder, and is not given to another one by mistake.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use papertape::protocol::Revision;
+use papertape_servers::blog::Options;
+use papertape_servers::blog::folder::Folder;
+use papertape_servers::blog::ingest;
+use serde_json::{Map, Value, json};
+
+use super::{call, failure, open, options, query, sources, text, three_languages, write};
+use crate::{refusal, scratch};
+
+fn with_index(folder: &Path, index: &Path) -> Options {
+    Options { index: Some(index.to_owned()), ..options(folder) }
+}
+
+/// A folder with an index elsewhere, and another folder.
+async fn two_folders(test: &str) -> (PathBuf, PathBuf, PathBuf) {
+    let folder = three_languages(test);
+    let index = scratch(&format!("{test}_index")).join("index");
+    open(with_index(&folder, &index), Revision::MODERN).await.close().await;
+    let other = scratch(&format!("{test}_other"));
+    write(&other, "kettles.md", "# Kettles\n\nThey whistle.\n");
+    (folder, index, other)
+}
+
+fn is_refusal(said: &str) -> bool {
+    ["of another folder", "(3), this one has none", "--rebuild", "--index", "--store"]
+        .iter()
+        .all(|part| said.contains(part))
+}
+
+#[tokio::test]
+async fn a_server_leaves_the_index_of_another_folder_alone() {
+    let (folder, index, other) = two_folders("blog_not_its_own").await;
+    for watch in [false, true] {
+        let client = open(Options { watch, ..with_index(&other, &index) }, Revision::MODERN).await;
+        for (tool, arguments) in [
+            ("search_blog", query("kettles")),
+            ("search_blog", query("hive")),
+            ("read_chunk", json!({ "source": "bees.md", "chunk_index": 0 })),
+        ] {
+            let said = failure(&client, tool, arguments).await;
+            assert!(is_refusal(&said) && !said.contains("blog_not_its_own"), "{tool}: {said}");
+        }
+        assert!(client.resources().await.unwrap().is_empty());
+        let (_, said) = refusal(client.read("blog:///bees.md").await);
+        assert!(is_refusal(&said), "{said}");
+        let question = Map::from_iter([("question".to_owned(), json!("hive"))]);
+        let (_, said) = refusal(client.prompt("answer_from_blog", question).await);
+        assert!(is_refusal(&said), "{said}");
+        client.close().await;
+    }
+    let only_index = Options { index: Some(index.clone()), ..Options::default() };
+    for options in [only_index, with_index(&folder, &index)] {
+        let client = open(options, Revision::MODERN).await;
+        assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+        assert!(sources(&client, query("kettles")).await.is_empty());
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_was_refused_goes_on_when_the_index_is_its_own() {
+    let (_, index, other) = two_folders("blog_made_its_own").await;
+    let options = with_index(&other, &index);
+    let client = open(options.clone(), Revision::MODERN).await;
+    assert!(is_refusal(&failure(&client, "search_blog", query("kettles")).await));
+    let anyway = ingest::Options { full: true, ..ingest::Options::default() };
+    let (folder, store) = (Folder::open(&other).unwrap(), options.embedded().unwrap());
+    ingest::run_with(&folder, &store, None, anyway, &|_| ()).await.unwrap();
+    let mut answer = call(&client, "search_blog", query("kettles")).await;
+    while answer.is_error {
+        assert!(is_refusal(text(&answer)), "{answer:?}");
+        answer = call(&client, "search_blog", query("kettles")).await;
+    }
+    let found: Value = answer.structured_content.unwrap();
+    assert_eq!(found["hits"][0]["source"], "kettles.md", "{found}");
+}
+
+#[tokio::test]
+async fn an_index_follows_its_folder_wherever_that_goes() {
+    let (folder, index, _) = two_folders("blog_goes_on").await;
+    let client = open(Options { watch: true, ..with_index(&folder, &index) }, Revision::MODERN).await;
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    for path in ["bees.md", "notas/huerto nuevo.md", "猫.md"] {
+        fs::remove_file(folder.join(path)).unwrap();
+    }
+    write(&folder, "otters.md", "# Otters\n\nThey hold hands.\n");
+    while sources(&client, query("otters")).await != ["otters.md"] {}
+    while !sources(&client, query("hive")).await.is_empty() {}
+}
+
+#[tokio::test]
+async fn an_index_within_its_folder_is_never_refused() {
+    let folder = three_languages("blog_within");
+    let index = folder.join(".papertape");
+    open(options(&folder), Revision::MODERN).await.close().await;
+    for path in ["bees.md", "notas/huerto nuevo.md", "猫.md"] {
+        fs::remove_file(folder.join(path)).unwrap();
+    }
+    write(&folder, "otters.md", "# Otters\n\nThey hold hands.\n");
+    let client = open(with_index(&folder, &index), Revision::MODERN).await;
+    assert_eq!(sources(&client, query("otters")).await, ["otters.md"]);
+}
