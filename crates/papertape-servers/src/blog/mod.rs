@@ -12,6 +12,7 @@
 //! - [`library`]: a question to hits, whatever is broken
 //! - [`Options`]: what a user says about all that, and [`server`]: all of it as an MCP server
 
+mod background;
 pub mod document;
 pub mod embed;
 pub mod folder;

@@ -14,6 +14,7 @@ use super::read::{Fresh, Outcome, Same, read, settle};
 use super::turn::patiently;
 use super::warnings::Warnings;
 use super::{Options, Progress, Report, Watcher};
+use crate::blog::background::in_background;
 use crate::blog::folder::{Folder, Listing};
 use crate::blog::store::{FileRecord, Store, StoreError, Summary, Writer};
 
@@ -146,7 +147,7 @@ impl Pass<'_> {
                     });
                 (suspect.clone(), outcome)
             };
-            batch.par_iter().map(read).collect()
+            in_background(|| batch.par_iter().map(read).collect())
         })
     }
 }

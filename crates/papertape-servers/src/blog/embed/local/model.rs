@@ -10,6 +10,7 @@ use super::bert::{Bert, Texts};
 use super::files::Files;
 use super::settings::Settings;
 use super::weights::Weights;
+use crate::blog::background::in_background;
 use crate::blog::embed::check::{Checked, check};
 use crate::blog::embed::prefix::Prefixes;
 use crate::blog::embed::service::beginning;
@@ -60,8 +61,15 @@ impl Model {
         &self.identity
     }
 
-    /// A vector for each text.
+    /// A vector for each text. Somebody waits for that of a question.
     pub(super) fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Vec<Checked>, EmbedError> {
+        match purpose {
+            Purpose::Query => self.vectors(texts, purpose),
+            Purpose::Document => in_background(|| self.vectors(texts, purpose)),
+        }
+    }
+
+    fn vectors(&self, texts: &[String], purpose: Purpose) -> Result<Vec<Checked>, EmbedError> {
         let tokens: Vec<Result<Vec<u32>, String>> =
             texts.par_iter().map(|text| self.tokens(text, purpose)).collect();
         let mut groups: Vec<(usize, Texts)> = Vec::new();

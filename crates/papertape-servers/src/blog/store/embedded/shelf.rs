@@ -19,6 +19,7 @@ use tantivy::directory::{
 use tantivy::{Directory, HasLen};
 
 use super::blocks::{Seal, Sink, Source};
+use crate::blog::background::in_background;
 
 const META: &str = "meta.json";
 
@@ -142,7 +143,8 @@ impl Shelf {
     /// Brings to the disk what has been written. Several at once, since the disk can do that.
     pub(super) fn settle(&self) -> io::Result<()> {
         let waiting = std::mem::take(&mut self.inner().waiting);
-        let settled: io::Result<Vec<()>> = waiting.into_par_iter().map(|file| file.sync_all()).collect();
+        let settled: io::Result<Vec<()>> =
+            in_background(|| waiting.into_par_iter().map(|file| file.sync_all()).collect());
         self.noting(settled)?;
         Ok(())
     }

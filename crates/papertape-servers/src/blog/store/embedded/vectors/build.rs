@@ -11,6 +11,7 @@ use super::Rows;
 use super::code::{Centre, Code};
 use super::rotate::Rotation;
 use super::segment::{Segment, row_check};
+use crate::blog::background::in_background;
 use crate::blog::store::embedded::bytes::to_usize;
 use crate::blog::store::embedded::manifest::VectorFile;
 use crate::blog::store::embedded::place::unique;
@@ -44,7 +45,8 @@ pub(crate) fn write(
     };
     let mut files = Files::new(shelf, dimension, centre)?;
     for rows in rows.chunks(4096) {
-        let codes: Vec<Code> = rows.par_iter().map(|row| files.encode(&row.vector)).collect();
+        let codes: Vec<Code> =
+            in_background(|| rows.par_iter().map(|row| files.encode(&row.vector)).collect());
         for (row, code) in rows.iter().zip(codes) {
             files.push(row.key, &row.vector, &code)?;
         }
