@@ -1,0 +1,181 @@
+//! Schemas and names: what is refused at the start, and what arguments can be.
+
+use papertape::{Cx, Json, Server, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{REVISIONS, nothing, numbered};
+use crate::peer::{MODERN, Peer, call, request, run, words};
+
+/// A server with one raw tool, `odd`, of that input and output schema.
+fn odd(input: Value, output: Option<Value>) -> Server {
+    let mut tool = Tool::new("odd").input_schema(input);
+    if let Some(output) = output {
+        tool = tool.output_schema(output);
+    }
+    Server::new("odd", "1").raw_tool(tool, async |_: Value, _: Cx| Ok(Json(json!({}))))
+}
+
+#[test]
+fn a_bad_schema_is_named_at_the_start() {
+    let object = json!({"type": "object"});
+    for (input, output, reason) in [
+        (json!({}), None, "\"type\": \"object\""),
+        (json!({"type": "string"}), None, "\"type\": \"object\""),
+        (json!({"type": ["object"]}), None, "\"type\": \"object\""),
+        (json!({"properties": {}}), None, "\"type\": \"object\""),
+        (json!(null), None, "Tool::input_schema"),
+        (json!(true), None, "must be a JSON object"),
+        (json!([]), None, "must be a JSON object"),
+        (json!({"type": "objekt"}), None, "objekt"),
+        (json!({"type": "object", "properties": []}), None, ""),
+        (json!({"type": "object", "required": "a"}), None, ""),
+        (json!({"type": "object", "properties": {"a": {"pattern": "("}}}), None, "("),
+        (json!({"type": "object", "properties": {"a": {"minLength": -1}}}), None, ""),
+        (
+            json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}),
+            None,
+            "127.0.0.1",
+        ),
+        (json!({"type": "object", "$ref": "https://example.com/schema.json"}), None, "example.com"),
+        (json!({"type": "object", "properties": {"a": {"$ref": "other.json"}}}), None, "other.json"),
+        (json!({"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}), None, "etc/passwd"),
+        (json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/missing"}}}), None, "missing"),
+        (
+            json!({"type": "object", "$schema": "http://json-schema.org/draft-03/schema#"}),
+            None,
+            "2020-12 or draft-07",
+        ),
+        (json!({"type": "object", "$schema": "https://example.com/dialect"}), None, "2020-12 or draft-07"),
+        (json!({"type": "object", "$schema": 5}), None, "2020-12 or draft-07"),
+        (object.clone(), Some(json!({"type": "objekt"})), "objekt"),
+        (object.clone(), Some(json!({"$ref": "http://127.0.0.1:1/schema"})), "127.0.0.1"),
+        (object.clone(), Some(json!("x")), "must be a JSON object"),
+    ] {
+        let which = if output.is_some() { "output" } else { "input" };
+        let error = odd(input.clone(), output.clone()).check().unwrap_err().to_string();
+        assert!(error.contains("\"odd\"") && error.contains(which), "{input} {output:?}: {error}");
+        assert!(error.contains(reason), "{input} {output:?}: {error}");
+        // Serving says the same.
+        let (ours, _theirs) = tokio::io::duplex(64);
+        let (reader, writer) = tokio::io::split(ours);
+        let served = run(papertape::serve(odd(input, output), reader, writer)).unwrap_err();
+        assert_eq!(served.to_string(), error);
+    }
+}
+
+#[test]
+fn a_good_schema_is_good() {
+    for (input, output) in [
+        (json!({"type": "object"}), Some(json!({"type": "array"}))),
+        (json!({"type": "object", "$schema": "https://json-schema.org/draft/2020-12/schema"}), None),
+        (
+            json!({
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "type": "object",
+                "definitions": {"a": {}},
+                "properties": {"a": {"$ref": "#/definitions/a"}},
+            }),
+            None,
+        ),
+        (
+            json!({
+                "type": "object",
+                "$defs": {"a": {"type": "integer"}},
+                "properties": {"a": {"$ref": "#/$defs/a"}},
+                "x-unknown": 5,
+            }),
+            None,
+        ),
+        (
+            json!({"type": "object", "$defs": {"a": {"$anchor": "here"}}, "properties": {"a": {"$ref": "#here"}}}),
+            None,
+        ),
+        (json!({"type": "object", "properties": {"child": {"$ref": "#"}}}), None),
+        (json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}), None),
+    ] {
+        odd(input.clone(), output).check().unwrap_or_else(|error| panic!("{input}: {error}"));
+    }
+}
+
+#[test]
+fn names_are_unique_and_not_empty() {
+    let twice = Server::new("twice", "1").tool("same", nothing).tool("other", nothing).tool("same", nothing);
+    assert_eq!(twice.check().unwrap_err().to_string(), "tool \"same\": registered twice");
+    assert_eq!(
+        Server::new("none", "1").tool("", nothing).check().unwrap_err().to_string(),
+        "a tool has an empty name"
+    );
+    let (server, tools) = numbered(1, 10);
+    assert!(tools.add("t0", nothing).unwrap_err().to_string().contains("\"t0\""));
+    server.check().unwrap();
+    // The first problem is the one that is told.
+    let both = Server::new("both", "1").tool("", nothing).tool("a", nothing).tool("a", nothing);
+    assert_eq!(both.check().unwrap_err().to_string(), "a tool has an empty name");
+}
+
+#[test]
+fn an_enum_of_structs_and_nothing_can_be_arguments() {
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "kind", rename_all = "lowercase")]
+    enum Shape {
+        Circle { radius: f64 },
+        Square { side: f64 },
+    }
+    run(async {
+        let server = Server::new("shapes", "1")
+            .tool("area", async |shape: Shape, _: Cx| {
+                Ok(match shape {
+                    Shape::Circle { radius } => format!("{:.1}", radius * radius * 3.0),
+                    Shape::Square { side } => format!("{:.1}", side * side),
+                })
+            })
+            .tool("none", async |(): (), _: Cx| Ok("nothing"));
+        let mut peer = Peer::open(server, "2025-06-18").await;
+        let mut answer = async |tool: &str, arguments: Value| {
+            let answers = peer.line(call("", "7", tool, &arguments)).await;
+            let message = answers[0]["error"]["message"].as_str();
+            message.or(answers[0]["result"]["content"][0]["text"].as_str()).unwrap().to_owned()
+        };
+        assert_eq!(answer("area", json!({"kind": "circle", "radius": 2})).await, "12.0");
+        assert_eq!(answer("area", json!({"kind": "square", "side": 3})).await, "9.0");
+        assert_eq!(answer("none", json!({})).await, "nothing");
+        assert!(answer("none", json!({"x": 1})).await.contains("\"x\" is not known to it"));
+    });
+}
+
+#[test]
+fn an_argument_of_any_type_is_listed_as_each_revision_can_read_it() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Anything {
+        #[expect(dead_code, reason = "only its schema matters")]
+        value: Value,
+    }
+    for revision in REVISIONS {
+        run(async {
+            let server = Server::new("any", "1").tool("take", async |_: Anything, _: Cx| Ok("taken"));
+            let mut peer = Peer::open(server, revision).await;
+            let list = peer.line(request(revision, "7", "tools/list", json!({}))).await;
+            let property = &list[0]["result"]["tools"][0]["inputSchema"]["properties"]["value"];
+            assert_eq!(property, &if revision == MODERN { json!(true) } else { json!({}) }, "{revision}");
+        });
+    }
+}
+
+#[test]
+fn a_recursive_schema_is_checked_to_any_allowed_depth() {
+    run(async {
+        let schema = json!({
+            "type": "object",
+            "properties": {"child": {"$ref": "#"}, "leaf": {"type": "integer"}},
+            "additionalProperties": false,
+        });
+        let mut peer = Peer::open(odd(schema, None), MODERN).await;
+        let nest = |leaf: Value, levels: usize| {
+            (0..levels).fold(json!({"leaf": leaf}), |inner, _| json!({"child": inner}))
+        };
+        assert_eq!(words(&peer.send(call(MODERN, "7", "odd", &nest(json!(1), 100)) + "\n").await), "R(7)");
+        assert_eq!(words(&peer.send(call(MODERN, "8", "odd", &nest(json!("x"), 100)) + "\n").await), "F(8)");
+    });
+}
