@@ -32,8 +32,8 @@ pub(super) struct Suspect {
 const ONE_IN: usize = 10;
 
 impl Difference {
-    /// There are files on both sides, and hardly any in common, whatever they are called now: how many of the store's are
-    /// still there. Nothing, if the store is of this folder.
+    /// The store has files, and hardly any in common with the folder, whatever they are called now: how many of them are
+    /// still there. Nothing, if the store is of this folder. One that has no file at all may be a disk that is not there.
     pub(super) fn of_another_folder(&self, records: &[FileRecord]) -> Option<usize> {
         let before: HashSet<_> = records.iter().map(|record| same_wherever(&record.stamp)).collect();
         let new = || self.suspects.iter().filter(|suspect| suspect.known.is_none());
@@ -45,7 +45,7 @@ impl Difference {
         let here = self.suspects.len().saturating_add(usize::try_from(self.unchanged).unwrap_or(usize::MAX));
         let stayed = records.len() - records.iter().filter(has_gone).count();
         let known = here - new().filter(is_new).count();
-        (are_few(stayed, records.len()) && are_few(known, here)).then_some(stayed)
+        (are_few(stayed, records.len()) && (here == 0 || are_few(known, here))).then_some(stayed)
     }
 }
 
@@ -162,7 +162,8 @@ mod tests {
         assert_eq!(strangers(vec![seen("c.md", 3)], &records), Some(0));
         assert_eq!(strangers(vec![seen("c.md", 3), seen("b.md", 4)], &records), None, "b.md has changed");
         assert_eq!(strangers(vec![seen("c.md", 1)], &records), None, "c.md was a.md");
-        assert_eq!(strangers(vec![], &records), None);
+        assert_eq!(strangers(vec![], &records), Some(0), "a disk that is not there");
+        assert_eq!(strangers(vec![], &[]), None);
         assert_eq!(strangers(vec![seen("c.md", 3)], &[]), None);
     }
 
