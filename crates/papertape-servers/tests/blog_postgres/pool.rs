@@ -4,13 +4,20 @@ use std::sync::Arc;
 
 use papertape_servers::blog::store::Store;
 use papertape_servers::blog::store::postgres::Postgres;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
+use tokio_postgres::Client;
 
 use crate::corpus::question;
 use crate::faults::{HANGS, backends, signal, with_apples};
 
 /// As many as a store uses for questions.
-const POOL: i64 = 8;
+const POOL: usize = 8;
+
+/// How many wait for a lock.
+async fn waiting(client: &Client) -> usize {
+    client.query("SELECT FROM pg_locks WHERE NOT granted", &[]).await.unwrap().len()
+}
 
 #[tokio::test]
 #[ignore = "interop/blog/run"]
@@ -18,25 +25,25 @@ async fn one_dead_connection_is_enough_to_suspect_the_others() {
     let (server, store) = with_apples(&[]).await;
     let client = server.client().await;
 
-    // Questions that wait for the same lock have a connection each.
-    client.batch_execute("BEGIN; LOCK TABLE papertape.postings IN ACCESS EXCLUSIVE MODE").await.unwrap();
-    let ask = |store: Arc<Postgres>| async move { store.search(&question("apples")).await };
-    let questions: Vec<_> = (0..POOL).map(|_| tokio::spawn(ask(Arc::clone(&store)))).collect();
-    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+    // Questions that wait for the same lock have a connection each. On a busy machine the first of them may have waited too
+    // long before the last one does; but then there are some connections already.
     let end = Instant::now() + HANGS;
-    while client.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) < POOL {
+    while backends(&client).await.len() < POOL {
         assert!(Instant::now() < end, "not all of them are asked");
-        tokio::task::yield_now().await;
-    }
-    client.batch_execute("COMMIT").await.unwrap();
-    let asked = questions.len();
-    for answer in questions {
-        assert_eq!(answer.await.unwrap().unwrap().hits.len(), 1);
+        client.batch_execute("BEGIN; LOCK TABLE papertape.postings IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        let ask = |store: Arc<Postgres>| async move { store.search(&question("apples")).await };
+        let questions: Vec<_> = (0..POOL).map(|_| tokio::spawn(ask(Arc::clone(&store)))).collect();
+        while waiting(&client).await < POOL && !questions.iter().any(JoinHandle::is_finished) {
+            tokio::task::yield_now().await;
+        }
+        client.batch_execute("COMMIT").await.unwrap();
+        for question in questions {
+            drop(question.await.unwrap());
+        }
     }
 
     // All of them fall silent, as they do when a firewall forgets them; new ones can be had.
     let frozen = backends(&client).await;
-    assert!(frozen.len() >= asked, "{frozen:?}");
     signal("STOP", &frozen);
     let found = timeout(HANGS, store.search(&question("apples"))).await;
     signal("CONT", &frozen);
