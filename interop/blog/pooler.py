@@ -1,12 +1,10 @@
 """PgBouncer in front of a PostgreSQL: every transaction may have another of its few connections."""
 
 import shutil
-import socket
 import subprocess
-import time
 from pathlib import Path
 
-from ports import reserve
+from ports import listens, reserve
 
 CONFIGURATION = """
 [databases]
@@ -45,12 +43,8 @@ class Pooler:
             shutil.chown(self.folder, "nobody", "nogroup")  # it refuses root, as its database does
         quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         self.process = subprocess.Popen([self.program, file], **quiet, **self.database.user)
-        while self.process.poll() is None:
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return self
-            except ConnectionRefusedError:
-                time.sleep(0.01)
+        if listens(self.process, self.port):
+            return self
         raise NoPooler(f"PgBouncer does not start:\n{self.log()}")
 
     def log(self):

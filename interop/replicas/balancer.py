@@ -1,11 +1,9 @@
 """nginx in front of replicas: round robin, whoever asks, whatever was said before."""
 
-import socket
 import subprocess
-import time
 from pathlib import Path
 
-from ports import reserve
+from ports import listens, reserve
 
 CONFIGURATION = """
 daemon off;
@@ -62,12 +60,8 @@ class Balancer:
         file.write_text(CONFIGURATION.format(**words))
         command = [self.program, "-p", self.folder, "-c", file, "-e", self.folder / "error.log"]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-        while self.process.poll() is None:
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return self
-            except ConnectionRefusedError:
-                time.sleep(0.01)
+        if listens(self.process, self.port):
+            return self
         raise NoBalancer(f"nginx does not start:\n{self.log()}")
 
     def log(self):

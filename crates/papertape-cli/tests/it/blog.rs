@@ -347,21 +347,11 @@ fn of_two_indexers_at_once_one_is_told_to_wait() {
 fn hits_are_laid_out_on_a_terminal() {
     let folder = docs("blog_terminal");
     index(&folder, &[]).is_clean();
-    let (mut ours, theirs) = crate::signing_in::terminal();
+    let (ours, theirs) = crate::signing_in::terminal();
     let mut command =
         beside(&folder, ["call", "blog --content docs", "search_blog", "query=退出码", "top_k=1"]);
-    let process = Process::start_as_it_is(
-        command.env("NO_COLOR", "1").stdin(std::process::Stdio::null()).stdout(theirs),
-    );
-    drop(command);
-    let mut shown = Vec::new();
-    let mut bytes = [0; 1_024];
-    // A terminal whose last user has gone is an error to read from.
-    while let Ok(read) = ours.read(&mut bytes) {
-        shown.extend_from_slice(&bytes[..read]);
-    }
-    process.wait().is_clean();
-    let shown = String::from_utf8(shown).unwrap().replace("\r\n", "\n");
+    command.env("NO_COLOR", "1").stdin(std::process::Stdio::null()).stdout(theirs);
+    let shown = crate::signing_in::shown(ours, command).replace("\r\n", "\n");
     contains(
         &shown,
         &["{\n  \"hits\": [\n    {\n      \"source\": \"zh/guide.md\",\n", "  \"mode\": \"lexical\"\n}\n"],

@@ -1,7 +1,6 @@
 //! `papertape index` for whoever wonders: why a file is not found, whose index it is, how far it has got.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -181,19 +180,10 @@ fn an_index_within_its_folder_is_of_that_folder() {
 
 /// What a terminal is shown, piece by piece: each line as often as it is drawn.
 fn frames(folder: &Path, words: &[&str]) -> Vec<String> {
-    let (mut ours, theirs) = crate::signing_in::terminal();
+    let (ours, theirs) = crate::signing_in::terminal();
     let mut command = beside(folder, ["index"]);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(theirs);
-    let process = Process::start_as_it_is(&mut command);
-    drop(command);
-    let mut shown = Vec::new();
-    let mut bytes = [0; 1_024];
-    // A terminal whose last user has gone is an error to read from.
-    while let Ok(read) = ours.read(&mut bytes) {
-        shown.extend_from_slice(&bytes[..read]);
-    }
-    process.wait().is_clean();
-    let shown = String::from_utf8(shown).unwrap().replace("\u{1b}[2K", "\r");
+    let shown = crate::signing_in::shown(ours, command).replace("\u{1b}[2K", "\r");
     shown.split(['\r', '\n']).map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 

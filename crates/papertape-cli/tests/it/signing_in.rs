@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -242,6 +242,19 @@ pub(crate) fn terminal() -> (fs::File, fs::File) {
     let name = rustix::pty::ptsname(&ours, Vec::new()).unwrap();
     let theirs = fs::OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     (ours.into(), theirs)
+}
+
+/// All that a process shows on a terminal, of which `command` has the other end.
+pub(crate) fn shown(mut terminal: fs::File, mut command: Command) -> String {
+    let process = Process::start_as_it_is(&mut command);
+    drop(command);
+    let (mut shown, mut bytes) = (Vec::new(), [0; 1_024]);
+    // A terminal whose last user has gone is an error to read from.
+    while let Ok(read) = terminal.read(&mut bytes) {
+        shown.extend_from_slice(&bytes[..read]);
+    }
+    process.wait().is_clean();
+    String::from_utf8(shown).unwrap()
 }
 
 #[test]

@@ -54,21 +54,10 @@ mod tests {
     use proptest::{prop_assert, proptest};
 
     use super::{Letters, nearest};
-    use crate::blog::store::{FileRecord, Stamp};
-    use crate::blog::words::Language;
+    use crate::blog::store::FileRecord;
 
     fn files(paths: &[&str]) -> Vec<FileRecord> {
-        let file = |path: &&str| FileRecord {
-            path: (*path).to_owned(),
-            stamp: Stamp::default(),
-            digest: [0; 32],
-            title: String::new(),
-            date: None,
-            tags: Vec::new(),
-            language: Language::Other,
-            chunks: 1,
-            size: 0,
-        };
+        let file = |path: &&str| FileRecord { path: (*path).to_owned(), chunks: 1, ..FileRecord::default() };
         paths.iter().map(file).collect()
     }
 

@@ -105,13 +105,13 @@ fn first_eight(hash: &blake3::Hash) -> u64 {
 }
 
 /// What is known of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileRecord {
     /// Relative to the folder, with `/`.
     pub path: String,
     /// How the file looked from outside when it was read.
     pub stamp: Stamp,
-    /// What its bytes are known by, and the rules they were read by.
+    /// What its bytes are known by, the rules they were read by, and whether there is a warning about them.
     pub digest: [u8; 32],
     /// From the front matter, the first heading, or the file's name.
     pub title: String,

@@ -256,26 +256,15 @@ impl Drop for Changes {
 #[cfg(test)]
 mod tests {
     use super::Changes;
+    use crate::blog::store::FileRecord;
     use crate::blog::store::embedded::Embedded;
-    use crate::blog::store::{FileRecord, Stamp};
-    use crate::blog::words::Language;
 
     #[test]
     fn files_without_a_chunk_leave_nothing_that_waits() {
         let folder = std::env::temp_dir().join(format!("papertape-chunkless-{}", std::process::id()));
         let mut changes = Changes::begin(Embedded::open(&folder).unwrap().core).unwrap();
         for number in 0..3 {
-            let file = FileRecord {
-                path: format!("{number}.md"),
-                stamp: Stamp::default(),
-                digest: [0; 32],
-                title: String::new(),
-                date: None,
-                tags: Vec::new(),
-                language: Language::Other,
-                chunks: 0,
-                size: 0,
-            };
+            let file = FileRecord { path: format!("{number}.md"), ..FileRecord::default() };
             changes.put(file, &[]).unwrap();
         }
         assert_eq!((changes.files.len(), changes.waiting.len()), (3, 0), "each is counted at every file");
