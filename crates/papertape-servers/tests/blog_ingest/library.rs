@@ -13,7 +13,7 @@ use crate::vectors::{Replaced, synonyms};
 async fn shelf(model: &Arc<Numbers>) -> (Desk, Library) {
     let desk = synonyms(60);
     desk.embed(model.as_ref()).await;
-    let library = Library::new(Arc::new(desk.store.clone()), Some(model.clone()));
+    let library = desk.patient(model.clone());
     (desk, library)
 }
 
@@ -40,7 +40,7 @@ async fn words_and_meaning_answer_together_and_each_alone() {
 async fn without_a_model_words_answer() {
     let model = Arc::new(Numbers::new());
     let (desk, _) = shelf(&model).await;
-    let library = Library::new(Arc::new(desk.store.clone()), None);
+    let library = desk.words();
     let answered = ask(&library, "ship9").await;
     assert_eq!((answered.mode, first(&answered), answered.note.as_ref()), (Mode::Lexical, "page9.md", None));
     let nothing = ask(&library, " ?! ").await;
@@ -69,7 +69,8 @@ async fn a_model_that_fails_is_left_out_and_comes_back() {
 #[tokio::test]
 async fn a_model_that_does_not_answer_keeps_one_question_waiting_not_the_next() {
     let model = Arc::new(Numbers::new());
-    let (_desk, library) = shelf(&model).await;
+    let (desk, _) = shelf(&model).await;
+    let library = desk.impatient(model.clone());
     model.feel(Mood::Silent);
     let waited = ask(&library, "ship9").await;
     assert_eq!((waited.mode, first(&waited)), (Mode::Lexical, "page9.md"));
@@ -83,7 +84,7 @@ async fn a_model_that_does_not_answer_keeps_one_question_waiting_not_the_next() 
 async fn another_model_than_that_of_the_vectors_is_not_asked() {
     let model = Arc::new(Numbers::new());
     let (desk, _) = shelf(&model).await;
-    let other = Library::new(Arc::new(desk.store.clone()), Some(Arc::new(Numbers::called("letters", 512))));
+    let other = desk.patient(Arc::new(Numbers::called("letters", 512)));
     let answered = ask(&other, "ship9").await;
     assert_eq!((answered.mode, first(&answered)), (Mode::Lexical, "page9.md"));
     let note = answered.note.unwrap();
@@ -102,7 +103,7 @@ async fn meaning_that_helps_nothing_is_not_asked_for() {
 #[tokio::test]
 async fn a_library_without_an_index_says_what_to_do() {
     let desk = Desk::new();
-    let library = Library::new(Arc::new(desk.store.clone()), None);
+    let library = desk.words();
     let error = library.search("anything", 5, &Filter::default()).await.unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }), "{error}");
     desk.write("a.md", "# Anything\n");
@@ -115,7 +116,7 @@ async fn a_change_is_seen_by_the_next_question() {
     let desk = Desk::new();
     desk.write("a.md", "# Apples\n");
     desk.run().await;
-    let library = Library::new(Arc::new(desk.store.clone()), None);
+    let library = desk.words();
     assert_eq!(first(&ask(&library, "apples").await), "a.md");
     desk.write("b.md", "# Pears\n");
     desk.run().await;
@@ -130,7 +131,7 @@ async fn what_is_not_there_leads_to_what_is() {
     desk.write("posts/python.md", "# Python\n");
     desk.write("posts/empty.md", "");
     desk.run().await;
-    let library = Library::new(Arc::new(desk.store.clone()), None);
+    let library = desk.words();
     let last = library.store().chunks("posts/rust.md").await.unwrap().len() - 1;
     let last = u32::try_from(last).unwrap();
     let Reading::Chunk(chunk) = library.read("posts/rust.md", 0).await.unwrap() else { panic!() };
@@ -166,7 +167,7 @@ async fn an_index_that_gets_another_model_during_a_question_answers_by_words() {
         let desk = synonyms(60);
         desk.embed(&Numbers::new()).await;
         let model = Replaced::by(Numbers::called("newer", dimension), &desk);
-        let library = Library::new(Arc::new(desk.store.clone()), Some(Arc::new(model)));
+        let library = desk.patient(Arc::new(model));
         let answered = library.search("The boat7 sails", 5, &Filter::default()).await.unwrap();
         assert_eq!(answered.mode, Mode::Lexical, "{dimension}");
         assert!(answered.note.unwrap().contains("another model"), "{dimension}");

@@ -76,7 +76,10 @@ fn client_with(url: &str, timeout: Duration) -> Arc<dyn Embedder> {
 }
 
 async fn mode(desk: &Desk, embedder: &Arc<dyn Embedder>, question: &str) -> (Mode, String) {
-    let library = Library::new(Arc::new(desk.store.clone()), Some(Arc::clone(embedder)));
+    ask(&desk.patient(Arc::clone(embedder)), question).await
+}
+
+async fn ask(library: &Library, question: &str) -> (Mode, String) {
     let answered = library.search(question, 5, &Filter::default()).await.unwrap();
     assert!(!answered.hits.is_empty(), "{question}");
     (answered.mode, answered.note.unwrap_or_default())
@@ -116,7 +119,7 @@ async fn a_service_that_accepts_and_says_nothing_costs_its_time_limit() {
     let impatient = client_with(&start(&model).await, Duration::from_secs(1));
     let report = desk.embed(impatient.as_ref()).await;
     assert_eq!((report.added, report.warnings.len()), (1, 1), "{:?}", report.warnings);
-    let (mode, note) = mode(&desk, &embedder, "ship9 at sea").await;
+    let (mode, note) = ask(&desk.impatient(embedder), "ship9 at sea").await;
     assert_eq!(mode, Mode::Lexical);
     assert!(note.contains("900 ms"), "{note}");
 }

@@ -2,14 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use papertape_servers::blog::embed::Embedder;
 use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest::{self, Options, Report};
 use papertape_servers::blog::library::Library;
 use papertape_servers::blog::store::embedded::Embedded;
-use papertape_servers::blog::store::{Store, StoreError};
+use papertape_servers::blog::store::{Filter, Store, StoreError};
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -72,10 +74,24 @@ impl Desk {
         self.store.summary().await.unwrap().generation
     }
 
+    /// What answers questions by words alone.
+    pub(crate) fn words(&self) -> Library {
+        Library::new(Arc::new(self.store.clone()), None)
+    }
+
+    /// What answers questions with a model that surely answers in time, however busy the machine is.
+    pub(crate) fn patient(&self, model: Arc<dyn Embedder>) -> Library {
+        self.impatient(model).waiting(Duration::from_secs(60))
+    }
+
+    /// What answers questions with a model, and waits for it as long as it usually does.
+    pub(crate) fn impatient(&self, model: Arc<dyn Embedder>) -> Library {
+        Library::new(Arc::new(self.store.clone()), Some(model))
+    }
+
     /// Where a question leads by words alone.
     pub(crate) async fn sources(&self, question: &str) -> Vec<String> {
-        let library = Library::new(std::sync::Arc::new(self.store.clone()), None);
-        let answered = library.search(question, 20, &papertape_servers::blog::store::Filter::default()).await;
+        let answered = self.words().search(question, 20, &Filter::default()).await;
         answered.unwrap().hits.into_iter().map(|hit| hit.chunk.source).collect()
     }
 }

@@ -11,7 +11,7 @@ use crate::blog::embed::{EmbedError, Embedder, Identity, Purpose};
 use crate::blog::ingest::model;
 use crate::blog::store::{Embedding, Summary};
 
-/// How long an answer waits for the model: words are there long before.
+/// How long an answer waits for the model, unless somebody says otherwise: words are there long before.
 const BUDGET: Duration = Duration::from_millis(900);
 
 /// How long the model itself may take: it may be loading, and the next question will find it ready.
@@ -24,6 +24,7 @@ const LONGEST: usize = 2_000;
 #[derive(Debug, Clone)]
 pub(super) struct Asking {
     embedder: Arc<dyn Embedder>,
+    budget: Duration,
     state: Arc<Mutex<State>>,
 }
 
@@ -39,7 +40,11 @@ struct State {
 
 impl Asking {
     pub(super) fn new(embedder: Arc<dyn Embedder>) -> Self {
-        Self { embedder, state: Arc::default() }
+        Self { embedder, budget: BUDGET, state: Arc::default() }
+    }
+
+    pub(super) fn waiting(self, budget: Duration) -> Self {
+        Self { budget, ..self }
     }
 
     pub(super) fn embedder(&self) -> &Arc<dyn Embedder> {
@@ -65,9 +70,9 @@ impl Asking {
                 Err(_) => Err(format!("the model did not answer within {} s", PATIENCE.as_secs())),
             }
         });
-        match timeout(BUDGET, answer).await {
+        match timeout(self.budget, answer).await {
             Ok(answer) => answer.unwrap_or_else(|_| Err("the model broke down".to_owned())),
-            Err(_) => Err(format!("the model did not answer within {} ms", BUDGET.as_millis())),
+            Err(_) => Err(format!("the model did not answer within {} ms", self.budget.as_millis())),
         }
     }
 
@@ -81,7 +86,7 @@ impl Asking {
     /// A place in the line, unless somebody has been in it for too long: then nobody else waits for this model.
     fn line_up(&self) -> Result<Place, String> {
         let mut state = self.state();
-        if state.asked.first_key_value().is_some_and(|(_, since)| since.elapsed() >= BUDGET) {
+        if state.asked.first_key_value().is_some_and(|(_, since)| since.elapsed() >= self.budget) {
             return Err("the model is too slow: it is still at an earlier question".to_owned());
         }
         let ticket = state.tickets;

@@ -10,6 +10,7 @@ mod nothing;
 mod recent;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::embed::Embedder;
 use super::store::{Chunk, Embedding, FileRecord, Filter, Found, Hit, Query, Store, StoreError, Summary};
@@ -65,6 +66,12 @@ impl Library {
         Self { store, asking: embedder.map(Asking::new), summary: Arc::default(), trouble: Arc::default() }
     }
 
+    /// The same, with answers that wait so long for the model, and no longer: 900 ms unless it is said here.
+    #[must_use]
+    pub fn waiting(self, budget: Duration) -> Self {
+        Self { asking: self.asking.map(|asking| asking.waiting(budget)), ..self }
+    }
+
     /// Where its chunks are.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -77,7 +84,7 @@ impl Library {
         self.asking.as_ref().map(Asking::embedder)
     }
 
-    /// The best chunks for a question. A model that does not answer within a second is left out.
+    /// The best chunks for a question. A model that does not answer in time is left out.
     ///
     /// # Errors
     /// If the store cannot be read.
