@@ -30,7 +30,7 @@ impl Memory {
     /// Chunks with any of the words, best first.
     pub(crate) fn search(&self, words: &[Word]) -> Vec<usize> {
         let mut scores: HashMap<usize, f32> = HashMap::new();
-        let forms = words.iter().flat_map(|word| &word.forms);
+        let forms = words.iter().flat_map(|word| word.forms.iter().chain(&word.strays));
         let with =
             forms.map(|form| (form.as_str(), self.postings.get(form).map_or(0, Vec::len) as u64)).collect();
         for (term, weight) in Scale::of(words, &with, self.norms.len() as u64, 1.0).weights {
@@ -52,7 +52,7 @@ fn plain(text: &str) -> impl Iterator<Item = Term> {
 
 /// Such words as a question.
 pub(crate) fn plain_words(text: &str) -> Vec<Word> {
-    plain(text).map(|word| Word { forms: vec![word], times: 1, common: false }).collect()
+    plain(text).map(|word| Word { forms: vec![word], times: 1, ..Word::default() }).collect()
 }
 
 /// The same as a bag.

@@ -125,6 +125,38 @@ async fn a_change_is_seen_by_the_next_question() {
 }
 
 #[tokio::test]
+async fn one_recipe_in_spanish_among_many_pages_in_english_is_found_by_its_words() {
+    let desk = Desk::new();
+    for n in 0..40 {
+        desk.write(
+            &format!("page{n}.md"),
+            &format!("# Page {n}\n\nThis page says how the houses were built.\n"),
+        );
+    }
+    desk.write(
+        "abuela.md",
+        "# Recetas de mi abuela\n\nLas lentejas se cocinan despacio, como en las montañas.\n",
+    );
+    desk.run().await;
+    let library = desk.words();
+    for question in ["lentejas", "receta", "montanas", "the recetas of my abuela", "cocinar lentejas"] {
+        assert_eq!(first(&ask(&library, question).await), "abuela.md", "{question}");
+    }
+    assert_ne!(first(&ask(&library, "building a house").await), "abuela.md");
+    assert_eq!(first(&ask(&library, "tortilla").await), "nothing");
+}
+
+#[tokio::test]
+async fn of_a_long_question_those_words_count_that_stand_somewhere() {
+    let desk = Desk::new();
+    desk.write("keys.md", "# Keys\n\nScopes and keys.\n");
+    desk.write("other.md", "# Other\n\nNothing of that.\n");
+    desk.run().await;
+    let long: String = (0..1_500).map(|n| format!("w{n} ")).collect();
+    assert_eq!(first(&ask(&desk.words(), &format!("{long} keys")).await), "keys.md");
+}
+
+#[tokio::test]
 async fn what_is_not_there_leads_to_what_is() {
     let desk = Desk::new();
     desk.write("posts/rust.md", "# Rust\n\nIt is fast.\n\n## Cargo\n\nIt builds, and this is long enough to be a chunk of its own, as chunks of a few words are put together with their neighbours, and nobody wants that in this test, which is about places.\n");

@@ -126,8 +126,11 @@ pub(crate) async fn put_with_vectors(store: &dyn Store, written: &[Written]) -> 
 
 /// A question of these words.
 pub(crate) fn question(words: &str) -> Query {
-    let words =
-        words.split_whitespace().map(|word| Word { forms: vec![word.to_owned()], times: 1, common: false });
+    let words = words.split_whitespace().map(|word| Word {
+        forms: vec![word.to_owned()],
+        times: 1,
+        ..Word::default()
+    });
     Query { words: words.collect(), top_k: 5, ..Query::default() }
 }
 

@@ -138,7 +138,7 @@ pub(crate) fn words(question: &str) -> Query {
     Query {
         words: question
             .split_whitespace()
-            .map(|word| Word { forms: vec![word.to_lowercase()], times: 1, common: false })
+            .map(|word| Word { forms: vec![word.to_lowercase()], times: 1, ..Word::default() })
             .collect(),
         top_k: 20,
         ..Query::default()

@@ -5,16 +5,18 @@ use crate::blog::store::FileRecord;
 /// Longer ones were not typed by anybody who knows what is here.
 const LONGEST: usize = 256;
 
-/// The file whose path takes the fewest changes to type; of several, the first. None if there is no file with anything in it.
+/// The file whose path takes the fewest changes to type, whatever its case; of several, the first. None if there is no file
+/// with anything in it.
 pub(super) fn nearest<'a>(files: &'a [FileRecord], path: &str) -> Option<&'a FileRecord> {
-    let path: String = path.chars().take(LONGEST).collect();
+    let path = path.chars().take(LONGEST).collect::<String>().to_lowercase();
     let wanted = Letters::of(&path);
     let mut best: Option<(usize, &FileRecord)> = None;
     for file in files.iter().filter(|file| file.chunks > 0) {
         let least = best.map_or(usize::MAX, |(least, _)| least);
+        let theirs = file.path.to_lowercase();
         // Most paths are too far away to be looked at closely, which takes the square of their length.
-        if least > 0 && wanted.changes_at_least(&Letters::of(&file.path)) < least {
-            let changes = strsim::levenshtein(&path, &file.path);
+        if least > 0 && wanted.changes_at_least(&Letters::of(&theirs)) < least {
+            let changes = strsim::levenshtein(&path, &theirs);
             if changes < least {
                 best = Some((changes, file));
             }
@@ -63,13 +65,15 @@ mod tests {
 
     #[test]
     fn the_path_with_the_fewest_changes_is_nearest() {
-        let files = files(&["a/rust.md", "b/python.md", "posts/instalación.md"]);
+        let files = files(&["a/rust.md", "b/python.md", "posts/instalación.md", "http.md", "ÁRBOL.md"]);
         for (typed, meant) in [
             ("rust.md", "a/rust.md"),
             ("a/rust.mdx", "a/rust.md"),
             ("pyhton.md", "b/python.md"),
             ("posts/instalacion.md", "posts/instalación.md"),
             ("b/python.md", "b/python.md"),
+            ("HTTP.MD", "http.md"),
+            ("árbol.md", "ÁRBOL.md"),
         ] {
             assert_eq!(nearest(&files, typed).unwrap().path, meant, "{typed}");
         }

@@ -10,8 +10,8 @@ pub const K1: f32 = 4.0;
 /// How much the length of a chunk counts: less than the usual 0.75, because chunks are cut to much the same size.
 pub const B: f32 = 0.2;
 
-/// A question of more terms is shortened to its rarest.
-const MOST_TERMS: usize = 1_024;
+/// A question of more terms is shortened to the rarest that there are.
+const MOST_TERMS: usize = 128;
 
 /// What a word that says nothing by itself weighs beside one that does. How rare it is tells nothing: "for" may stand in one
 /// file of a small folder, and "what" stands in few headings, but there it counts as much as a name.
@@ -20,23 +20,30 @@ const COMMON: f32 = 0.1;
 /// What the words of a question weigh among all chunks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scale {
-    /// Each word's weight: how rare it is, times how often it was said.
+    /// The weight of each word that stands somewhere: how rare it is, times how often it was said.
     pub weights: Vec<(Term, f32)>,
     /// Words in a chunk, on average.
     pub average_length: f32,
 }
 
 impl Scale {
-    /// For the words of a question. `with` are the chunks that have each of their forms, of `all` there are.
+    /// For the words of a question. `with` are the chunks that have each of their forms, of `all` there are; and each of
+    /// their stray forms, for words of which no other form stands anywhere.
     #[must_use]
     pub fn of(words: &[Word], with: &BTreeMap<&str, u64>, all: u64, average_length: f32) -> Self {
-        let with = |word: &Word| word.forms.iter().filter_map(|form| with.get(form.as_str())).sum::<u64>();
-        let something_is_said = words.iter().any(|word| !word.common && with(word) > 0);
+        let with = |form: &Term| with.get(form.as_str()).copied().unwrap_or_default();
+        let total = |forms: &[Term]| forms.iter().map(with).sum::<u64>();
+        let standing = words.iter().map(|word| {
+            let forms = if total(&word.forms) > 0 { &word.forms } else { &word.strays };
+            (word, forms, total(forms))
+        });
+        let standing: Vec<_> = standing.filter(|(_, _, total)| *total > 0).collect();
+        let something_is_said = standing.iter().any(|(word, _, _)| !word.common);
         let mut weights: BTreeMap<&str, f32> = BTreeMap::new();
-        for word in words {
+        for (word, forms, total) in standing {
             let share = if word.common && something_is_said { COMMON } else { 1.0 };
-            let rarity = idf(with(word).min(all), all);
-            for form in &word.forms {
+            let rarity = idf(total.min(all), all);
+            for form in forms.iter().filter(|form| with(form) > 0) {
                 *weights.entry(form).or_default() += share * to_f32(word.times) * rarity;
             }
         }
@@ -103,7 +110,7 @@ mod tests {
     use crate::blog::words::Word;
 
     fn word(forms: &[&str], times: u32) -> Word {
-        Word { forms: forms.iter().map(|form| (*form).to_owned()).collect(), times, common: false }
+        Word { forms: forms.iter().map(|form| (*form).to_owned()).collect(), times, ..Word::default() }
     }
 
     fn weights(words: &[Word], with: &[(&str, u64)]) -> BTreeMap<String, f32> {
@@ -130,28 +137,36 @@ mod tests {
     #[test]
     fn common_words_weigh_little_unless_nothing_else_is_there() {
         let words = [Word { common: true, ..word(&["what"], 1) }, word(&["cat"], 1)];
-        let weigh = |cats: u64| {
-            let weights = weights(&words, &[("what", 20), ("cat", cats)]);
-            (weights["what"], weights["cat"])
-        };
-        let (what, cat) = weigh(20);
-        assert!(what > 0.0 && what < cat / 8.0, "{what} {cat}");
-        assert_eq!(weigh(0).0, idf(20, 1_000));
+        let weigh = |cats: u64| weights(&words, &[("what", 20), ("cat", cats)]);
+        let both = weigh(20);
+        assert!(both["what"] > 0.0 && both["what"] < both["cat"] / 8.0, "{both:?}");
+        assert_eq!(weigh(0).into_iter().collect::<Vec<_>>(), [("what".to_owned(), idf(20, 1_000))]);
+    }
+
+    #[test]
+    fn a_form_of_a_stray_language_counts_where_no_other_stands() {
+        let words = [Word { strays: vec!["recet".to_owned(), "rezept".to_owned()], ..word(&["receta"], 1) }];
+        let stray = weights(&words, &[("recet", 2)]);
+        assert_eq!(stray.into_iter().collect::<Vec<_>>(), [("recet".to_owned(), idf(2, 1_000))]);
+        let usual = weights(&words, &[("recet", 2), ("receta", 500)]);
+        assert_eq!(usual.into_iter().collect::<Vec<_>>(), [("receta".to_owned(), idf(500, 1_000))]);
     }
 
     #[test]
     fn words_that_nobody_has_and_words_that_all_have_are_no_trouble() {
         let weights =
             weights(&[word(&["none"], 1), word(&["a", "b"], 1), word(&[], 9)], &[("a", 900), ("b", 900)]);
-        assert_eq!(weights.len(), 3);
+        assert_eq!(weights.keys().collect::<Vec<_>>(), ["a", "b"]);
         assert!(weights.values().all(|weight| weight.is_finite() && *weight > 0.0), "{weights:?}");
     }
 
     #[test]
-    fn a_question_is_shortened_to_its_rarest_words() {
-        let words: Vec<Word> = (0..2_000).map(|n| word(&[&format!("w{n}")], 1 + n % 2)).collect();
-        let weights = weights(&words, &[]);
-        assert_eq!(weights.len(), 1_024);
-        assert!((0..1_000).all(|n| weights.contains_key(&format!("w{}", 2 * n + 1))));
+    fn a_question_is_shortened_to_the_rarest_of_the_words_that_there_are() {
+        let names: Vec<String> = (0..2_000).map(|n| format!("w{n}")).collect();
+        let words: Vec<Word> = names.iter().map(|name| word(&[name], 1)).collect();
+        let there = names.iter().zip(0..).skip(1_000).map(|(name, n)| (name.as_str(), n)).collect::<Vec<_>>();
+        let weights = weights(&words, &there);
+        assert!(names.iter().skip(1_000).take(128).all(|name| weights.contains_key(name)), "{weights:?}");
+        assert_eq!(weights.len(), 128);
     }
 }

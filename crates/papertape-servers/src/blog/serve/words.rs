@@ -1,4 +1,4 @@
-//! What a store says is wrong, to words for a client: nothing of this machine is in them.
+//! What a store says is wrong, to words for a client: no path of this machine is in them.
 
 use std::io::ErrorKind;
 

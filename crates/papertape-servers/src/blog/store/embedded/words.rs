@@ -126,17 +126,12 @@ impl Words {
         through: Option<&[Rows]>,
         depth: usize,
     ) -> Result<ByWords, StoreError> {
-        let mut with: BTreeMap<&str, u64> = BTreeMap::new();
-        for form in words.iter().flat_map(|word| &word.forms) {
-            if !with.contains_key(form.as_str()) {
-                with.insert(form, self.frequency(form).map_err(|error| self.failed(&error))?);
-            }
-        }
+        let with = self.frequencies(words).map_err(|error| self.failed(&error))?;
         let scale = Scale::of(words, &with, self.docs, self.average_length());
         let mut asked: Vec<(Term, f32)> = scale
             .weights
             .iter()
-            .filter(|(term, weight)| *weight > 0.0 && with.get(term.as_str()).is_some_and(|with| *with > 0))
+            .filter(|(_, weight)| *weight > 0.0)
             .map(|(term, weight)| (Term::from_field_text(self.fields.words, term), *weight))
             .collect();
         asked.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -170,6 +165,25 @@ impl Words {
         #[expect(clippy::cast_precision_loss, reason = "an average needs no more")]
         let average = self.tokens.max(self.docs) as f32 / self.docs.max(1) as f32;
         average
+    }
+
+    /// How many chunks have each form of some words, and each stray form of those of which nobody has another.
+    fn frequencies<'a>(&self, words: &'a [Word]) -> tantivy::Result<BTreeMap<&'a str, u64>> {
+        let mut with: BTreeMap<&str, u64> = BTreeMap::new();
+        for word in words {
+            for forms in [&word.forms, &word.strays] {
+                let mut total = 0;
+                for form in forms {
+                    let frequency = self.frequency(form)?;
+                    total += frequency;
+                    with.insert(form, frequency);
+                }
+                if total > 0 {
+                    break;
+                }
+            }
+        }
+        Ok(with)
     }
 
     /// How many chunks have a word; those that are gone do not count.

@@ -84,7 +84,8 @@ async fn by_words(
     wanted: &Wanted,
     files: &mut Files,
 ) -> Result<(Scale, Vec<(ChunkId, f32)>), Fault> {
-    let forms: BTreeSet<&str> = query.words.iter().flat_map(|word| &word.forms).map(String::as_str).collect();
+    let forms = query.words.iter().flat_map(|word| word.forms.iter().chain(&word.strays));
+    let forms: BTreeSet<&str> = forms.map(String::as_str).collect();
     let words: Vec<_> = forms.iter().map(|form| word(form)).collect();
     let found: BTreeMap<&str, (Option<i32>, u64)> =
         forms.into_iter().zip(numbers(client, &words).await?).collect();
