@@ -16,6 +16,7 @@ mod servers;
 use std::path::PathBuf;
 
 use papertape::protocol::Revision;
+use papertape::wire::RpcError;
 use papertape::{Client, ClientError, ClientOptions, ErrorKind, Server, memory};
 
 /// A client of a server in memory, which speaks that revision.
@@ -25,9 +26,15 @@ async fn open(server: Server, revision: Revision, options: ClientOptions) -> Cli
 
 /// What the server says against a request: a code and a sentence.
 fn refusal<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (i32, String) {
+    let refused = refused(answer);
+    (refused.code, refused.message)
+}
+
+/// The same with its data.
+fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> RpcError {
     let error = answer.unwrap_err();
     match error.kind() {
-        ErrorKind::Rpc(rpc) => (rpc.code, rpc.message.clone()),
+        ErrorKind::Rpc(rpc) => rpc.clone(),
         other => panic!("{other}"),
     }
 }

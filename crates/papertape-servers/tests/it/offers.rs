@@ -6,7 +6,7 @@ use papertape::{Client, ClientOptions, Content};
 use papertape_servers::grammar;
 use serde_json::{Map, Value, json};
 
-use crate::refusal;
+use crate::{refusal, refused};
 
 async fn open(revision: Revision) -> Client {
     crate::open(grammar::server(), revision, ClientOptions::new()).await
@@ -82,9 +82,10 @@ async fn a_verb_can_be_read_by_its_name() {
             "grammar://verb/eat/x",
             "grammar://",
         ] {
-            let (code, said) = refusal(client.read(unknown).await);
-            assert_eq!(code, revision.resource_not_found_code(), "{revision} {unknown}");
-            assert!(said.starts_with(&format!("unknown resource: {unknown:?}")), "{said}");
+            let told = refused(client.read(unknown).await);
+            assert_eq!(told.code, revision.resource_not_found_code(), "{revision} {unknown}");
+            assert!(told.message.starts_with(&format!("unknown resource: {unknown:?}")), "{told:?}");
+            assert_eq!(told.data, Some(json!({"uri": unknown})), "{revision}");
         }
     }
 }

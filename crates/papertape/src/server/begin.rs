@@ -81,7 +81,7 @@ impl Service {
         let mut reason = None;
         for template in &self.templates.snapshot().offers {
             let Some(values) = template.match_uri(&uri) else { continue };
-            let target = Target::Template(Arc::clone(template));
+            let target = Target::Template(Arc::clone(template), uri.clone());
             let call = self.call(asking, method::RESOURCES_READ, &uri, target)?;
             match guarded(&call, |cx| template.read(uri.clone(), &values, cx))? {
                 Ok(run) => {
@@ -221,8 +221,13 @@ impl Service {
     }
 
     pub(super) fn unknown_resource(uri: &str, revision: Revision) -> RpcError {
+        Self::not_found(uri, format!("unknown resource: {}", excerpt(uri)), revision)
+    }
+
+    /// A resource that is not there, as each revision says it.
+    pub(super) fn not_found(uri: &str, message: String, revision: Revision) -> RpcError {
         let shown: String = uri.chars().take(1_000).collect();
-        RpcError::new(revision.resource_not_found_code(), format!("unknown resource: {}", excerpt(uri)))
+        RpcError::new(revision.resource_not_found_code(), message)
             .with_data(serde_json::json!({ "uri": shown }))
     }
 }

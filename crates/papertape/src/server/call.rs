@@ -19,7 +19,7 @@ use tracing::Instrument;
 use super::around;
 use super::ask::Asked;
 use super::context::{Call, Target};
-use super::dispatch::write;
+use super::dispatch::{Service, write};
 use super::error::{Failure, ToolError};
 use super::pace::Pace;
 use crate::link::Ticket;
@@ -162,12 +162,10 @@ impl Call {
                 Err(RpcError::internal("a question that nobody can answer"))
             }
             // For a client, a resource that will not be read does not exist.
-            Ok(Err(ToolError(Failure::Refused(error)))) => match self.target {
-                Target::Resource(_) | Target::Template(_) => {
-                    Err(RpcError { code: self.revision.resource_not_found_code(), ..error })
-                }
-                _ => Err(error),
-            },
+            Ok(Err(ToolError(Failure::Refused(error)))) => Err(match self.target.uri() {
+                Some(uri) => Service::not_found(uri, error.message, self.revision),
+                None => error,
+            }),
             Ok(Err(ToolError(Failure::Internal(error)))) => {
                 tracing::error!(name = self.target.name(), error = &*error, "internal error");
                 Err(RpcError::internal("internal error"))
@@ -181,7 +179,7 @@ impl Call {
         let asked = !self.dialogue.lock().unwrap_or_else(PoisonError::into_inner).answers.is_empty();
         let said = match &self.target {
             Target::Resource(resource) => resource.cache(),
-            Target::Template(template) => template.cache(),
+            Target::Template(template, _) => template.cache(),
             _ => None,
         };
         said.filter(|_| !asked).unwrap_or(CacheHint { ttl_ms: 0, cache_scope: CacheScope::Private })

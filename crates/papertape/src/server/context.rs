@@ -64,7 +64,8 @@ pub(crate) struct Call {
 pub(crate) enum Target {
     Tool(Arc<Registered>),
     Resource(Arc<RegisteredResource>),
-    Template(Arc<RegisteredTemplate>),
+    /// And the URI that fits it.
+    Template(Arc<RegisteredTemplate>, String),
     Prompt(Arc<RegisteredPrompt>),
     Completion(Completed),
     /// How a task is.
@@ -88,7 +89,7 @@ impl Target {
         match self {
             Target::Tool(tool) => tool.pace(),
             Target::Resource(resource) => resource.pace(),
-            Target::Template(template) => template.pace(),
+            Target::Template(template, _) => template.pace(),
             Target::Prompt(prompt) => prompt.pace(),
             Target::Completion(completed) => &completed.completer.pace,
             Target::Tasks => &QUICK,
@@ -100,7 +101,7 @@ impl Target {
         match self {
             Target::Tool(_) => Registered::WHAT,
             Target::Resource(_) => RegisteredResource::WHAT,
-            Target::Template(_) => RegisteredTemplate::WHAT,
+            Target::Template(..) => RegisteredTemplate::WHAT,
             Target::Prompt(_) => RegisteredPrompt::WHAT,
             Target::Completion(_) => "completion",
             Target::Tasks => "task",
@@ -112,10 +113,19 @@ impl Target {
         match self {
             Target::Tool(tool) => &tool.hooks,
             Target::Resource(resource) => &resource.hooks,
-            Target::Template(template) => &template.hooks,
+            Target::Template(template, _) => &template.hooks,
             Target::Prompt(prompt) => &prompt.hooks,
             Target::Completion(completed) => &completed.hooks,
             Target::Tasks => &[],
+        }
+    }
+
+    /// The URI that is read, if one is.
+    pub(crate) fn uri(&self) -> Option<&str> {
+        match self {
+            Target::Resource(resource) => Some(resource.key()),
+            Target::Template(_, uri) => Some(uri),
+            _ => None,
         }
     }
 
@@ -124,7 +134,7 @@ impl Target {
         match self {
             Target::Tool(tool) => tool.key(),
             Target::Resource(resource) => resource.key(),
-            Target::Template(template) => template.key(),
+            Target::Template(template, _) => template.key(),
             Target::Prompt(prompt) => prompt.key(),
             Target::Completion(completed) => &completed.name,
             Target::Tasks => "",

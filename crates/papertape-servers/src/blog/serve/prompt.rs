@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::situation::Desk;
 use super::{resource, search, uri, words};
 use crate::blog::store::Hit;
+use crate::blog::words::LONGEST_QUESTION;
 
 /// Answer a question from the user's own Markdown, with its sources.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -16,9 +17,6 @@ pub(super) struct AnswerFromBlog {
     /// The question.
     question: String,
 }
-
-/// Longer ones are no questions.
-const LONGEST: usize = 10_000;
 
 pub(super) fn prompt() -> Prompt {
     Prompt::new("answer_from_blog").title("Answer from the blog")
@@ -29,9 +27,9 @@ pub(super) async fn answer_from_blog(
     desk: Desk,
     cx: Cx,
 ) -> Result<Vec<PromptMessage>, ToolError> {
-    if args.question.chars().count() > LONGEST {
+    if args.question.chars().count() > LONGEST_QUESTION {
         return Err(ToolError::refused(format!(
-            "the question is longer than {LONGEST} characters: ask a shorter one"
+            "the question is longer than {LONGEST_QUESTION} characters: ask a shorter one"
         )));
     }
     let hits = search::best(&args.question, &desk, &cx).await?;

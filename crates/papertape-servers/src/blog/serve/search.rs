@@ -10,6 +10,7 @@ use super::words::quoted;
 use crate::blog::document::is_day;
 use crate::blog::library::{Answered, Mode};
 use crate::blog::store::{self, Filter};
+use crate::blog::words::LONGEST_QUESTION;
 
 /// Search the user's own Markdown: blog posts, notes, documentation. The best passages come first, each with its source, its
 /// place in it and how it begins; read_chunk gives the whole passage. Words are matched in any form and with or without
@@ -19,7 +20,7 @@ use crate::blog::store::{self, Filter};
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchBlog {
     /// What to look for: a question, or the words that the passage would have.
-    #[schemars(length(max = 10_000))]
+    #[schemars(length(max = LONGEST_QUESTION))]
     query: String,
     /// How many hits to give.
     #[serde(default = "usual_hits")]

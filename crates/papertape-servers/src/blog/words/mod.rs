@@ -22,6 +22,7 @@ pub mod weights;
 pub use bag::{Bag, bag};
 pub use detect::detect;
 pub use language::Language;
+pub(crate) use question::LONGEST as LONGEST_QUESTION;
 pub use question::{Word, question};
 pub(in crate::blog) use script::{is_han_or_kana, is_unspaced};
 

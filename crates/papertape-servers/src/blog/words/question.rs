@@ -7,8 +7,11 @@ use super::term::{Number, Terms};
 use super::token::{Token, tokens};
 use super::{Language, Term};
 
-/// The most bytes of a question that are read: as many as 10,000 characters have, and more are not let in.
-const MOST_BYTES: usize = 4 * 10_000;
+/// The most characters of a question.
+pub(crate) const LONGEST: usize = 10_000;
+
+/// The most bytes of one that are read.
+const MOST_BYTES: usize = 4 * LONGEST;
 
 /// The most different words that are looked at. Those of them that stand somewhere are looked up: see `rank::bm25`.
 const MOST_WORDS: usize = 2_000;
