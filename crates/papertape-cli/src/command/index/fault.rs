@@ -1,10 +1,10 @@
 //! What is wrong with an index, to what whoever typed the command can act on.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::anyhow;
-use papertape_servers::blog::store::StoreError;
+use papertape_servers::blog::store::{StoreError, embedded};
 
 use crate::exit::Failure;
 
@@ -32,16 +32,10 @@ fn in_full(error: StoreError, index: &Path) -> StoreError {
         StoreError::Locked { by, .. } => StoreError::Locked { place, by },
         // A folder of texts that cannot be read is told in full already.
         StoreError::Io { doing, source } if !doing.contains(&place) => {
-            StoreError::Io { doing: doing.replacen(&end(index), &place, 1), source }
+            StoreError::Io { doing: doing.replacen(&embedded::place(index), &place, 1), source }
         }
         error => error,
     }
-}
-
-/// A path as the store tells it.
-fn end(path: &Path) -> String {
-    let parts: Vec<_> = path.components().rev().take(2).collect();
-    parts.into_iter().rev().collect::<PathBuf>().display().to_string()
 }
 
 fn way_out(error: &StoreError) -> &'static str {

@@ -9,7 +9,8 @@ use tantivy::directory::error::{OpenReadError, OpenWriteError};
 use crate::blog::store::StoreError;
 
 /// Where an index is, as people are told: the folder and the one it is in, and nothing of the way there.
-pub(super) fn place(path: &Path) -> String {
+#[must_use]
+pub fn place(path: &Path) -> String {
     let parts: Vec<_> = path.components().rev().take(2).collect();
     parts.into_iter().rev().collect::<PathBuf>().display().to_string()
 }

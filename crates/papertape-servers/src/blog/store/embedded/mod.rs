@@ -41,6 +41,8 @@ mod words;
 mod write;
 mod writer;
 
+pub use fault::place;
+
 use std::path::Path;
 use std::sync::Arc;
 
