@@ -240,6 +240,41 @@ async fn a_writer_that_loses_its_connection_has_written_nothing() {
 
 #[tokio::test]
 #[ignore = "interop/blog/run"]
+async fn a_deadlock_leaves_the_index_as_it_was_and_the_next_try_works() {
+    let (server, store) = with_apples(&[]).await;
+    put(&*store, &[file("b.md", &["pears"])]).await.unwrap();
+    let other = server.client().await;
+    // The writer looks for deadlocks, and so it is the one that ends.
+    other.batch_execute("SET deadlock_timeout = '1h'; BEGIN").await.unwrap();
+    other.batch_execute("SELECT 1 FROM papertape.files WHERE path = 'a.md' FOR UPDATE").await.unwrap();
+    let mut writer = store.write().await.unwrap();
+    for text in ["plums", "cherries"] {
+        // The second time the first one is written.
+        let (record, chunks) = file("b.md", &[text]);
+        writer.put(record, chunks).await.unwrap();
+    }
+    let waits = tokio::spawn(async move {
+        other.batch_execute("SELECT 1 FROM papertape.files WHERE path = 'b.md' FOR UPDATE; ROLLBACK").await
+    });
+    let client = server.client().await;
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+    let end = Instant::now() + HANGS;
+    while client.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+        assert!(Instant::now() < end, "it does not wait");
+    }
+    writer.remove("a.md").await.unwrap();
+    let error = timeout(HANGS, writer.commit()).await.expect("it hangs").unwrap_err();
+    assert!(error.to_string().contains("nothing was changed: try again"), "{error}");
+    waits.await.unwrap().unwrap();
+    let summary = store.summary().await.unwrap();
+    assert_eq!((summary.generation, summary.files), (2, 2));
+    assert_eq!(places(&*store, &question("pears")).await, ["b.md#0"]);
+    put(&*store, &[file("b.md", &["plums"])]).await.unwrap();
+    assert_eq!(places(&*store, &question("plums")).await, ["b.md#0"]);
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
 async fn a_database_that_may_not_be_written_keeps_its_index() {
     let (server, store) = with_apples(&[]).await;
     let client = server.client().await;

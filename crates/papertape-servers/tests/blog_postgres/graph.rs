@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use papertape_servers::blog::store::{ChunkId, Filter, Query, Store};
 
 use crate::corpus::{Dice, file, put_with_vectors, vectors};
-use crate::server::Server;
+use crate::server::{Server, end_sessions};
 
 const FILES: u64 = 1_100;
 
@@ -60,11 +60,8 @@ async fn beyond_ten_thousand_vectors_a_graph_leads_the_way() {
             "{prefix:?}: {same} of {asked}"
         );
     }
-    // A session tells its figures at the latest when it ends, and this waits until each has.
     drop(store);
-    let end_all = "SELECT coalesce(bool_and(pg_terminate_backend(pid, 20000)), true) FROM pg_stat_activity
-                   WHERE application_name LIKE 'papertape%'";
-    assert!(client.query_one(end_all, &[]).await.unwrap().get::<_, bool>(0), "a session does not end");
+    end_sessions(&client).await;
     let used = client.query_one(used, &[]).await.unwrap().get::<_, i64>(0);
     assert!(used >= 80, "the index was used {used} times");
 }

@@ -108,7 +108,11 @@ async fn messages_of_gigabytes_are_not_waited_for() {
     let error = refused(Script { greeting, ..Script::default() }).await;
     assert!(error.contains("a message of 2047 MiB"), "{error}");
     let answer = [b"D", &0x7fff_ffff_u32.to_be_bytes()[..], &[0; 1000]].concat();
-    refused(Script { greeting: welcome(), answer, ..Script::default() }).await;
+    let script = Script { greeting: welcome(), answer, ..Script::default() };
+    let error = refused(script.clone()).await;
+    assert!(error.contains("a message of 2047 MiB"), "{error}");
+    let error = serve(script).await.write().await.map(drop).unwrap_err().to_string();
+    assert!(error.contains("a message of 2047 MiB"), "{error}");
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ mod faults;
 mod folders;
 mod graph;
 mod hostile;
+mod large;
 mod pool;
 mod same;
 mod server;

@@ -2,7 +2,7 @@
 //!
 //! The same means: in the same order, unless two scores are within a ten-thousandth of each other.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use papertape_servers::blog::folder::Folder;
@@ -10,7 +10,7 @@ use papertape_servers::blog::ingest;
 use papertape_servers::blog::rank::{self, Files};
 use papertape_servers::blog::store::embedded::Embedded;
 use papertape_servers::blog::store::postgres::Postgres;
-use papertape_servers::blog::store::{ChunkId, Filter, Found, Query, Store, Summary};
+use papertape_servers::blog::store::{ChunkId, Filter, Found, Query, Store, Summary, VectorKey};
 use papertape_servers::blog::words::{self, Language};
 
 use crate::corpus::{self, Dice, embedding, many, put_with_vectors, question};
@@ -138,7 +138,27 @@ async fn made_up_entries_are_found_alike() {
     assert!(a.vectors < a.chunks, "some want vectors");
     assert_eq!(without_generation(a), without_generation(b));
     assert_eq!(both.postgres.files().await.unwrap(), both.embedded.files().await.unwrap());
-    assert_eq!(both.postgres.wanting(50).await.unwrap(), both.embedded.wanting(50).await.unwrap());
+    want_alike(&both).await;
+}
+
+/// The same texts want vectors, each once, in whatever order and wherever they stand first.
+async fn want_alike(both: &Both) {
+    let mut lists = Vec::new();
+    for store in both.stores() {
+        let all = store.wanting(usize::MAX).await.unwrap();
+        let keys: BTreeMap<VectorKey, &str> =
+            all.iter().map(|chunk| (chunk.key, chunk.text.as_str())).collect();
+        assert_eq!(keys.len(), all.len(), "each key once");
+        assert!(all.len() > 50, "{}", all.len());
+        for chunk in &all {
+            assert_eq!(store.chunk(&chunk.source, chunk.index).await.unwrap().as_ref(), Some(chunk));
+        }
+        let some = store.wanting(50).await.unwrap();
+        assert_eq!(some.len(), 50);
+        assert!(some.iter().all(|chunk| all.contains(chunk)));
+        lists.push(keys.into_iter().map(|(key, text)| (key, text.to_owned())).collect::<Vec<_>>());
+    }
+    assert_eq!(lists[0], lists[1]);
 }
 
 async fn ask_much(both: &Both, seed: u64) {

@@ -9,10 +9,22 @@ use std::time::{Duration, Instant};
 
 use papertape_servers::blog::store::postgres::Postgres;
 use tokio::net::TcpSocket;
-use tokio_postgres::NoTls;
+use tokio_postgres::{Client, NoTls};
 
 /// PostgreSQL refuses to run as root; this is `nobody`.
 const NOBODY: u32 = 65534;
+
+/// Ends the sessions of stores. A session tells its figures (how often an index was used) at the latest then, and this waits
+/// until each has.
+pub(crate) async fn end_sessions(client: &Client) {
+    let sql = "SELECT pid, pg_terminate_backend(pid, 20000) FROM pg_stat_activity
+               WHERE application_name LIKE 'papertape%'";
+    let sessions: Vec<i32> = client.query(sql, &[]).await.unwrap().iter().map(|row| row.get(0)).collect();
+    // Of one that had just ended by itself it is not said that it was ended.
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY($1)";
+    let left: i64 = client.query_one(sql, &[&sessions]).await.unwrap().get(0);
+    assert_eq!(left, 0, "a session does not end");
+}
 
 /// A server that ends with its value.
 pub(crate) struct Server {
@@ -81,7 +93,7 @@ impl Server {
     }
 
     /// A connection of the test's own.
-    pub(crate) async fn client(&self) -> tokio_postgres::Client {
+    pub(crate) async fn client(&self) -> Client {
         let (client, connection) = tokio_postgres::connect(&self.url(), NoTls).await.unwrap();
         tokio::spawn(connection);
         client

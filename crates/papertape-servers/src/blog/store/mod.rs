@@ -38,7 +38,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Every file, by path. Kept by the store for as long as the generation is the newest.
     fn files(&self) -> Answer<'_, Arc<[FileRecord]>>;
 
-    /// Chunks that have no vector yet, in the order of their files: at most `limit`, one for each key.
+    /// Chunks that have no vector yet, in any order: at most `limit`, one for each key.
     fn wanting(&self, limit: usize) -> Answer<'_, Vec<Chunk>>;
 
     /// The one who writes. A second one gets [`StoreError::Locked`].

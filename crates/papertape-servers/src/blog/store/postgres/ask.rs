@@ -98,7 +98,7 @@ impl Asker {
         })?;
         let begun = Instant::now();
         let mut lease = Lease { object: Some(object), connector: &self.connector };
-        let answer = calmly(lease.answer(question)).await;
+        let answer = calmly(lease.answer(question)).await.map_err(|fault| lease.explain(fault));
         match &answer {
             Ok(_) => lease.give_back().await,
             // The server itself said so: its connection is still good.
@@ -131,6 +131,14 @@ impl Lease<'_> {
         let (begun, meta) = timeout(BEGIN, begun).await.map_err(|_| silent())?;
         begun?;
         question.ask(client, &meta?).await
+    }
+
+    /// A fault, with why the connection ended if it did.
+    fn explain(&self, fault: Fault) -> Fault {
+        match self.object.as_deref() {
+            Some(link) => link.end.explain(fault),
+            None => fault,
+        }
     }
 
     /// Ends the transaction and lets others have the connection.

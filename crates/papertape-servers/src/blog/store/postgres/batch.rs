@@ -16,7 +16,7 @@ use super::vocabulary::Vocabulary;
 use super::write::Totals;
 use super::{ChunkId, Entry, FileRecord};
 
-/// Chunks that are written at once, at most.
+/// Chunks that are written or taken out at once, at most.
 const CHUNKS: usize = 1000;
 
 /// Files likewise.
@@ -25,15 +25,17 @@ const FILES: usize = 1000;
 /// Bytes of text likewise.
 const BYTES: usize = 8 << 20;
 
-/// Takes files' chunks and all that is known by them out, and says what went.
+/// Takes chunks and all that is known by them out, and says what went.
 const TAKE_OUT: &str = "
-    WITH gone AS (DELETE FROM papertape.chunks WHERE file = ANY($1) RETURNING id, key, length, words),
+    WITH gone AS (DELETE FROM papertape.chunks WHERE id = ANY($1) RETURNING id, key, length, words),
          parts AS (SELECT gone.id, part.word FROM gone, unnest(gone.words) AS part(word)),
          unposted AS (DELETE FROM papertape.postings p USING parts WHERE p.word = parts.word AND p.chunk = parts.id),
-         unwanted AS (DELETE FROM papertape.wanting w USING gone WHERE w.chunk = gone.id)
+         unwanted AS (DELETE FROM papertape.wanting w USING gone WHERE w.chunk = gone.id),
+         counted AS (SELECT word, -count(*)::integer AS change FROM parts GROUP BY word)
     SELECT (SELECT count(*) FROM gone), (SELECT coalesce(sum(length), 0)::bigint FROM gone),
            (SELECT coalesce(array_agg(key), '{}') FROM gone),
-           (SELECT coalesce(array_agg(word), '{}') FROM parts)";
+           (SELECT coalesce(array_agg(word), '{}') FROM counted),
+           (SELECT coalesce(array_agg(change), '{}') FROM counted)";
 
 /// Gives the numbers of words, and makes those that are new.
 const NUMBER_WORDS: &str = "
@@ -106,11 +108,7 @@ impl Batch {
             return Ok(());
         }
         if !self.cleared.is_empty() {
-            let out = row(client, TAKE_OUT, &[(&self.cleared, Type::INT8_ARRAY)]).await?;
-            totals.chunks -= get::<i64>(&out, 0)?;
-            totals.length -= get::<i64>(&out, 1)?;
-            totals.idle_keys.extend(get::<Vec<i64>>(&out, 2)?);
-            totals.words.count(get::<Vec<i32>>(&out, 3)?, -1);
+            take_out(client, &self.cleared, totals).await?;
         }
         let sql = "DELETE FROM papertape.files WHERE id = ANY($1)";
         rows(client, sql, &[(&self.gone, Type::INT8_ARRAY)]).await?;
@@ -129,6 +127,25 @@ impl Batch {
         totals.length += self.chunks.iter().map(|(_, _, entry)| i64::from(entry.bag.length())).sum::<i64>();
         Ok(())
     }
+}
+
+/// Takes out the chunks of files, in pieces: a thousand files may have any number of chunks, and what went comes back in one
+/// message.
+async fn take_out(client: &Client, files: &[i64], totals: &mut Totals) -> Result<(), Fault> {
+    let sql = "SELECT id FROM papertape.chunks WHERE file = ANY($1)";
+    let found = rows(client, sql, &[(&files, Type::INT8_ARRAY)]).await?;
+    let chunks = found.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>, _>>()?;
+    for piece in chunks.chunks(CHUNKS) {
+        let out = row(client, TAKE_OUT, &[(&piece, Type::INT8_ARRAY)]).await?;
+        totals.chunks -= get::<i64>(&out, 0)?;
+        totals.length -= get::<i64>(&out, 1)?;
+        totals.idle_keys.extend(get::<Vec<i64>>(&out, 2)?);
+        totals.words.count(get::<Vec<i32>>(&out, 3)?.into_iter().zip(get::<Vec<i32>>(&out, 4)?));
+        if totals.words.is_full() {
+            totals.words.write(client).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Rows into a table, in PostgreSQL's binary format.
@@ -218,7 +235,7 @@ async fn number_words(
     let number = |(word, times): (&Cow<'_, str>, &i32)| Some((*known.numbers.get(word.as_ref())?, *times));
     let numbered: Vec<Vec<_>> =
         spelled.iter().map(|words| words.iter().filter_map(number).collect()).collect();
-    known.count(numbered.iter().flatten().map(|(word, _)| *word), 1);
+    known.count(numbered.iter().flatten().map(|(word, _)| (*word, 1)));
     if known.is_full() {
         known.write(client).await?;
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use deadpool::managed;
@@ -42,7 +42,7 @@ pub(super) type Driver = Connection<Stream, NoTlsStream>;
 /// Makes connections.
 pub(super) struct Connector {
     pub(super) address: Address,
-    tls: std::sync::OnceLock<TlsConnector>,
+    tls: OnceLock<TlsConnector>,
 }
 
 impl fmt::Debug for Connector {
@@ -57,7 +57,30 @@ pub(super) struct Link {
     pub(super) client: Client,
     /// Which of the hosts it is.
     pub(super) host: usize,
+    /// Why it ended.
+    pub(super) end: End,
     task: AbortHandle,
+}
+
+/// Why a connection ended, once it has: whoever waits for an answer hears from the driver only that there is none.
+#[derive(Debug, Clone, Default)]
+pub(super) struct End(Arc<OnceLock<String>>);
+
+impl End {
+    /// The fault, with the reason if it is that the connection is gone.
+    pub(super) fn explain(&self, fault: Fault) -> Fault {
+        match (fault, self.0.get()) {
+            (Fault::Lost(_), Some(why)) => Fault::Lost(why.clone()),
+            (fault, _) => fault,
+        }
+    }
+
+    fn note(&self, error: tokio_postgres::Error) {
+        tracing::debug!(%error, "a connection to the database ended");
+        if let Fault::Lost(why) = Fault::from(error) {
+            self.0.get_or_init(|| why);
+        }
+    }
 }
 
 impl Drop for Link {
@@ -68,7 +91,7 @@ impl Drop for Link {
 
 impl Connector {
     pub(super) fn new(address: Address) -> Self {
-        Self { address, tls: std::sync::OnceLock::new() }
+        Self { address, tls: OnceLock::new() }
     }
 
     /// A connection to the first host that gives one, with what drives it.
@@ -82,13 +105,16 @@ impl Connector {
 
     /// The same, driven by a task.
     pub(super) async fn link(self: &Arc<Self>) -> Result<Link, Fault> {
-        let (client, driver, host) = self.open().await?;
+        let (client, mut driver, host) = self.open().await?;
+        let end = End::default();
+        let noted = end.clone();
         let task = tokio::spawn(async move {
-            if let Err(error) = driver.await {
-                tracing::debug!(%error, "a connection to the database ended");
+            // The driver is dropped after that: it is then that those who wait are told.
+            if let Err(error) = (&mut driver).await {
+                noted.note(error);
             }
         });
-        Ok(Link { client, host, task: task.abort_handle() })
+        Ok(Link { client, host, end, task: task.abort_handle() })
     }
 
     async fn open_any(&self) -> Result<(Client, Driver, usize), Fault> {

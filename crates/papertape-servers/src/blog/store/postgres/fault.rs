@@ -100,7 +100,9 @@ fn refused(code: &SqlState) -> Fault {
         "53300" => lost("it has too many connections: raise its max_connections, or end some"),
         "57P03" => lost("it is starting up or shutting down"),
         "57P01" | "57P02" | "57P04" | "57P05" | "25P03" | "25P04" => lost("it ended the connection"),
-        "40001" | "40P01" => Fault::Crossed("others were changing the same at the same time".to_owned()),
+        "40001" | "40P01" => Fault::Crossed(
+            "others were changing the same at the same time, and nothing was changed: try again".to_owned(),
+        ),
         "55P03" => Fault::Crossed("somebody else holds a lock for too long".to_owned()),
         "57014" => {
             Fault::Final(StoreError::Unreachable("the answer took too long, and was cancelled".to_owned()))

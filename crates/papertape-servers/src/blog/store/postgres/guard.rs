@@ -50,7 +50,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
         if let Poll::Ready(Ok(())) = polled {
             let fresh = buffer.filled().get(before..).unwrap_or_default();
             if let Err(what) = self.scanner.read(fresh) {
-                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, what)));
+                let why = format!("the connection was closed because of what it sent: {what}");
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, why)));
             }
         }
         polled

@@ -82,17 +82,21 @@ impl Question for Wanting {
     async fn ask(&self, client: &Client, meta: &Meta) -> Result<Vec<Chunk>, Fault> {
         let limit = i64::try_from(self.0).unwrap_or(i64::MAX);
         // Before the first model is chosen nobody has noted which chunks want vectors: all do.
-        let (from, key) = match meta.summary.embedding {
-            Some(_) => ("papertape.wanting w JOIN papertape.chunks c ON c.id = w.chunk", "w.key"),
-            None => ("papertape.chunks c", "c.key"),
+        let (table, id) = match meta.summary.embedding {
+            Some(_) => ("papertape.wanting", "chunk"),
+            None => ("papertape.chunks", "id"),
         };
+        // From key to next key in the index, so that it costs what is asked for and not what there is: neither the table's
+        // size nor how many chunks say the same counts. Only as many steps are made as rows are taken.
         let sql = format!(
-            "{CHUNK} JOIN (
-                SELECT id FROM (
-                    SELECT DISTINCT ON ({key}) c.id, f.path, c.index
-                    FROM {from} JOIN papertape.files f ON f.id = c.file ORDER BY {key}, f.path, c.index
-                ) AS firsts ORDER BY path, index LIMIT $1
-             ) AS few ON few.id = c.id ORDER BY f.path, c.index"
+            "WITH RECURSIVE firsts (key, id) AS (
+                (SELECT key, {id} FROM {table} ORDER BY key LIMIT 1)
+                UNION ALL
+                SELECT next.key, next.id FROM firsts, LATERAL (
+                    SELECT t.key, t.{id} AS id FROM {table} t WHERE t.key > firsts.key ORDER BY t.key LIMIT 1
+                ) AS next
+             )
+             {CHUNK} JOIN (SELECT id FROM firsts LIMIT $1) AS few ON few.id = c.id"
         );
         chunks(&rows(client, &sql, &[(&limit, Type::INT8)]).await?)
     }

@@ -21,9 +21,9 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Counts each of these words up or down.
-    pub(super) fn count(&mut self, words: impl IntoIterator<Item = i32>, by: i32) {
-        for word in words {
+    /// Counts each of these words up or down, by that much.
+    pub(super) fn count(&mut self, words: impl IntoIterator<Item = (i32, i32)>) {
+        for (word, by) in words {
             *self.changes.entry(word).or_default() += by;
         }
     }

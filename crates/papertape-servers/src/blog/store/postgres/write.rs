@@ -11,7 +11,7 @@ use tokio_postgres::types::Type;
 
 use super::ask::{get, row, rows};
 use super::batch::Batch;
-use super::connect::{Connector, Link};
+use super::connect::{Connector, End, Link};
 use super::fault::Fault;
 use super::meta::{Meta, Vectors};
 use super::text::clean;
@@ -76,11 +76,7 @@ pub(super) async fn begin(
     let place = connector.address.place();
     let begun = async {
         let link = open(connector).await?;
-        lock(&link.client, &place).await?;
-        schema::prepare(&link.client, upgrade).await?;
-        link.client.batch_execute("SET LOCAL lock_timeout = '10s'").await?;
-        let meta = Meta::read(&link.client).await?;
-        vectors::tidy(&link.client, &meta).await?;
+        let meta = prepare(&link.client, &place, upgrade).await.map_err(|fault| link.end.explain(fault))?;
         Ok((link, meta))
     };
     let begun = timeout(BEGIN, begun).await.unwrap_or_else(|_| Err(Fault::late("beginning to write", BEGIN)));
@@ -88,6 +84,16 @@ pub(super) async fn begin(
     let embedding = meta.summary.embedding.clone();
     let (batch, totals) = (Batch::default(), Totals::default());
     Ok(Next { link, place, news, meta, batch, totals, embedding })
+}
+
+/// The generation before, in tables that can be written by us alone.
+async fn prepare(client: &Client, place: &str, upgrade: bool) -> Result<Meta, Fault> {
+    lock(client, place).await?;
+    schema::prepare(client, upgrade).await?;
+    client.batch_execute("SET LOCAL lock_timeout = '10s'").await?;
+    let meta = Meta::read(client).await?;
+    vectors::tidy(client, &meta).await?;
+    Ok(meta)
 }
 
 /// Drops all there is, whatever is wrong with it, so that it can be made anew. Generations go on from where they were: to
@@ -122,7 +128,8 @@ pub(super) async fn clear(connector: &Arc<Connector>) -> Result<(), StoreError> 
 /// A transaction to write in. If we are gone without a word, the server notices, because the lock must not outlive us.
 async fn open(connector: &Arc<Connector>) -> Result<Link, Fault> {
     let link = connector.link().await?;
-    link.client.batch_execute(&format!("{BEGIN_WRITING}; {}", connector.address.alive.sql())).await?;
+    let sql = format!("{BEGIN_WRITING}; {}", connector.address.alive.sql());
+    link.client.batch_execute(&sql).await.map_err(|error| link.end.explain(error.into()))?;
     Ok(link)
 }
 
@@ -150,6 +157,11 @@ async fn lock(client: &Client, place: &str) -> Result<(), Fault> {
 }
 
 impl Next {
+    /// What a step's errors tell of: where it is, and why the connection ended if it did.
+    fn about(&self) -> (String, End) {
+        (self.place.clone(), self.link.end.clone())
+    }
+
     async fn put(&mut self, file: FileRecord, chunks: Vec<Entry>) -> Result<(), Fault> {
         if self.batch.has(&file.path) {
             self.flush().await?;
@@ -268,41 +280,44 @@ impl Next {
 }
 
 /// One step, within its time.
-async fn step<T>(place: &str, work: impl Future<Output = Result<T, Fault>>) -> Result<T, StoreError> {
+async fn step<T>(
+    (place, end): (String, End),
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, StoreError> {
     let done = timeout(STEP, work).await.unwrap_or_else(|_| Err(Fault::late("writing", STEP)));
-    done.map_err(|fault| fault.into_error(place))
+    done.map_err(|fault| end.explain(fault).into_error(&place))
 }
 
 impl Writer for Next {
     fn put(&mut self, file: FileRecord, chunks: Vec<Entry>) -> Answer<'_, ()> {
-        let place = self.place.clone();
-        Box::pin(async move { step(&place, Self::put(self, file, chunks)).await })
+        let about = self.about();
+        Box::pin(async move { step(about, Self::put(self, file, chunks)).await })
     }
 
     fn touch(&mut self, file: FileRecord) -> Answer<'_, ()> {
-        let place = self.place.clone();
-        Box::pin(async move { step(&place, Self::touch(self, file)).await })
+        let about = self.about();
+        Box::pin(async move { step(about, Self::touch(self, file)).await })
     }
 
     fn remove<'a>(&'a mut self, path: &'a str) -> Answer<'a, ()> {
-        let place = self.place.clone();
-        Box::pin(async move { step(&place, Self::remove(self, path)).await })
+        let about = self.about();
+        Box::pin(async move { step(about, Self::remove(self, path)).await })
     }
 
     fn attach(&mut self, vectors: Vec<(VectorKey, Vec<f32>)>) -> Answer<'_, ()> {
-        let place = self.place.clone();
-        Box::pin(async move { step(&place, Self::attach(self, vectors)).await })
+        let about = self.about();
+        Box::pin(async move { step(about, Self::attach(self, vectors)).await })
     }
 
     fn set_embedding(&mut self, embedding: Option<Embedding>) -> Answer<'_, ()> {
-        let place = self.place.clone();
-        Box::pin(async move { step(&place, Self::set_embedding(self, embedding)).await })
+        let about = self.about();
+        Box::pin(async move { step(about, Self::set_embedding(self, embedding)).await })
     }
 
     fn commit(mut self: Box<Self>) -> Answer<'static, Summary> {
         Box::pin(async move {
-            let place = self.place.clone();
-            step(&place, self.finish()).await
+            let about = self.about();
+            step(about, self.finish()).await
         })
     }
 }
