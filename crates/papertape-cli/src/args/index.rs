@@ -1,6 +1,7 @@
 //! What was typed to index a folder of Markdown.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueHint;
 use papertape_servers::blog;
@@ -55,6 +56,9 @@ pub(crate) struct Search {
     /// Where the model's service is [default: where Ollama and OpenAI usually are].
     #[arg(long, value_name = "URL", requires = "embed", value_hint = ValueHint::Url)]
     pub(crate) embed_url: Option<String>,
+    /// Seconds that a request to the model's service may take; for a model that is slow, or long to load [default: 30].
+    #[arg(long, value_name = "SECONDS", requires = "embed", value_parser = EmbedTimeout::parse)]
+    pub(crate) embed_timeout: Option<EmbedTimeout>,
 }
 
 impl Index {
@@ -67,8 +71,14 @@ impl Index {
 
 impl Search {
     pub(crate) fn options(self) -> blog::Options {
-        let Search { store, embed, embed_url } = self;
-        blog::Options { store, embed: embed.map(|embed| embed.choice), embed_url, ..blog::Options::default() }
+        let Search { store, embed, embed_url, embed_timeout } = self;
+        blog::Options {
+            store,
+            embed: embed.map(|embed| embed.choice),
+            embed_url,
+            embed_timeout: embed_timeout.map(|timeout| timeout.time),
+            ..blog::Options::default()
+        }
     }
 }
 
@@ -82,6 +92,24 @@ pub(crate) struct Embed {
 impl Embed {
     fn parse(typed: &str) -> Result<Self, String> {
         Ok(Self { typed: typed.to_owned(), choice: Choice::parse(typed)? })
+    }
+}
+
+/// How long a service may take, and how it was said.
+#[derive(Debug, Clone)]
+pub(crate) struct EmbedTimeout {
+    pub(crate) typed: String,
+    time: Duration,
+}
+
+impl EmbedTimeout {
+    fn parse(typed: &str) -> Result<Self, String> {
+        match typed.parse::<f64>() {
+            Ok(seconds) if (1.0..=3_600.0).contains(&seconds) => {
+                Ok(Self { typed: typed.to_owned(), time: Duration::from_secs_f64(seconds) })
+            }
+            _ => Err("give a number of seconds from 1 to 3600".to_owned()),
+        }
     }
 }
 

@@ -118,6 +118,9 @@ fn given(args: &Index) -> String {
     if let Some(url) = &args.search.embed_url {
         options.extend(["--embed-url", shown(url)]);
     }
+    if let Some(timeout) = &args.search.embed_timeout {
+        options.extend(["--embed-timeout", &timeout.typed]);
+    }
     shell_words::join(options)
 }
 

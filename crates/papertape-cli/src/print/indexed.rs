@@ -106,19 +106,29 @@ fn ways(summary: &Summary, has_model: bool) -> String {
                 .to_owned()
         }
         None => "searched by words; with --embed also by meaning".to_owned(),
-        Some(Embedding { model, calibrated_on, weight, .. }) if *calibrated_on > 0 && *weight <= 0.0 => {
+        // Nobody knows yet what the vectors are worth, so that no search uses them.
+        Some(Embedding { model, calibrated_on: 0, .. }) => format!(
+            "searched by words alone until {} is done: it has made vectors for {}; index again, or serve it,{} to go on",
+            one_line(model),
+            covered(summary),
+            if has_model { "" } else { " with --embed" },
+        ),
+        Some(Embedding { model, weight, .. }) if *weight <= 0.0 => {
             format!("searched by words: the vectors of {} do not help here", one_line(model))
         }
-        Some(Embedding { model, dimension, weight, .. }) => {
-            let (vectors, chunks) = (summary.vectors, summary.chunks);
-            let some = if vectors < chunks { format!("{} of ", number(vectors)) } else { String::new() };
-            format!(
-                "searched by words and by meaning: {} ({dimension} numbers for {some}{}, weight {weight:.2})",
-                one_line(model),
-                plural(chunks, "chunk")
-            )
-        }
+        Some(Embedding { model, dimension, weight, .. }) => format!(
+            "searched by words and by meaning: {} ({dimension} numbers for {}, weight {weight:.2})",
+            one_line(model),
+            covered(summary),
+        ),
     }
+}
+
+/// Which chunks have vectors: `70 chunks`, or `32 of 70 chunks`.
+fn covered(summary: &Summary) -> String {
+    let (vectors, chunks) = (summary.vectors, summary.chunks);
+    let some = if vectors < chunks { format!("{} of ", number(vectors)) } else { String::new() };
+    format!("{some}{}", plural(chunks, "chunk"))
 }
 
 fn seconds(time: Duration) -> String {
@@ -172,13 +182,17 @@ mod tests {
         let model = |weight, calibrated_on| {
             let (model, digest) = ("m".to_owned(), String::new());
             let embedding = Embedding { model, dimension: 768, digest, weight, calibrated_on };
-            ways(&report(Some(embedding)).summary, true)
+            move |has_model| ways(&report(Some(embedding.clone())).summary, has_model)
         };
         assert_eq!(
-            model(0.4, 9),
+            model(0.4, 9)(true),
             "searched by words and by meaning: m (768 numbers for 300 of 12,345 chunks, weight 0.40)"
         );
-        assert_eq!(model(0.0, 9), "searched by words: the vectors of m do not help here");
+        assert_eq!(model(0.0, 9)(true), "searched by words: the vectors of m do not help here");
+        let unfinished = "searched by words alone until m is done: it has made vectors for 300 of 12,345 chunks; index \
+                          again, or serve it,";
+        assert_eq!(model(0.0, 0)(true), format!("{unfinished} to go on"));
+        assert_eq!(model(0.0, 0)(false), format!("{unfinished} with --embed to go on"));
     }
 
     #[test]

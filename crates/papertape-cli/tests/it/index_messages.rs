@@ -42,6 +42,37 @@ fn a_model_that_is_away_leaves_words_alone_for_now() {
 }
 
 #[test]
+fn how_long_a_model_may_take_can_be_said() {
+    let folder = docs("index_embed_timeout");
+    // Somebody who takes the question and never answers.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = address(&listener);
+    let end = index(&folder, &["--embed", "ollama", "--embed-url", &url, "--embed-timeout", "1.5"]);
+    let serve = format!("serve blog --content docs --embed ollama --embed-url {url} --embed-timeout 1.5\n");
+    contains(text(end.is_clean()), &["searched by words alone", &serve]);
+    contains(&end.log, &["has not answered within 1500 ms (--embed-timeout gives it more)"]);
+}
+
+#[test]
+fn a_time_for_a_model_that_makes_no_sense_is_refused() {
+    let folder = docs("index_embed_timeout_wrong");
+    for typed in ["0", "0.9", "-1", "3601", "1e9", "nan", "inf", "30s", ""] {
+        let timeout = format!("--embed-timeout={typed}");
+        let end = index(&folder, &["--embed", "ollama", &timeout]);
+        assert_eq!((end.status.code(), text(&end)), (Some(2), ""), "{typed}: {end:?}");
+        contains(&end.log, &["--embed-timeout <SECONDS>", "from 1 to 3600"]);
+        let serve = ["serve", "blog", "--content", "docs", "--embed", "ollama", &timeout];
+        let end = run(&mut beside(&folder, serve), "");
+        assert_eq!((end.status.code(), text(&end)), (Some(2), ""), "{typed}: {end:?}");
+        contains(&end.log, &["from 1 to 3600"]);
+    }
+    let end = index(&folder, &["--embed-timeout", "60"]);
+    assert_eq!((end.status.code(), text(&end)), (Some(2), ""), "{end:?}");
+    contains(&end.log, &["--embed <MODEL>"]);
+    assert!(!folder.join(".papertape").exists());
+}
+
+#[test]
 fn vectors_are_not_made_anew_without_a_model() {
     let folder = docs("index_reembed");
     let end = index(&folder, &["--reembed"]);

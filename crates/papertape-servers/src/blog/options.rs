@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::embed::{self, Choice, EmbedError, Embedder, Identity, Purpose};
 use super::library::Library;
@@ -25,6 +26,8 @@ pub struct Options {
     pub embed: Option<Choice>,
     /// Where the model's service is, if not where such a service usually is.
     pub embed_url: Option<String>,
+    /// How long a request to the model's service may take, if not as long as usual.
+    pub embed_timeout: Option<Duration>,
     /// Whether tables of an older version of this program may be changed in the database.
     pub upgrade: bool,
     /// Whether to index what changes while it is served.
@@ -102,7 +105,8 @@ impl Options {
     /// If what was said about it makes no sense.
     pub fn embedder(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
         let Some(choice) = &self.embed else { return Ok(None) };
-        let options = embed::Options { url: self.embed_url.clone(), ..embed::Options::default() };
+        let timeout = self.embed_timeout.unwrap_or(embed::Options::default().timeout);
+        let options = embed::Options { url: self.embed_url.clone(), timeout };
         choice.open(&options).map(Some)
     }
 }

@@ -102,6 +102,50 @@ async fn a_service_that_never_ends_its_answer_is_given_up_and_then_left_alone() 
     }
 }
 
+/// Long enough for a stub on a busy machine, and short enough to be waited for.
+const A_MOMENT: Duration = Duration::from_secs(3);
+
+/// How many of the requests after the probe had more texts than that.
+fn larger_than(stub: &Stub, texts: usize) -> usize {
+    stub.seen().iter().filter(|request| request.texts().len() > texts).count()
+}
+
+/// O-02: a model that needs its time for each text.
+#[tokio::test]
+async fn more_texts_than_a_service_does_in_time_are_given_to_it_a_few_at_a_time() {
+    let slow = |request: &Request| if request.texts().len() > 4 { Reply::Hang } else { good(request) };
+    let stub = after_the_probe(move |_, request| slow(request)).await;
+    let embedder = open("ollama:m", &stub.url, A_MOMENT);
+    let lengths: Vec<usize> = (1..=40).collect();
+    let many: Vec<String> = lengths.iter().map(|length| "x".repeat(*length)).collect();
+    for _ in 0..2 {
+        let vectors = embedder.embed(&many, Purpose::Document).await.unwrap();
+        let came: Vec<usize> = vectors.iter().map(|vector| length(vector.as_ref().unwrap())).collect();
+        assert_eq!(came, lengths);
+    }
+    assert_eq!(larger_than(&stub, 4), 1, "what was too much once is not asked for again");
+    assert!(embedder.batch() <= 4, "{}", embedder.batch());
+}
+
+/// What the stub says a text's length is.
+fn length(vector: &[f32]) -> usize {
+    let length = (vector[0] / vector[1]).round();
+    (1..100_u8).find(|n| f32::from(*n) == length).unwrap().into()
+}
+
+/// O-02: one text tells that nobody will ever answer.
+#[tokio::test]
+async fn a_service_that_falls_silent_is_asked_for_one_text_and_then_given_up() {
+    let stub = after_the_probe(|_, _| Reply::Hang).await;
+    let embedder = open("ollama:m", &stub.url, A_MOMENT);
+    let many: Vec<String> = (0..40).map(|n| format!("text {n}")).collect();
+    let error = embedder.embed(&many, Purpose::Document).await.unwrap_err();
+    let EmbedError::Unavailable(said) = error else { panic!("{error:?}") };
+    assert!(said.contains("has not answered within 3 s (--embed-timeout gives it more)"), "{said}");
+    let sizes: Vec<usize> = stub.seen().iter().skip(2).map(|request| request.texts().len()).collect();
+    assert_eq!(sizes, [8, 1]);
+}
+
 /// O-03.
 #[tokio::test]
 async fn failures_are_retried_three_times_and_no_more() {

@@ -29,6 +29,8 @@ pub(crate) enum Mood {
     GrowsAfter(usize),
     /// After so many texts, it goes away.
     DiesAfter(usize),
+    /// Never answers more texts than that at once.
+    SilentAbove(usize),
     /// To it, all texts are the same.
     Numb,
     /// Will not have texts with this in them.
@@ -114,6 +116,7 @@ impl Embedder for Numbers {
             match mood {
                 Mood::Down => return Err(EmbedError::Unavailable("nobody is there".to_owned())),
                 Mood::Silent => return pending().await,
+                Mood::SilentAbove(most) if texts.len() > most => return pending().await,
                 Mood::DiesAfter(count) if self.seen() > count => {
                     return Err(EmbedError::Unavailable("it went away".to_owned()));
                 }

@@ -124,6 +124,24 @@ async fn a_service_that_accepts_and_says_nothing_costs_its_time_limit() {
     assert!(note.contains("900 ms"), "{note}");
 }
 
+/// O-02: for ever none, before.
+#[tokio::test]
+async fn a_service_that_is_slow_gets_few_texts_at_once_and_makes_all_vectors() {
+    let (desk, model) = (synonyms(60), Arc::new(Numbers::in_mood(Mood::SilentAbove(4))));
+    let embedder = client_with(&start(&model).await, Duration::from_secs(3));
+    let report = desk.embed(embedder.as_ref()).await;
+    assert_eq!((report.warnings, report.summary.vectors), (Vec::new(), report.summary.chunks));
+    assert!(report.summary.embedding.unwrap().calibrated_on > 0);
+}
+
+#[tokio::test]
+async fn what_a_service_gave_before_it_failed_is_kept() {
+    let (desk, model) = (synonyms(60), Arc::new(Numbers::in_mood(Mood::DiesAfter(20))));
+    let report = desk.embed(client(&start(&model).await).as_ref()).await;
+    assert!(report.warnings[0].contains("it went away"), "{:?}", report.warnings);
+    assert!((1..=20).contains(&report.summary.vectors), "{}", report.summary.vectors);
+}
+
 #[tokio::test]
 async fn a_service_whose_vectors_change_their_size_is_refused_with_both_numbers() {
     let (desk, model) = (synonyms(60), Arc::new(Numbers::new()));

@@ -42,8 +42,10 @@ pub(super) struct Http {
 /// What went wrong with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// Nobody there, too slow, or failing.
+    /// Nobody there, or failing.
     Unavailable(String),
+    /// No answer in time.
+    Late(String),
     /// The service says no, with these words; 200 if it says so in a success.
     Refused { status: u16, said: String },
     /// What it sends makes no sense.
@@ -86,12 +88,20 @@ impl Http {
         &self.who
     }
 
+    /// How long a request may take.
+    pub(super) fn time(&self) -> Duration {
+        self.time
+    }
+
     /// The body of the answer, if it is a success.
     pub(super) async fn ask(&self, path: &str, body: Option<&Value>) -> Result<Vec<u8>, Fault> {
         let until = Instant::now() + self.time;
         timeout(self.time, self.tries(path, body, until)).await.unwrap_or_else(|_| {
             let time = humane(self.time);
-            Err(Fault::Unavailable(format!("{} has not answered within {time}", self.who)))
+            Err(Fault::Late(format!(
+                "{} has not answered within {time} (--embed-timeout gives it more)",
+                self.who
+            )))
         })
     }
 

@@ -7,6 +7,7 @@ mod http;
 mod local;
 mod ollama;
 mod openai;
+mod pace;
 mod prefix;
 mod service;
 mod sketch;
@@ -36,7 +37,7 @@ pub trait Embedder: fmt::Debug + Send + Sync {
         purpose: Purpose,
     ) -> Answer<'a, Vec<Result<Vec<f32>, String>>>;
 
-    /// How many texts to give at once.
+    /// How many texts to give at once, as far as is known now.
     fn batch(&self) -> usize;
 }
 

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::check::{Checked, check};
 use super::http::{Fault, Http};
+use super::pace::Pace;
 use super::prefix::Prefixes;
 use super::sketch::PROBE;
 use super::{Answer, EmbedError, Embedder, Identity, Purpose, fingerprint, ollama, openai};
@@ -31,6 +32,7 @@ pub(super) struct Service {
     words: Words,
     model: String,
     prefixes: Prefixes,
+    pace: Pace,
     identity: Mutex<Option<(Instant, Identity)>>,
 }
 
@@ -52,7 +54,8 @@ struct Piece {
 impl Service {
     pub(super) fn new(http: Http, words: Words, model: &str) -> Self {
         let prefixes = Prefixes::of(model);
-        Self { http, words, model: model.to_owned(), prefixes, identity: Mutex::new(None) }
+        let pace = Pace::new(words.batch(), http.time());
+        Self { http, words, model: model.to_owned(), prefixes, pace, identity: Mutex::new(None) }
     }
 
     /// Vectors as the service gives them.
@@ -107,7 +110,8 @@ impl Service {
     }
 
     /// Vectors of texts that are not empty. What the service will not have is asked again in parts, to find out which text
-    /// it is, and a text that is too long is shortened; both end.
+    /// it is, and a text that is too long is shortened; what it does not answer in time is asked again for one text, and then
+    /// for as many as it can do. All of this ends.
     async fn vectors(
         &self,
         pieces: Vec<Piece>,
@@ -116,9 +120,15 @@ impl Service {
     ) -> Result<(), EmbedError> {
         let mut work = vec![pieces];
         while let Some(mut pieces) = work.pop() {
+            let rest = pieces.split_off(pieces.len().min(self.pace.texts()));
+            if !rest.is_empty() {
+                work.push(rest);
+            }
             let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
+            let began = Instant::now();
             match self.ask(&texts).await {
                 Ok(came) => {
+                    self.pace.answered(texts.len(), began.elapsed());
                     for (piece, vector) in
                         pieces.iter().zip(check(self.http.who(), came, texts.len(), dimension)?)
                     {
@@ -148,6 +158,7 @@ impl Service {
                         }
                     }
                 }
+                Err(Fault::Late(_)) if self.pace.was_late(texts.len()) => work.push(pieces),
                 Err(fault) => return Err(self.error(fault)),
             }
         }
@@ -157,7 +168,7 @@ impl Service {
     fn error(&self, fault: Fault) -> EmbedError {
         let who = self.http.who();
         match fault {
-            Fault::Unavailable(said) => EmbedError::Unavailable(said),
+            Fault::Unavailable(said) | Fault::Late(said) => EmbedError::Unavailable(said),
             Fault::Lying(said) => EmbedError::Lying(said),
             Fault::Refused { status: status @ (408 | 429 | 500..), said } => {
                 EmbedError::Unavailable(format!("{who} fails with {status}: {said}"))
@@ -191,7 +202,7 @@ impl Embedder for Service {
             let mut answers = vec![Err("it is empty".to_owned()); texts.len()];
             let full: Vec<(usize, &String)> =
                 texts.iter().enumerate().filter(|(_, text)| !text.trim().is_empty()).collect();
-            for part in full.chunks(self.batch()) {
+            for part in full.chunks(self.words.batch()) {
                 let pieces = part.iter().map(|(index, text)| Piece {
                     index: *index,
                     text: beginning(&self.prefixes.put(text, purpose), LONGEST).to_owned(),
@@ -208,7 +219,14 @@ impl Embedder for Service {
     }
 
     fn batch(&self) -> usize {
-        match self.words {
+        self.pace.texts()
+    }
+}
+
+impl Words {
+    /// How many texts a service takes at once.
+    fn batch(self) -> usize {
+        match self {
             Words::Ollama => 32,
             Words::OpenAi => 64,
         }

@@ -122,7 +122,11 @@ impl Pass<'_> {
         let begun = Instant::now();
         let mut vectors = Vec::new();
         let mut outcome = Ok(());
-        for batch in chunks.chunks(self.embedder.batch().max(1)) {
+        let mut rest = chunks;
+        while !rest.is_empty() {
+            // Asked each time, as a model shows only at work how much it can do.
+            let (batch, later) = rest.split_at(self.embedder.batch().clamp(1, rest.len()));
+            rest = later;
             (self.progress)(Progress::Embedding { done, of });
             match self.vectors(batch).await {
                 Ok(made) => vectors.extend(made),

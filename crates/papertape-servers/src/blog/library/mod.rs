@@ -101,7 +101,7 @@ impl Library {
             Some(asking) => match asking.vector(question, &summary).await {
                 Ok(vector) => (Some(vector.to_vec()), None),
                 Err(cause) => {
-                    let cause = self.trouble().filter(|_| summary.vectors == 0).unwrap_or(cause);
+                    let cause = self.trouble().filter(|_| !is_weighed(&summary)).unwrap_or(cause);
                     (None, Some(format!("semantic search is off: {cause}")))
                 }
             },
@@ -230,6 +230,11 @@ impl Library {
     }
 }
 
+/// It is known what the vectors are worth. Before that, whatever keeps the model from it is why they are left out.
+fn is_weighed(summary: &Summary) -> bool {
+    summary.vectors > 0 && summary.embedding.as_ref().is_some_and(|embedding| embedding.calibrated_on > 0)
+}
+
 /// Which lists the hits come from. A list of meanings that counts nothing is not asked for.
 fn mode(found: &Found) -> Mode {
     match (found.lexical.is_empty(), found.semantic.is_empty()) {
@@ -238,3 +243,6 @@ fn mode(found: &Found) -> Mode {
         (true, false) => Mode::Semantic,
     }
 }
+
+#[cfg(test)]
+mod tests;
