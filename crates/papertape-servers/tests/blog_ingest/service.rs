@@ -128,7 +128,7 @@ async fn a_service_that_accepts_and_says_nothing_costs_its_time_limit() {
 #[tokio::test]
 async fn a_service_that_is_slow_gets_few_texts_at_once_and_makes_all_vectors() {
     let (desk, model) = (synonyms(60), Arc::new(Numbers::in_mood(Mood::SilentAbove(4))));
-    let embedder = client_with(&start(&model).await, Duration::from_secs(3));
+    let embedder = client_with(&start(&model).await, Duration::from_secs(5));
     let report = desk.embed(embedder.as_ref()).await;
     assert_eq!((report.warnings, report.summary.vectors), (Vec::new(), report.summary.chunks));
     assert!(report.summary.embedding.unwrap().calibrated_on > 0);
