@@ -63,3 +63,33 @@ async fn other_files_are_not_written_over_by_who_is_careful() {
     let replaced = two.index(&store, Options { full: true, ..Options::default() }).await.unwrap();
     assert_eq!((replaced.added, replaced.removed, replaced.summary.files), (1, 1, 1));
 }
+
+/// D-05: three tries, no more.
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn what_crosses_others_is_tried_three_times() {
+    let server = Server::start(&[]);
+    let store = server.store();
+    let notes = Scratch::new("crossed", &[("a.md", b"# Apples\n")]);
+    notes.index(&store, Options::default()).await.unwrap();
+    // A counter keeps its steps when a transaction is undone.
+    let refuse_twice = "
+        CREATE SEQUENCE tries;
+        CREATE FUNCTION cross_others() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF nextval('tries') <= 2 THEN RAISE EXCEPTION 'others' USING ERRCODE = '40001'; END IF;
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER cross_others BEFORE INSERT ON papertape.files FOR EACH ROW EXECUTE FUNCTION cross_others()";
+    let client = server.client().await;
+    client.batch_execute(refuse_twice).await.unwrap();
+    fs::write(notes.0.join("b.md"), "# Pears\n").unwrap();
+    let report = notes.index(&store, Options::default()).await.unwrap();
+    assert_eq!((report.added, report.summary.generation), (1, 2));
+
+    client.batch_execute("ALTER SEQUENCE tries MINVALUE -100 RESTART WITH -100").await.unwrap();
+    fs::write(notes.0.join("c.md"), "# Plums\n").unwrap();
+    let error = notes.index(&store, Options::default()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Crossed(_)), "{error:?}");
+    let row = client.query_one("SELECT last_value FROM tries", &[]).await.unwrap();
+    assert_eq!(row.get::<_, i64>(0), -98, "three of them");
+}

@@ -8,7 +8,7 @@ use papertape_servers::blog::store::{StoreError, embedded};
 
 use crate::exit::Failure;
 
-/// The database that cannot be reached is a server that cannot be reached; everything else is an index that cannot be written.
+/// The database that cannot be reached, or has no time, is a server that cannot be reached; everything else is an index that cannot be written.
 ///
 /// `index` is the folder of the index as it was typed, if it is in one.
 pub(super) fn failed(error: StoreError, index: Option<&Path>) -> Failure {
@@ -17,7 +17,7 @@ pub(super) fn failed(error: StoreError, index: Option<&Path>) -> Failure {
         None => error,
     };
     match error {
-        StoreError::Unreachable(_) => Failure::NotStarted(anyhow!(error)),
+        StoreError::Unreachable(_) | StoreError::Crossed(_) => Failure::NotStarted(anyhow!(error)),
         error => Failure::Output(format!("{error}{}", way_out(&error))),
     }
 }

@@ -28,8 +28,30 @@ const BATCH_BYTES: u64 = 32 << 20;
 /// by the next run: that costs less, and nobody is told of a change that is none.
 const WORTH_A_GENERATION: usize = 1_000;
 
+/// How often it is tried when others are in the way in the database, as in a deadlock.
+const TRIES: u32 = 3;
+
 /// Brings the words of the store up to date.
 pub(super) async fn bring(
+    folder: &Folder,
+    store: &dyn Store,
+    options: Options,
+    warnings: &mut Warnings,
+    progress: Watcher<'_>,
+) -> Result<Report, Failure> {
+    let mut tries = 1;
+    loop {
+        match bring_once(folder, store, options, warnings, progress).await {
+            Err(Failure::Store(StoreError::Crossed(why))) if tries < TRIES => {
+                tracing::warn!("indexing begins again: {why}");
+                tries += 1;
+            }
+            other => return other,
+        }
+    }
+}
+
+async fn bring_once(
     folder: &Folder,
     store: &dyn Store,
     options: Options,

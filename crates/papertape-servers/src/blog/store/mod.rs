@@ -310,6 +310,9 @@ pub enum StoreError {
     /// The database cannot be reached now.
     #[error("the database cannot be reached: {0}")]
     Unreachable(String),
+    /// The database could not do it now, because of what others do there: it may work the next time.
+    #[error("the database could not do it now: {0}")]
+    Crossed(String),
     /// The disk is full, a file cannot be written, and so on.
     #[error("{doing}: {source}")]
     Io {

@@ -34,7 +34,8 @@ impl Fault {
     /// For whoever asked.
     pub(super) fn into_error(self, place: &str) -> StoreError {
         match self {
-            Self::Lost(what) | Self::Crossed(what) => StoreError::Unreachable(what),
+            Self::Lost(what) => StoreError::Unreachable(what),
+            Self::Crossed(what) => StoreError::Crossed(what),
             Self::NoTable | Self::Missing => StoreError::Missing { place: place.to_owned() },
             Self::Foreign(what) => StoreError::Foreign { place: place.to_owned(), what },
             Self::Corrupt(what) => StoreError::Corrupt { place: place.to_owned(), what },
