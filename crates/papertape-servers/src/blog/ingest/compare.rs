@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Options;
 use super::digest::Digest;
+use super::failure::Failure;
 use crate::blog::folder::Seen;
 use crate::blog::store::{FileRecord, Stamp};
 
@@ -32,9 +33,22 @@ pub(super) struct Suspect {
 const ONE_IN: usize = 10;
 
 impl Difference {
+    /// Why the store is to stay as it is, if whoever runs cares.
+    pub(super) fn objection(&self, records: &[FileRecord], options: Options) -> Option<Failure> {
+        if let Some(stayed) = self.of_another_folder(records).filter(|_| options.careful) {
+            return Some(Failure::of_another_folder(records.len(), stayed));
+        }
+        (options.never_empty && self.leaves_nothing()).then(|| Failure::no_files(records.len()))
+    }
+
+    /// The store has files, and none of them would stay, nor would another one come.
+    fn leaves_nothing(&self) -> bool {
+        self.suspects.is_empty() && self.unchanged == 0 && !self.gone.is_empty()
+    }
+
     /// The store has files, and hardly any in common with the folder, whatever they are called now: how many of them are
     /// still there. Nothing, if the store is of this folder. One that has no file at all may be a disk that is not there.
-    pub(super) fn of_another_folder(&self, records: &[FileRecord]) -> Option<usize> {
+    fn of_another_folder(&self, records: &[FileRecord]) -> Option<usize> {
         let before: HashSet<_> = records.iter().map(|record| same_wherever(&record.stamp)).collect();
         let new = || self.suspects.iter().filter(|suspect| suspect.known.is_none());
         let now: HashSet<_> = new().map(|suspect| same_wherever(&suspect.seen.stamp)).collect();
@@ -85,8 +99,8 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], options: Options)
 mod tests {
     use super::{Difference, compare};
     use crate::blog::folder::Seen;
-    use crate::blog::ingest::Options;
     use crate::blog::ingest::digest::Digest;
+    use crate::blog::ingest::{Failure, Options};
     use crate::blog::store::{FileRecord, Stamp};
     use crate::blog::words::Language;
 
@@ -165,6 +179,21 @@ mod tests {
         assert_eq!(strangers(vec![], &records), Some(0), "a disk that is not there");
         assert_eq!(strangers(vec![], &[]), None);
         assert_eq!(strangers(vec![seen("c.md", 3)], &[]), None);
+    }
+
+    #[test]
+    fn who_never_empties_an_index_objects_to_a_folder_without_files_alone() {
+        let records = [record("a.md", 1), record("b.md", 2)];
+        let objection = |seen: Vec<Seen>, records: &[FileRecord], never_empty: bool| {
+            let options = Options { never_empty, ..Options::default() };
+            compare(seen, records, options).objection(records, options)
+        };
+        let refused = objection(vec![], &records, true);
+        assert!(matches!(&refused, Some(Failure::NoFiles(why)) if why.contains("(2)")), "{refused:?}");
+        assert!(objection(vec![], &records, false).is_none());
+        assert!(objection(vec![], &[], true).is_none());
+        assert!(objection(vec![seen("c.md", 3)], &records, true).is_none(), "all are others");
+        assert!(objection(vec![seen("a.md", 1)], &records, true).is_none());
     }
 
     #[test]

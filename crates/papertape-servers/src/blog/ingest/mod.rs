@@ -85,6 +85,8 @@ pub struct Options {
     pub full: bool,
     /// An index of hardly any file that is here is refused, not written over: it was made of another folder.
     pub careful: bool,
+    /// A folder without any file leaves the index as it is: it may be a disk that is not there.
+    pub never_empty: bool,
     /// What is odd about files that are as they were has been told: they need not be read for it.
     pub told: bool,
     /// Whoever else writes is waited for, half a minute at most. Without it, the run fails at once.

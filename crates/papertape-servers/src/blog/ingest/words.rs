@@ -68,10 +68,8 @@ impl Pass<'_> {
         let generation = before.as_ref().map(|summary| summary.generation);
         let listing = self.list().await?;
         let difference = compare(listing.files, &records, self.options);
-        if self.options.careful
-            && let Some(stayed) = difference.of_another_folder(&records)
-        {
-            return Err(Failure::of_another_folder(records.len(), stayed));
+        if let Some(failure) = difference.objection(&records, self.options) {
+            return Err(failure);
         }
         let mut change = Change::new(self.store, generation, records, self.options, writer);
         change.report.unchanged = difference.unchanged;

@@ -93,9 +93,10 @@ async fn keep_words(
     let mut said: Option<Vec<String>> = None;
     loop {
         let told = said.is_some();
-        // An index that was once of this folder follows it, whatever becomes of its files.
-        let careful = options.is_elsewhere() && !told;
-        let run = ingest::Options { told, careful, ..ingest::Options::default() };
+        // An index that was once of this folder follows it, whatever becomes of its files, but for a disk that goes away.
+        let never_empty = options.is_elsewhere();
+        let careful = never_empty && !told;
+        let run = ingest::Options { told, careful, never_empty, ..ingest::Options::default() };
         match once(root, run, library, work).await {
             Ok(report) => {
                 tell(&report, said.as_deref().unwrap_or_default());
@@ -219,6 +220,10 @@ async fn once(
         Failure::OfAnotherFolder(why) => {
             tracing::warn!("{why}");
             Work::Refused(why)
+        }
+        Failure::NoFiles(why) => {
+            tracing::warn!("{why}");
+            Work::Failed(why)
         }
         Failure::Store(error) => {
             tracing::warn!("{error}");
