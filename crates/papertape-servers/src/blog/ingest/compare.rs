@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Options;
 use super::digest::Digest;
 use super::failure::Failure;
-use crate::blog::folder::Seen;
+use crate::blog::folder::{Listing, Seen};
 use crate::blog::store::{FileRecord, Stamp};
 
 /// Where the folder and the store may differ.
@@ -15,8 +15,10 @@ pub(super) struct Difference {
     pub(super) suspects: Vec<Suspect>,
     /// Files that the store knows and the folder does not have.
     pub(super) gone: Vec<String>,
-    /// How many look as they did.
+    /// How many look as they did, or cannot be looked at.
     pub(super) unchanged: u64,
+    /// How many of these cannot be looked at.
+    unread: usize,
 }
 
 /// A file that must be read to know whether it has changed, or what is odd about it.
@@ -57,9 +59,11 @@ impl Difference {
         };
         let is_new = |suspect: &&Suspect| !before.contains(&same_wherever(&suspect.seen.stamp));
         let here = self.suspects.len().saturating_add(usize::try_from(self.unchanged).unwrap_or(usize::MAX));
-        let stayed = records.len() - records.iter().filter(has_gone).count();
+        // What cannot be looked at says nothing, for or against.
+        let (here, records_seen) = (here - self.unread, records.len() - self.unread);
+        let stayed = records_seen - records.iter().filter(has_gone).count();
         let known = here - new().filter(is_new).count();
-        (are_few(stayed, records.len()) && (here == 0 || are_few(known, here))).then_some(stayed)
+        (are_few(stayed, records_seen) && (here == 0 || are_few(known, here))).then_some(stayed)
     }
 }
 
@@ -73,11 +77,12 @@ fn same_wherever(stamp: &Stamp) -> (u64, u64, i64) {
 }
 
 /// A file that looks as it did is taken to be as it was, as git does; a full run trusts no look.
-pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], options: Options) -> Difference {
+/// What is below a folder that cannot be looked into is, too.
+pub(super) fn compare(listing: Listing, records: &[FileRecord], options: Options) -> Difference {
     let mut places: HashMap<&str, usize> =
         records.iter().zip(0..).map(|(record, place)| (record.path.as_str(), place)).collect();
     let mut difference = Difference::default();
-    for seen in seen {
+    for seen in listing.files {
         let known = places.remove(seen.path.as_str());
         let record = known.and_then(|place| records.get(place));
         let nothing_to_tell = record.is_some_and(|record| {
@@ -90,15 +95,25 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], options: Options)
             difference.suspects.push(Suspect { seen, known });
         }
     }
-    difference.gone = places.into_keys().map(str::to_owned).collect();
+    let (unread, gone): (Vec<&str>, Vec<&str>) =
+        places.into_keys().partition(|path| listing.unread.iter().any(|failed| is_within(path, failed)));
+    difference.unread = unread.len();
+    difference.unchanged += u64::try_from(unread.len()).unwrap_or(u64::MAX);
+    difference.gone = gone.into_iter().map(str::to_owned).collect();
     difference.gone.sort_unstable();
     difference
 }
 
+/// Whether a file is what stands at the place, or below it.
+fn is_within(path: &str, place: &str) -> bool {
+    let below = path.strip_prefix(place);
+    place.is_empty() || below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Difference, compare};
-    use crate::blog::folder::Seen;
+    use super::{Difference, is_within};
+    use crate::blog::folder::{Listing, Seen};
     use crate::blog::ingest::digest::Digest;
     use crate::blog::ingest::{Failure, Options};
     use crate::blog::store::{FileRecord, Stamp};
@@ -124,6 +139,10 @@ mod tests {
             chunks: 1,
             size: 5,
         }
+    }
+
+    fn compare(files: Vec<Seen>, records: &[FileRecord], options: Options) -> Difference {
+        super::compare(Listing { files, ..Listing::default() }, records, options)
     }
 
     fn paths(difference: &Difference) -> Vec<&str> {
@@ -220,6 +239,45 @@ mod tests {
         let records: Vec<FileRecord> =
             (0..50).map(|n| record(&format!("a{n}.md"), 100 + n)).chain([record("a.md", 1)]).collect();
         assert_eq!(strangers(names, &records), None);
+    }
+
+    #[test]
+    fn what_is_below_a_folder_that_cannot_be_read_stays() {
+        let records =
+            [record("a.md", 1), record("sub/b.md", 2), record("sub/deep/c.md", 3), record("sub.md", 4)];
+        let listing = |files: Vec<Seen>, unread: &str| Listing {
+            files,
+            unread: vec![unread.to_owned()],
+            ..Listing::default()
+        };
+        let careful = Options { careful: true, never_empty: true, ..Options::default() };
+        for (unread, gone, unchanged) in [
+            ("sub", &["sub.md"][..], 3),
+            ("sub/deep", &["sub.md", "sub/b.md"], 2),
+            ("sub/b.md", &["sub.md", "sub/deep/c.md"], 2),
+            ("su", &["sub.md", "sub/b.md", "sub/deep/c.md"], 1),
+            ("", &[], 4),
+        ] {
+            let difference = super::compare(listing(vec![seen("a.md", 1)], unread), &records, careful);
+            assert_eq!(difference.gone, gone, "{unread}");
+            assert_eq!(difference.unchanged, unchanged, "{unread}");
+            assert!(difference.objection(&records, careful).is_none(), "{unread}");
+        }
+        // All that there is cannot be looked at: that says nothing of whose it is, and removes nothing.
+        let difference = super::compare(listing(vec![], "sub"), &records[1..3], careful);
+        assert!(difference.gone.is_empty() && difference.objection(&records[1..3], careful).is_none());
+        // What can be looked at is of another folder.
+        let difference = super::compare(listing(vec![seen("x.md", 9)], "sub"), &records, careful);
+        assert!(difference.objection(&records, careful).is_some());
+    }
+
+    #[test]
+    fn a_place_is_a_whole_name() {
+        for (path, place, right) in
+            [("a/b.md", "a", true), ("a.md", "a", false), ("ab/c.md", "a", false), ("a.md", "a.md", true)]
+        {
+            assert_eq!(is_within(path, place), right, "{path} {place}");
+        }
     }
 
     #[test]

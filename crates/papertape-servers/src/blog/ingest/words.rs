@@ -67,7 +67,7 @@ impl Pass<'_> {
         let (before, records) = known(self.store).await?;
         let generation = before.as_ref().map(|summary| summary.generation);
         let listing = self.list().await?;
-        let difference = compare(listing.files, &records, self.options);
+        let difference = compare(listing, &records, self.options);
         if let Some(failure) = difference.objection(&records, self.options) {
             return Err(failure);
         }
@@ -92,9 +92,7 @@ impl Pass<'_> {
             doing: format!("cannot list {}", self.folder.root().display()),
             source,
         })?;
-        for warning in std::mem::take(&mut listing.warnings) {
-            self.warnings.add(warning);
-        }
+        self.warnings.append(std::mem::take(&mut listing.warnings));
         Ok(listing)
     }
 
