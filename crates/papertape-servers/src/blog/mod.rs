@@ -22,7 +22,9 @@ mod options;
 pub mod rank;
 mod serve;
 pub mod store;
+mod warnings;
 pub mod words;
 
 pub use options::Options;
 pub use serve::server;
+pub use warnings::Warnings;

@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use papertape_servers::blog::ingest::{Options, Report};
+use papertape_servers::blog::folder::Folder;
+use papertape_servers::blog::ingest::{self, Options, Report};
 use papertape_servers::blog::store::{Store, StoreError};
 
 use crate::support::Desk;
@@ -190,4 +191,34 @@ async fn two_thousand_files_are_indexed_and_one_of_them_changes() {
     assert_eq!(desk.sources("somethingelse").await, ["d0/note13.md"]);
     assert_eq!(desk.sources("thing13").await, [""; 0]);
     assert_eq!(desk.store.digest().await.unwrap(), desk.clean_digest().await);
+}
+
+#[tokio::test]
+async fn what_is_in_a_folder_that_cannot_be_read_is_found_as_it_was() {
+    let desk = three();
+    let long = format!("{}deep.md", format!("{}/", "d".repeat(200)).repeat(10));
+    desk.write(&long, "# Deep\n\nA well.\n");
+    desk.run().await;
+    // Moved to where its name is so long that the system does not look into the last folders, whoever asks.
+    let far = format!("{}notes", format!("{}/", "f".repeat(200)).repeat(11));
+    let place = desk.index().with_file_name("far").join(far);
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    fs::rename(desk.notes(), &place).unwrap();
+    fs::remove_file(place.join("a.md")).unwrap();
+    let folder = Folder::open(&place).unwrap();
+    let report = ingest::run(&folder, &desk.store, None, &|_| {}).await.unwrap();
+    assert_eq!(counts(&report), (0, 0, 1, 3));
+    assert_eq!(desk.sources("well").await, [long.as_str()]);
+    let [warning] = report.warnings.as_slice() else { panic!("{:?}", report.warnings) };
+    assert!(
+        warning.ends_with(
+            "it cannot be read (file name too long); what was found there before is found as it was"
+        ),
+        "{warning}"
+    );
+    assert!(warning.starts_with("ddd"), "{warning}");
+    // It is back, and so is its end.
+    fs::rename(&place, desk.notes()).unwrap();
+    fs::remove_file(desk.notes().join(&long)).unwrap();
+    assert_eq!(counts(&desk.run().await), (0, 0, 1, 2));
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use papertape_servers::blog::ingest::{Options, Report};
+use papertape_servers::blog::store::Filter;
 
 use crate::support::Desk;
 
@@ -66,4 +67,38 @@ async fn what_is_mended_is_not_told_any_more() {
     assert_eq!((report.changed, report.unchanged), (2, 3));
     assert_eq!(desk.run().await.warnings, report.warnings);
     assert_eq!(desk.store.digest().await.unwrap(), desk.clean_digest().await);
+}
+
+#[tokio::test]
+async fn what_is_not_told_one_by_one_is_counted_once() {
+    let desk = Desk::new();
+    for n in 0..250 {
+        std::os::unix::fs::symlink("nowhere", desk.notes().join(format!("link{n}.md"))).unwrap();
+    }
+    for n in 0..30 {
+        desk.write(&format!("date{n}.md"), "---\ndate: someday\n---\nwords\n");
+    }
+    let warnings = desk.run().await.warnings;
+    assert_eq!(warnings.len(), 101);
+    assert_eq!(warnings[100], "and 180 more warnings");
+}
+
+#[tokio::test]
+async fn a_warning_of_a_date_says_which_day_counts() {
+    let desk = Desk::new();
+    desk.write("2024-05-01-hello.md", "---\ndate: someday\n---\nHello, otters.\n");
+    desk.write("hello.md", "---\ndate: someday\n---\nHello, otters.\n");
+    // Also for files that are as they were.
+    for _ in 0..2 {
+        let warnings = desk.run().await.warnings;
+        assert!(warnings[0].contains("the day in its name counts, 2024-05-01"), "{warnings:?}");
+        assert!(warnings[1].contains("since and until leave it out"), "{warnings:?}");
+        assert_eq!(warnings.len(), 2);
+    }
+    let since = Filter { since: Some("2024-01-01".to_owned()), ..Filter::default() };
+    let found = desk.words().search("otters", 5, &since).await.unwrap().hits;
+    assert_eq!(
+        found.iter().map(|hit| hit.chunk.source.as_str()).collect::<Vec<_>>(),
+        ["2024-05-01-hello.md"]
+    );
 }

@@ -55,8 +55,9 @@ pub(super) struct Head {
     pub(super) warning: Option<String>,
 }
 
-/// Reads the front matter, YAML or TOML, if there is any.
-pub(super) fn read(text: &str) -> Head {
+/// Reads the front matter, YAML or TOML, if there is any. `named` is the day in the file's name, which counts if there is
+/// no other.
+pub(super) fn read(text: &str, named: Option<&str>) -> Head {
     if text.starts_with("---\n") || text.starts_with("---\r\n") {
         let halves = front_matter::split(text);
         let nothing = |yaml: &str| yaml.lines().all(|line| line.trim().is_empty() || line.starts_with('#'));
@@ -64,22 +65,27 @@ pub(super) fn read(text: &str) -> Head {
             Some((yaml, _)) if nothing(yaml) => Ok(Map::new()),
             _ => front_matter::read(text),
         };
-        return known(text, halves.map(|(_, body)| body), members);
+        return known(text, halves.map(|(_, body)| body), members, named);
     }
     match toml_halves(text) {
-        Some((toml, body)) => known(text, Some(body), read_toml(toml)),
+        Some((toml, body)) => known(text, Some(body), read_toml(toml), named),
         None => Head::default(),
     }
 }
 
-fn known(text: &str, body: Option<&str>, members: Result<Map<String, Value>, String>) -> Head {
+fn known(
+    text: &str,
+    body: Option<&str>,
+    members: Result<Map<String, Value>, String>,
+    named: Option<&str>,
+) -> Head {
     let body = body.map_or(0, |body| text.len() - body.len());
     match members {
         Ok(members) => {
             let date = DATES.iter().find_map(|name| date::day(&word(members.get(*name)?)?));
             Head {
                 title: TITLES.iter().find_map(|name| word(members.get(*name)?)),
-                warning: if date.is_none() { not_understood(&members) } else { None },
+                warning: if date.is_none() { not_understood(&members, named) } else { None },
                 date,
                 tags: tags(&members),
                 language: LANGUAGES
@@ -97,15 +103,17 @@ fn known(text: &str, body: Option<&str>, members: Result<Map<String, Value>, Str
 }
 
 /// What to say of a date that is none. Who writes `published: yes` means no day.
-fn not_understood(members: &Map<String, Value>) -> Option<String> {
+fn not_understood(members: &Map<String, Value>, named: Option<&str>) -> Option<String> {
     let is_switch = |text: &String| SWITCHES.iter().any(|switch| text.eq_ignore_ascii_case(switch));
     let mut written = DATES.iter().filter_map(|name| word(members.get(*name)?));
     let date = written.find(|text| !is_switch(text))?;
     let shown: String = date.chars().take(MOST_SHOWN).collect();
     let more = if shown.len() < date.len() { "…" } else { "" };
-    Some(format!(
-        "its date \"{shown}{more}\" is not understood, so since and until leave it out; write YYYY-MM-DD"
-    ))
+    let so = match named {
+        Some(day) => format!("the day in its name counts, {day}"),
+        None => "since and until leave it out".to_owned(),
+    };
+    Some(format!("its date \"{shown}{more}\" is not understood, so {so}; write YYYY-MM-DD"))
 }
 
 fn tags(members: &Map<String, Value>) -> Vec<String> {

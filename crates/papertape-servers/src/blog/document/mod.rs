@@ -81,9 +81,10 @@ pub fn read(path: &str, bytes: &[u8]) -> Document {
 
 /// What is wrong with a file, as [`read`] says it, without cutting it.
 #[must_use]
-pub fn warnings(bytes: &[u8]) -> Vec<String> {
+pub fn warnings(path: &str, bytes: &[u8]) -> Vec<String> {
+    let (_, day) = head::name(path);
     let (text, mut warnings) = decode::text(bytes);
-    warnings.extend(text.and_then(|text| head::read(&text).warning));
+    warnings.extend(text.and_then(|text| head::read(&text, day.as_deref()).warning));
     warnings
 }
 
@@ -95,7 +96,8 @@ struct Readable<'a> {
 }
 
 fn readable<'a>(path: &str, text: &'a str) -> Readable<'a> {
-    let head = head::read(text);
+    let (_, day) = head::name(path);
+    let head = head::read(text, day.as_deref());
     let body = text.get(head.body..).unwrap_or_default();
     let mut markdown = Cow::Borrowed(body);
     if let Some(part) = &head.unread {

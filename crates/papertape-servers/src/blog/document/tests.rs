@@ -12,7 +12,7 @@ fn check(path: &str, bytes: &[u8]) -> Document {
     let document = read(path, bytes);
     let (text, _) = super::decode::text(bytes);
     let text = text.unwrap_or_default();
-    let body = text.get(super::head::read(&text).body..).unwrap_or_default();
+    let body = text.get(super::head::read(&text, None).body..).unwrap_or_default();
     let joined: String = document.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
     assert!(joined == body || (body.trim().is_empty() && joined.is_empty()), "the chunks are not the text");
     for chunk in &document.chunks {
@@ -27,7 +27,7 @@ fn check(path: &str, bytes: &[u8]) -> Document {
         );
     }
     assert_eq!(document, read(path, bytes), "the same file gives the same chunks");
-    assert_eq!(document.warnings, super::warnings(bytes));
+    assert_eq!(document.warnings, super::warnings(path, bytes));
     document
 }
 

@@ -3,32 +3,30 @@
 use std::fs::FileType;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
-use super::{Listing, MOST_BYTES, Seen, is_markdown, shown, stamp, too_large};
-
-/// The most warnings; further ones are counted.
-const MOST_WARNINGS: usize = 100;
+use super::{Listing, MOST_BYTES, Seen, is_markdown, reason, shown, stamp, too_large};
 
 /// Never looked into: what others wrote, and (hidden anyway) what we keep.
 const NEVER: [&str; 2] = ["node_modules", ".papertape"];
 
-pub(super) fn list(root: &Path) -> io::Result<Listing> {
+/// Lists a folder; `enter` hears of each folder before what is in it is looked at.
+pub(super) fn list(root: &Path, enter: &mut dyn FnMut(&Path)) -> io::Result<Listing> {
     // What is wrong with the folder itself is an error, and no warning.
     std::fs::read_dir(root)?;
     // Rules that stand above the folder hold only where git would say so.
     let in_repository = root.ancestors().skip(1).any(|above| above.join(".git").exists());
-    let mut found = walk(root, in_repository);
+    let mut found = walk(root, in_repository, enter);
     if in_repository && found.listing.files.is_empty() {
         // They take out the folder itself: it was named on purpose, so that they mean something else.
-        found = walk(root, false);
+        found = walk(root, false, enter);
     }
     Ok(found.finished())
 }
 
-fn walk(root: &Path, rules_above: bool) -> Found<'_> {
+fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> Found<'a> {
     let walker = WalkBuilder::new(root)
         .standard_filters(true)
         .git_global(false)
@@ -37,11 +35,18 @@ fn walk(root: &Path, rules_above: bool) -> Found<'_> {
         .follow_links(false)
         .filter_entry(|entry| entry.depth() == 0 || !NEVER.iter().any(|name| entry.file_name() == *name))
         .build();
-    let mut found = Found { root, listing: Listing::default(), more: 0 };
+    let mut found = Found { root, listing: Listing::default(), entered: Vec::new() };
     for entry in walker {
         match entry {
-            Ok(entry) => found.take(&entry),
-            Err(error) => found.warn(&without_root(&error.to_string(), root)),
+            Ok(entry) => {
+                if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                    enter(entry.path());
+                    found.entered.truncate(entry.depth());
+                    found.entered.push(entry.path().to_owned());
+                }
+                found.take(&entry);
+            }
+            Err(error) => found.fail(&error),
         }
     }
     found
@@ -50,8 +55,8 @@ fn walk(root: &Path, rules_above: bool) -> Found<'_> {
 struct Found<'a> {
     root: &'a Path,
     listing: Listing,
-    /// Warnings that are only counted.
-    more: usize,
+    /// The folder that is being looked into, after those it is in.
+    entered: Vec<PathBuf>,
 }
 
 impl Found<'_> {
@@ -80,10 +85,32 @@ impl Found<'_> {
             Ok(file) if !file.is_file() => self.leave(entry, what_it_is(file.file_type())),
             Ok(file) if file.len() > MOST_BYTES => self.leave(entry, &too_large(file.len())),
             Ok(file) => self.listing.files.push(Seen { path: path.to_owned(), stamp: stamp(&file) }),
-            // It has gone since.
-            Err(error) if error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound) => {}
-            Err(error) => self.warn(&without_root(&error.to_string(), self.root)),
+            Err(error) => self.fail_at(entry.path(), &error),
         }
+    }
+
+    /// What went wrong says where, or at least how deep.
+    fn fail(&mut self, error: &ignore::Error) {
+        let parent = || error.depth().and_then(|depth| self.entered.get(depth.checked_sub(1)?)).cloned();
+        let path = place(error).map(Path::to_owned).or_else(parent);
+        self.fail_at(&path.unwrap_or_else(|| self.root.to_owned()), error);
+    }
+
+    /// What is there may be as it was, or gone: nobody can tell.
+    fn fail_at(&mut self, path: &Path, error: &ignore::Error) {
+        let why = match error.io_error() {
+            // It has gone since.
+            Some(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Some(error) => reason(error),
+            None => error.to_string(),
+        };
+        let path = path.strip_prefix(self.root).unwrap_or(path);
+        let name = if path.as_os_str().is_empty() { "the folder".into() } else { path.to_string_lossy() };
+        self.warn(&format!(
+            "{name}: it cannot be read ({why}); what was found there before is found as it was"
+        ));
+        // Nothing with another name was ever indexed.
+        self.listing.unread.extend(path.to_str().map(str::to_owned));
     }
 
     fn leave(&mut self, entry: &DirEntry, why: &str) {
@@ -96,21 +123,14 @@ impl Found<'_> {
     }
 
     fn warn(&mut self, warning: &str) {
-        if self.listing.warnings.len() < MOST_WARNINGS {
-            self.listing.warnings.push(shown(warning));
-        } else {
-            self.more += 1;
-        }
+        self.listing.warnings.add(shown(warning));
     }
 
     fn finished(self) -> Listing {
-        let Listing { mut files, mut warnings } = self.listing;
-        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        warnings.sort_unstable();
-        if self.more > 0 {
-            warnings.push(format!("and {} more that were left out", self.more));
-        }
-        Listing { files, warnings }
+        let mut listing = self.listing;
+        listing.files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        listing.warnings.sort();
+        listing
     }
 }
 
@@ -128,8 +148,43 @@ fn what_it_is(kind: FileType) -> &'static str {
     }
 }
 
-/// Messages go by paths within the folder.
-fn without_root(message: &str, root: &Path) -> String {
-    let root = root.to_string_lossy();
-    message.replace(&format!("{}/", root.trim_end_matches('/')), "")
+/// Where it went wrong, if the walker knows.
+fn place(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => place(err),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn depth(depth: usize, code: i32) -> ignore::Error {
+        let error = ignore::Error::Io(io::Error::from_raw_os_error(code));
+        ignore::Error::WithDepth { depth, err: Box::new(error) }
+    }
+
+    #[test]
+    fn what_fails_is_told_with_its_place_however_little_is_known_of_it() {
+        let io =
+            |path: &str, code| ignore::Error::WithPath { path: path.into(), err: Box::new(depth(2, code)) };
+        let (eio, eacces, enoent) = (5, 13, 2);
+        for (error, unread, warning) in [
+            (io("/r/sub", eacces), Some("sub"), "sub: it cannot be read (permission denied); what was"),
+            (depth(2, eio), Some("deep"), "deep: it cannot be read (input/output error); what was"),
+            (depth(1, eio), Some(""), "the folder: it cannot be read (input/output error); what was"),
+            (depth(9, eio), Some(""), "the folder: it cannot be read (input/output error); what was"),
+            (io("/r/sub", enoent), None, ""),
+        ] {
+            let entered = vec!["/r".into(), "/r/deep".into()];
+            let mut found = Found { root: Path::new("/r"), listing: Listing::default(), entered };
+            found.fail(&error);
+            let Listing { unread: failed, warnings, .. } = found.finished();
+            assert_eq!(failed.first().map(String::as_str), unread);
+            assert_eq!(failed.len(), warnings.lines().len());
+            assert!(warnings.lines().iter().all(|line| line.starts_with(warning)), "{warnings:?}");
+        }
+    }
 }

@@ -6,12 +6,14 @@
 mod list;
 mod read;
 
+use std::error::Error;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::store::Stamp;
+use super::warnings::Warnings;
 
 /// The most bytes of a file. One that has more is left out.
 pub const MOST_BYTES: u64 = 8 * 1024 * 1024;
@@ -33,8 +35,11 @@ pub struct Seen {
 pub struct Listing {
     /// By path.
     pub files: Vec<Seen>,
+    /// What could not be looked into or at, relative to the folder: of what is there, or below, nothing is known. One that
+    /// is empty is the folder itself.
+    pub unread: Vec<String>,
     /// What was left out, and why: one line for each.
-    pub warnings: Vec<String>,
+    pub warnings: Warnings,
 }
 
 /// A folder of Markdown.
@@ -67,7 +72,16 @@ impl Folder {
     /// # Errors
     /// If the folder itself cannot be read.
     pub fn list(&self) -> io::Result<Listing> {
-        list::list(&self.root)
+        list::list(&self.root, &mut |_| ())
+    }
+
+    /// Tells of each folder that [`Folder::list`] looks into, this one first, before it is looked into: whoever watches it
+    /// from then on misses nothing that comes into it.
+    ///
+    /// # Errors
+    /// As [`Folder::list`].
+    pub fn enter(&self, each: &mut dyn FnMut(&Path)) -> io::Result<()> {
+        list::list(&self.root, each).map(drop)
     }
 
     /// The bytes of a file, and how it looked while they were read.
@@ -80,9 +94,22 @@ impl Folder {
 }
 
 /// Whether a file's name ends as those of Markdown and MDX do.
-fn is_markdown(name: &str) -> bool {
+pub(super) fn is_markdown(name: &str) -> bool {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
     ending.is_some_and(|ending| ENDINGS.iter().any(|kind| ending.eq_ignore_ascii_case(kind)))
+}
+
+/// What went wrong at bottom, without the system's number for it.
+fn reason(error: &io::Error) -> String {
+    // The walker puts words and a path around it.
+    let mut cause: &dyn Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let said = cause.to_string();
+    let said = said.split(" (os error").next().unwrap_or_default();
+    let mut letters = said.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// A path on one line.

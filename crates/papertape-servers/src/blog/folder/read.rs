@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, open, openat, statat};
 use rustix::io::Errno;
 
-use super::{MOST_BYTES, Stamp, is_markdown, stamp, too_large};
+use super::{MOST_BYTES, Stamp, is_markdown, reason, stamp, too_large};
 
 /// How often a file is read that changes while it is.
 const TIMES: usize = 3;
@@ -53,7 +53,7 @@ fn open_plain(folder: &OwnedFd, name: &str) -> Result<File, String> {
     match file.metadata() {
         Ok(data) if data.is_file() => Ok(file),
         Ok(_) => Err(NO_FILE.to_owned()),
-        Err(error) => Err(error.kind().to_string()),
+        Err(error) => Err(reason(&error)),
     }
 }
 
@@ -61,7 +61,7 @@ const NO_FILE: &str = "it is no plain file";
 
 /// The bytes, unless the file changed while they were read.
 fn at_once(file: &mut File) -> Result<Option<(Vec<u8>, Stamp)>, String> {
-    let told = |error: io::Error| error.kind().to_string();
+    let told = |error: io::Error| reason(&error);
     let before = stamp(&file.metadata().map_err(told)?);
     if before.size > MOST_BYTES {
         return Err(too_large(before.size));
@@ -80,6 +80,6 @@ fn told(error: Errno) -> String {
         Errno::LOOP | Errno::NOTDIR => {
             "a link or a file stands in the way, and links are not followed".to_owned()
         }
-        _ => io::Error::from(error).kind().to_string(),
+        _ => reason(&io::Error::from(error)),
     }
 }

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::Options;
 use super::digest::Digest;
-use crate::blog::folder::Seen;
+use super::failure::Failure;
+use crate::blog::folder::{Listing, Seen};
 use crate::blog::store::{FileRecord, Stamp};
 
 /// Where the folder and the store may differ.
@@ -14,8 +15,10 @@ pub(super) struct Difference {
     pub(super) suspects: Vec<Suspect>,
     /// Files that the store knows and the folder does not have.
     pub(super) gone: Vec<String>,
-    /// How many look as they did.
+    /// How many look as they did, or cannot be looked at.
     pub(super) unchanged: u64,
+    /// How many of these cannot be looked at.
+    unread: usize,
 }
 
 /// A file that must be read to know whether it has changed, or what is odd about it.
@@ -32,9 +35,22 @@ pub(super) struct Suspect {
 const ONE_IN: usize = 10;
 
 impl Difference {
+    /// Why the store is to stay as it is, if whoever runs cares.
+    pub(super) fn objection(&self, records: &[FileRecord], options: Options) -> Option<Failure> {
+        if let Some(stayed) = self.of_another_folder(records).filter(|_| options.careful) {
+            return Some(Failure::of_another_folder(records.len(), stayed));
+        }
+        (options.never_empty && self.leaves_nothing()).then(|| Failure::no_files(records.len()))
+    }
+
+    /// The store has files, and none of them would stay, nor would another one come.
+    fn leaves_nothing(&self) -> bool {
+        self.suspects.is_empty() && self.unchanged == 0 && !self.gone.is_empty()
+    }
+
     /// The store has files, and hardly any in common with the folder, whatever they are called now: how many of them are
     /// still there. Nothing, if the store is of this folder. One that has no file at all may be a disk that is not there.
-    pub(super) fn of_another_folder(&self, records: &[FileRecord]) -> Option<usize> {
+    fn of_another_folder(&self, records: &[FileRecord]) -> Option<usize> {
         let before: HashSet<_> = records.iter().map(|record| same_wherever(&record.stamp)).collect();
         let new = || self.suspects.iter().filter(|suspect| suspect.known.is_none());
         let now: HashSet<_> = new().map(|suspect| same_wherever(&suspect.seen.stamp)).collect();
@@ -43,9 +59,11 @@ impl Difference {
         };
         let is_new = |suspect: &&Suspect| !before.contains(&same_wherever(&suspect.seen.stamp));
         let here = self.suspects.len().saturating_add(usize::try_from(self.unchanged).unwrap_or(usize::MAX));
-        let stayed = records.len() - records.iter().filter(has_gone).count();
+        // What cannot be looked at says nothing, for or against.
+        let (here, records_seen) = (here - self.unread, records.len() - self.unread);
+        let stayed = records_seen - records.iter().filter(has_gone).count();
         let known = here - new().filter(is_new).count();
-        (are_few(stayed, records.len()) && (here == 0 || are_few(known, here))).then_some(stayed)
+        (are_few(stayed, records_seen) && (here == 0 || are_few(known, here))).then_some(stayed)
     }
 }
 
@@ -59,11 +77,12 @@ fn same_wherever(stamp: &Stamp) -> (u64, u64, i64) {
 }
 
 /// A file that looks as it did is taken to be as it was, as git does; a full run trusts no look.
-pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], options: Options) -> Difference {
+/// What is below a folder that cannot be looked into is, too.
+pub(super) fn compare(listing: Listing, records: &[FileRecord], options: Options) -> Difference {
     let mut places: HashMap<&str, usize> =
         records.iter().zip(0..).map(|(record, place)| (record.path.as_str(), place)).collect();
     let mut difference = Difference::default();
-    for seen in seen {
+    for seen in listing.files {
         let known = places.remove(seen.path.as_str());
         let record = known.and_then(|place| records.get(place));
         let nothing_to_tell = record.is_some_and(|record| {
@@ -76,17 +95,27 @@ pub(super) fn compare(seen: Vec<Seen>, records: &[FileRecord], options: Options)
             difference.suspects.push(Suspect { seen, known });
         }
     }
-    difference.gone = places.into_keys().map(str::to_owned).collect();
+    let (unread, gone): (Vec<&str>, Vec<&str>) =
+        places.into_keys().partition(|path| listing.unread.iter().any(|failed| is_within(path, failed)));
+    difference.unread = unread.len();
+    difference.unchanged += u64::try_from(unread.len()).unwrap_or(u64::MAX);
+    difference.gone = gone.into_iter().map(str::to_owned).collect();
     difference.gone.sort_unstable();
     difference
 }
 
+/// Whether a file is what stands at the place, or below it.
+fn is_within(path: &str, place: &str) -> bool {
+    let below = path.strip_prefix(place);
+    place.is_empty() || below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Difference, compare};
-    use crate::blog::folder::Seen;
-    use crate::blog::ingest::Options;
+    use super::{Difference, is_within};
+    use crate::blog::folder::{Listing, Seen};
     use crate::blog::ingest::digest::Digest;
+    use crate::blog::ingest::{Failure, Options};
     use crate::blog::store::{FileRecord, Stamp};
     use crate::blog::words::Language;
 
@@ -110,6 +139,10 @@ mod tests {
             chunks: 1,
             size: 5,
         }
+    }
+
+    fn compare(files: Vec<Seen>, records: &[FileRecord], options: Options) -> Difference {
+        super::compare(Listing { files, ..Listing::default() }, records, options)
     }
 
     fn paths(difference: &Difference) -> Vec<&str> {
@@ -168,6 +201,21 @@ mod tests {
     }
 
     #[test]
+    fn who_never_empties_an_index_objects_to_a_folder_without_files_alone() {
+        let records = [record("a.md", 1), record("b.md", 2)];
+        let objection = |seen: Vec<Seen>, records: &[FileRecord], never_empty: bool| {
+            let options = Options { never_empty, ..Options::default() };
+            compare(seen, records, options).objection(records, options)
+        };
+        let refused = objection(vec![], &records, true);
+        assert!(matches!(&refused, Some(Failure::NoFiles(why)) if why.contains("(2)")), "{refused:?}");
+        assert!(objection(vec![], &records, false).is_none());
+        assert!(objection(vec![], &[], true).is_none());
+        assert!(objection(vec![seen("c.md", 3)], &records, true).is_none(), "all are others");
+        assert!(objection(vec![seen("a.md", 1)], &records, true).is_none());
+    }
+
+    #[test]
     fn a_path_that_most_folders_have_does_not_make_them_one() {
         let records = |count: i64| -> Vec<FileRecord> {
             let others = (0..count).map(|n| record(&format!("a{n}.md"), n));
@@ -191,6 +239,45 @@ mod tests {
         let records: Vec<FileRecord> =
             (0..50).map(|n| record(&format!("a{n}.md"), 100 + n)).chain([record("a.md", 1)]).collect();
         assert_eq!(strangers(names, &records), None);
+    }
+
+    #[test]
+    fn what_is_below_a_folder_that_cannot_be_read_stays() {
+        let records =
+            [record("a.md", 1), record("sub/b.md", 2), record("sub/deep/c.md", 3), record("sub.md", 4)];
+        let listing = |files: Vec<Seen>, unread: &str| Listing {
+            files,
+            unread: vec![unread.to_owned()],
+            ..Listing::default()
+        };
+        let careful = Options { careful: true, never_empty: true, ..Options::default() };
+        for (unread, gone, unchanged) in [
+            ("sub", &["sub.md"][..], 3),
+            ("sub/deep", &["sub.md", "sub/b.md"], 2),
+            ("sub/b.md", &["sub.md", "sub/deep/c.md"], 2),
+            ("su", &["sub.md", "sub/b.md", "sub/deep/c.md"], 1),
+            ("", &[], 4),
+        ] {
+            let difference = super::compare(listing(vec![seen("a.md", 1)], unread), &records, careful);
+            assert_eq!(difference.gone, gone, "{unread}");
+            assert_eq!(difference.unchanged, unchanged, "{unread}");
+            assert!(difference.objection(&records, careful).is_none(), "{unread}");
+        }
+        // All that there is cannot be looked at: that says nothing of whose it is, and removes nothing.
+        let difference = super::compare(listing(vec![], "sub"), &records[1..3], careful);
+        assert!(difference.gone.is_empty() && difference.objection(&records[1..3], careful).is_none());
+        // What can be looked at is of another folder.
+        let difference = super::compare(listing(vec![seen("x.md", 9)], "sub"), &records, careful);
+        assert!(difference.objection(&records, careful).is_some());
+    }
+
+    #[test]
+    fn a_place_is_a_whole_name() {
+        for (path, place, right) in
+            [("a/b.md", "a", true), ("a.md", "a", false), ("ab/c.md", "a", false), ("a.md", "a.md", true)]
+        {
+            assert_eq!(is_within(path, place), right, "{path} {place}");
+        }
     }
 
     #[test]

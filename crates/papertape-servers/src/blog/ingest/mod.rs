@@ -10,7 +10,6 @@
 //! - `refused`: texts that a model would not have
 //! - `trials`: headings as questions whose answers are known, for what vectors are worth here
 //! - `turn`: the one who writes, after whoever writes now
-//! - `warnings`: what was odd, within bounds
 
 mod compare;
 mod digest;
@@ -21,16 +20,15 @@ mod refused;
 mod trials;
 mod turn;
 mod vectors;
-mod warnings;
 mod words;
 
 use super::embed::{EmbedError, Embedder};
 use super::folder::Folder;
 use super::store::{Store, StoreError, Summary};
+use super::warnings::{self, Warnings};
 pub(super) use failure::Failure;
 use model::Model;
 pub use refused::Refused;
-use warnings::Warnings;
 
 /// How far it is, for whoever watches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +83,8 @@ pub struct Options {
     pub full: bool,
     /// An index of hardly any file that is here is refused, not written over: it was made of another folder.
     pub careful: bool,
+    /// A folder without any file leaves the index as it is: it may be a disk that is not there.
+    pub never_empty: bool,
     /// What is odd about files that are as they were has been told: they need not be read for it.
     pub told: bool,
     /// Whoever else writes is waited for, half a minute at most. Without it, the run fails at once.

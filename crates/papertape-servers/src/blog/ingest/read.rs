@@ -47,7 +47,7 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> Outcom
     };
     let digest = Digest::of(&bytes);
     if let Some(known) = known.filter(|known| known.is_as(digest)) {
-        let warnings = if known.is_odd() { document::warnings(&bytes) } else { Vec::new() };
+        let warnings = if known.is_odd() { document::warnings(path, &bytes) } else { Vec::new() };
         return Outcome::Same(Same { stamp, warnings });
     }
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);

@@ -89,11 +89,9 @@ impl Pass<'_> {
         let (before, records) = known(self.store).await?;
         let generation = before.as_ref().map(|summary| summary.generation);
         let listing = self.list().await?;
-        let difference = compare(listing.files, &records, self.options);
-        if self.options.careful
-            && let Some(stayed) = difference.of_another_folder(&records)
-        {
-            return Err(Failure::of_another_folder(records.len(), stayed));
+        let difference = compare(listing, &records, self.options);
+        if let Some(failure) = difference.objection(&records, self.options) {
+            return Err(failure);
         }
         let mut change = Change::new(self.store, generation, records, self.options, writer);
         change.report.unchanged = difference.unchanged;
@@ -116,9 +114,7 @@ impl Pass<'_> {
             doing: format!("cannot list {}", self.folder.root().display()),
             source,
         })?;
-        for warning in std::mem::take(&mut listing.warnings) {
-            self.warnings.add(warning);
-        }
+        self.warnings.append(std::mem::take(&mut listing.warnings));
         Ok(listing)
     }
 

@@ -34,11 +34,11 @@ pub(super) struct SearchBlog {
     #[serde(default)]
     #[schemars(length(max = 1_000))]
     tag: Option<String>,
-    /// Only in files of this day or later, YYYY-MM-DD, by the date in their front matter.
+    /// Only in files of this day or later, YYYY-MM-DD, by the date in their front matter or name.
     #[serde(default)]
     #[schemars(regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
     since: Option<String>,
-    /// Only in files of this day or earlier, YYYY-MM-DD, by the date in their front matter.
+    /// Only in files of this day or earlier, YYYY-MM-DD, by the date in their front matter or name.
     #[serde(default)]
     #[schemars(regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
     until: Option<String>,

@@ -18,6 +18,7 @@ use crate::blog::ingest::{self, Failure, Progress, Refused, Report};
 use crate::blog::library::Library;
 use crate::blog::options::Options;
 use crate::blog::store::StoreError;
+use crate::blog::warnings;
 
 /// What fails is tried again after a while, which grows.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -26,9 +27,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The same for a model that says no, or talks nonsense.
 const HOPELESS_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_HOPELESS: Duration = Duration::from_secs(3600);
-
-/// How many warnings of one run are logged.
-const MOST_WARNINGS: usize = 20;
 
 /// Does everything that nobody waits for, until it is dropped: indexes the folder, keeps the list of resources. `filled` hears
 /// when that list has been made.
@@ -93,9 +91,10 @@ async fn keep_words(
     let mut said: Option<Vec<String>> = None;
     loop {
         let told = said.is_some();
-        // An index that was once of this folder follows it, whatever becomes of its files.
-        let careful = options.is_elsewhere() && !told;
-        let run = ingest::Options { told, careful, ..ingest::Options::default() };
+        // An index that was once of this folder follows it, whatever becomes of its files, but for a disk that goes away.
+        let never_empty = options.is_elsewhere();
+        let careful = never_empty && !told;
+        let run = ingest::Options { told, careful, never_empty, ..ingest::Options::default() };
         match once(root, run, library, work).await {
             Ok(report) => {
                 tell(&report, said.as_deref().unwrap_or_default());
@@ -220,6 +219,10 @@ async fn once(
             tracing::warn!("{why}");
             Work::Refused(why)
         }
+        Failure::NoFiles(why) => {
+            tracing::warn!("{why}");
+            Work::Failed(why)
+        }
         Failure::Store(error) => {
             tracing::warn!("{error}");
             Work::Failed(words::in_words(&error))
@@ -251,18 +254,24 @@ fn after(work: &Work, progress: &Progress, careful: bool) -> Option<Work> {
 /// Every run warns of what it leaves out; who reads the log wants to know what that is since the last one.
 fn tell(report: &Report, said: &[String]) {
     let Report { added, changed, removed, unchanged, warnings, .. } = report;
-    let said: HashSet<&String> = said.iter().collect();
-    let news: Vec<String> = warnings.iter().filter(|warning| !said.contains(warning)).cloned().collect();
-    warned(&news);
+    warned(&news(warnings, said));
     tracing::info!(added, changed, removed, unchanged, "the folder is indexed");
 }
 
-fn warned(warnings: &[String]) {
-    for warning in warnings.iter().take(MOST_WARNINGS) {
-        tracing::warn!("{warning}");
+/// The warnings that were not said. How many more there are is worth saying after another one only.
+fn news(warnings: &[String], said: &[String]) -> Vec<String> {
+    let said: HashSet<&String> = said.iter().collect();
+    let (lines, count) = warnings.split_at(warnings.len().min(warnings::MOST));
+    let mut news: Vec<String> = lines.iter().filter(|warning| !said.contains(warning)).cloned().collect();
+    if !news.is_empty() {
+        news.extend_from_slice(count);
     }
-    if warnings.len() > MOST_WARNINGS {
-        tracing::warn!("and {} more: `papertape index` tells them all", warnings.len() - MOST_WARNINGS);
+    news
+}
+
+fn warned(warnings: &[String]) {
+    for warning in warnings {
+        tracing::warn!("{warning}");
     }
 }
 

@@ -1,16 +1,19 @@
 //! What happens in a folder to the news that something did, once it is quiet again.
 
-use std::ffi::OsStr;
+mod news;
+
+use std::io::ErrorKind as Io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode, ModifyKind};
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
-use tokio::sync::Notify;
+use notify::{Config, ErrorKind, PathsMut, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::blog::folder::Folder;
+use news::News;
 
 /// Nothing more has happened for so long: whoever saves a file, or many, is done.
 const QUIET: Duration = Duration::from_millis(200);
@@ -24,7 +27,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How often to go through the folder if the system will not tell.
 const POLL: Duration = Duration::from_secs(5);
 
-/// Watches a folder.
+/// Watches a folder, and the folders within that its files are looked for in.
 #[derive(Debug)]
 pub(super) struct Watcher {
     root: PathBuf,
@@ -35,16 +38,11 @@ pub(super) struct Watcher {
     seen: Option<Identity>,
     /// What tells of it, if the system does.
     teller: Option<RecommendedWatcher>,
+    /// How a folder gets its place in the system's list.
+    add: Add,
 }
 
-/// What the system tells.
-#[derive(Debug, Default)]
-struct News {
-    /// Something has happened.
-    happened: Notify,
-    /// The folder itself was moved or removed: of what comes in its place nothing is told.
-    lost: AtomicBool,
-}
+type Add = fn(&mut dyn PathsMut, &Path) -> notify::Result<()>;
 
 /// Which folder it is, whatever its name.
 type Identity = (u64, u64);
@@ -52,7 +50,11 @@ type Identity = (u64, u64);
 impl Watcher {
     /// Hears of what happens from now on.
     pub(super) async fn new(root: PathBuf, except: PathBuf) -> Self {
-        let mut watcher = Self { root, except, news: Arc::default(), seen: None, teller: None };
+        Self::with(root, except, |paths, folder| paths.add(folder, RecursiveMode::NonRecursive)).await
+    }
+
+    async fn with(root: PathBuf, except: PathBuf, add: Add) -> Self {
+        let mut watcher = Self { root, except, news: Arc::default(), seen: None, teller: None, add };
         watcher.watch().await;
         watcher
     }
@@ -62,34 +64,51 @@ impl Watcher {
         let began = Instant::now();
         loop {
             let happened = tokio::select! {
-                () = self.news.happened.notified() => true,
+                () = self.news.happened() => true,
                 () = sleep(LOOK) => false,
             };
-            // The number of a folder that was removed may be given to the next one.
-            if self.news.lost.swap(false, Ordering::Relaxed) || identity(&self.root) != self.seen {
-                self.watch().await;
-                break;
-            }
             let is_due = self.seen.is_some() && self.teller.is_none() && began.elapsed() >= POLL;
-            if happened || is_due {
+            // Whoever stopped waiting for the last change may have left something to do.
+            if happened || is_due || self.is_lost() || self.news.has_grown() {
                 break;
             }
         }
         let latest = Instant::now() + LONGEST_NOISE;
-        while let Ok(()) = timeout_at(latest.min(Instant::now() + QUIET), self.news.happened.notified()).await
-        {
+        while let Ok(()) = timeout_at(latest.min(Instant::now() + QUIET), self.news.happened()).await {}
+        // Whoever asked looks through the folder now: what comes later is heard of.
+        if self.is_lost() {
+            self.watch().await;
+        } else if self.news.has_grown() {
+            self.extend().await;
         }
+    }
+
+    /// The number of a folder that was removed may be given to the next one.
+    fn is_lost(&self) -> bool {
+        self.news.are_lost() || identity(&self.root) != self.seen
     }
 
     /// Watches the folder that stands there now.
     async fn watch(&mut self) {
         // Whoever stops waiting for this has nothing watched, and the next one begins anew.
-        (self.teller, self.seen) = (None, None);
+        (self.teller, self.seen, self.news) = (None, None, Arc::default());
         let Some(seen) = identity(&self.root) else { return };
-        let (root, except, news) = (self.root.clone(), self.except.clone(), Arc::clone(&self.news));
-        // Goes through all folders within.
-        let begun = tokio::task::spawn_blocking(move || begin(&root, except, news)).await;
-        match begun {
+        let (root, except, news, add) =
+            (self.root.clone(), self.except.clone(), Arc::clone(&self.news), self.add);
+        let begun = spawn_blocking(move || follow(begin(except, Arc::clone(&news))?, &root, &news, add));
+        self.settle(seen, begun).await;
+    }
+
+    /// Watches the folders that have come since, too.
+    async fn extend(&mut self) {
+        let (Some(teller), Some(seen)) = (self.teller.take(), self.seen.take()) else { return };
+        let (root, news, add) = (self.root.clone(), Arc::clone(&self.news), self.add);
+        news.catch_up();
+        self.settle(seen, spawn_blocking(move || follow(teller, &root, &news, add))).await;
+    }
+
+    async fn settle(&mut self, seen: Identity, begun: JoinHandle<notify::Result<RecommendedWatcher>>) {
+        match begun.await {
             Ok(Ok(teller)) => self.teller = Some(teller),
             Ok(Err(error)) => tracing::warn!(
                 "the system does not tell what changes in the folder ({error}): it is looked through every {} s",
@@ -97,52 +116,50 @@ impl Watcher {
             ),
             Err(error) => tracing::error!("cannot watch the folder: {error}"),
         }
+        if self.teller.is_none() {
+            // What was told of a part of the folder says nothing any more.
+            self.news = Arc::default();
+        }
         self.seen = Some(seen);
     }
 }
 
-fn begin(root: &Path, except: PathBuf, news: Arc<News>) -> notify::Result<RecommendedWatcher> {
-    let own = root.to_owned();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| match event {
-        Ok(event) if !matters(&event, &except) => {}
-        Ok(event) => {
-            let moves = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
-            if moves && event.paths.contains(&own) {
-                news.lost.store(true, Ordering::Relaxed);
-            }
-            news.happened.notify_one();
-        }
-        // Something was not told: look.
-        Err(_) => news.happened.notify_one(),
-    })?;
-    watcher.watch(root, RecursiveMode::Recursive)?;
-    Ok(watcher)
+fn begin(except: PathBuf, news: Arc<News>) -> notify::Result<RecommendedWatcher> {
+    let config = Config::default().with_follow_symlinks(false);
+    RecommendedWatcher::new(move |event| news.hear(event, &except), config)
 }
 
-/// Whether what happened can change what is found.
-fn matters(event: &Event, except: &Path) -> bool {
-    if event.need_rescan() {
-        return true;
-    }
-    // Names can be those of folders; what is within a file matters only if it is Markdown.
-    let by_name = match event.kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Modify(ModifyKind::Data(_)) => {
-            false
+/// Gives each folder that a listing looks into, and that has none yet, a place in the system's list.
+fn follow(
+    mut teller: RecommendedWatcher,
+    root: &Path,
+    news: &News,
+    add: Add,
+) -> notify::Result<RecommendedWatcher> {
+    let mut failure = None;
+    let mut paths = teller.paths_mut();
+    let mut each = |folder: &Path| {
+        // Known before it is watched: whatever is told of it then is understood.
+        if failure.is_none()
+            && news.watch(folder)
+            && let Err(error) = add(&mut *paths, folder)
+        {
+            news.forget(folder);
+            failure = Some(error).filter(|error| !is_passing(error));
         }
-        EventKind::Access(_) => return false,
-        _ => true,
     };
-    let of_ours =
-        |path: &PathBuf| path.starts_with(except) || path.components().any(|part| part.as_os_str() == ".git");
-    event.paths.iter().any(|path| !of_ours(path) && (by_name || is_text(path)))
+    Folder::open(root).and_then(|folder| folder.enter(&mut each)).map_err(notify::Error::io)?;
+    paths.commit()?;
+    failure.map_or(Ok(teller), Err)
 }
 
-/// Markdown, or what says which Markdown counts.
-fn is_text(path: &Path) -> bool {
-    const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
-    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)) || matches!(name, ".gitignore" | ".ignore")
+/// A folder that has gone, or cannot be read, is nothing to hear of; if that changes, the folder it is in tells.
+fn is_passing(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => matches!(error.kind(), Io::NotFound | Io::PermissionDenied),
+        _ => false,
+    }
 }
 
 fn identity(root: &Path) -> Option<Identity> {
@@ -151,74 +168,4 @@ fn identity(root: &Path) -> Option<Identity> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use notify::event::{CreateKind, DataChange, RemoveKind, RenameMode};
-
-    use super::*;
-
-    #[test]
-    fn what_matters_is_markdown_and_names() {
-        let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
-        let renamed = EventKind::Modify(ModifyKind::Name(RenameMode::Any));
-        for (kind, path, right) in [
-            (data, "/r/a.md", true),
-            (data, "/r/a.MDX", true),
-            (data, "/r/b/.gitignore", true),
-            (data, "/r/app.log", false),
-            (data, "/r/.papertape/x.md", false),
-            (data, "/r/.git/x.md", false),
-            (EventKind::Create(CreateKind::Any), "/r/folder.d", true),
-            (EventKind::Create(CreateKind::Any), "/r/.papertape/new", false),
-            (EventKind::Create(CreateKind::Any), "/r/.papertape-not", true),
-            (EventKind::Remove(RemoveKind::Any), "/r/folder", true),
-            (renamed, "/r/folder", true),
-            (EventKind::Access(AccessKind::Read), "/r/a.md", false),
-            (EventKind::Access(AccessKind::Close(AccessMode::Write)), "/r/a.md", true),
-            (EventKind::Access(AccessKind::Close(AccessMode::Read)), "/r/a.md", false),
-        ] {
-            let event = Event::new(kind).add_path(path.into());
-            assert_eq!(matters(&event, Path::new("/r/.papertape")), right, "{event:?}");
-        }
-    }
-
-    fn scratch(test: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("papertape-watcher-{test}-{}", std::process::id()));
-        drop(fs::remove_dir_all(&folder));
-        fs::create_dir_all(&folder).unwrap();
-        folder.canonicalize().unwrap()
-    }
-
-    #[tokio::test]
-    async fn changes_are_heard_of_also_after_the_folder_was_replaced() {
-        let base = scratch("replaced");
-        let root = base.join("notes");
-        tokio::time::timeout(Duration::from_secs(60), replaced(&base, &root)).await.unwrap();
-        fs::remove_dir_all(&base).unwrap();
-    }
-
-    async fn replaced(base: &Path, root: &Path) {
-        fs::create_dir(root).unwrap();
-        let mut watcher = Watcher::new(root.to_owned(), root.join(".papertape")).await;
-        fs::create_dir_all(root.join("deep/er")).unwrap();
-        watcher.changed().await;
-        fs::write(root.join("deep/er/a.md"), "one").unwrap();
-        watcher.changed().await;
-        fs::rename(root, base.join("old")).unwrap();
-        fs::create_dir(root).unwrap();
-        watcher.changed().await;
-        fs::write(root.join("b.md"), "two").unwrap();
-        watcher.changed().await;
-        // Its number may be that of the one before.
-        fs::remove_dir_all(root).unwrap();
-        fs::create_dir(root).unwrap();
-        watcher.changed().await;
-        fs::write(root.join("c.md"), "three").unwrap();
-        watcher.changed().await;
-        fs::remove_dir_all(root).unwrap();
-        watcher.changed().await;
-        fs::create_dir(root).unwrap();
-        watcher.changed().await;
-    }
-}
+mod tests;

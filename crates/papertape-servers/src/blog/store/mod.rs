@@ -115,7 +115,7 @@ pub struct FileRecord {
     pub digest: [u8; 32],
     /// From the front matter, the first heading, or the file's name.
     pub title: String,
-    /// `YYYY-MM-DD`, from the front matter.
+    /// `YYYY-MM-DD`, from the front matter or the beginning of the file's name.
     pub date: Option<String>,
     /// From the front matter, as written.
     pub tags: Vec<String>,

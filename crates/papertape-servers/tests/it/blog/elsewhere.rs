@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use papertape::Client;
 use papertape::protocol::Revision;
 use papertape_servers::blog::Options;
 use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
 use serde_json::{Map, Value, json};
 
-use super::{call, failure, open, options, query, sources, text, three_languages, write};
+use super::{call, failure, open, options, query, search, sources, text, three_languages, write};
 use crate::{refusal, scratch};
 
 fn with_index(folder: &Path, index: &Path) -> Options {
@@ -90,6 +91,52 @@ async fn an_index_follows_its_folder_wherever_that_goes() {
     }
     write(&folder, "otters.md", "# Otters\n\nThey hold hands.\n");
     while sources(&client, query("otters")).await != ["otters.md"] {}
+    while !sources(&client, query("hive")).await.is_empty() {}
+}
+
+/// What a search answers once its note says that the folder has no files any more. Till then, and then, nothing is lost.
+async fn found_without_files(client: &Client) -> Value {
+    loop {
+        let found = search(client, query("hive")).await;
+        assert_eq!(found["hits"][0]["source"], "bees.md", "{found}");
+        if found["note"].as_str().is_some_and(|note| note.contains("no files any more")) {
+            return found;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_watched_folder_that_goes_away_takes_nothing_from_an_index_elsewhere() {
+    let (folder, index, _) = two_folders("blog_unmounted").await;
+    let client = open(Options { watch: true, ..with_index(&folder, &index) }, Revision::MODERN).await;
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    // What is seen of a disk that is no longer mounted.
+    let disk = folder.with_file_name("blog_unmounted_disk");
+    fs::remove_dir_all(&disk).ok();
+    fs::rename(&folder, &disk).unwrap();
+    fs::create_dir(&folder).unwrap();
+    let found = found_without_files(&client).await;
+    let note = found["note"].as_str().unwrap();
+    assert!(note.contains("(3)") && note.contains("--rebuild") && !note.contains("blog_unmounted"), "{note}");
+    // All goes on by itself when it is back.
+    write(&disk, "otters.md", "# Otters\n\nThey hold hands.\n");
+    fs::remove_file(disk.join("猫.md")).unwrap();
+    fs::remove_dir(&folder).unwrap();
+    fs::rename(&disk, &folder).unwrap();
+    while sources(&client, query("otters")).await != ["otters.md"] {}
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    while search(&client, query("hive")).await.get("note").is_some() {}
+    assert!(sources(&client, query("猫")).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_watched_folder_may_be_emptied_if_its_index_is_within_it() {
+    let folder = three_languages("blog_emptied_within");
+    let client = open(Options { watch: true, ..options(&folder) }, Revision::MODERN).await;
+    assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
+    for path in ["bees.md", "notas/huerto nuevo.md", "猫.md"] {
+        fs::remove_file(folder.join(path)).unwrap();
+    }
     while !sources(&client, query("hive")).await.is_empty() {}
 }
 

@@ -1,7 +1,11 @@
 //! What front matter and names give.
 
-use super::{MOST_NAME, MOST_TAGS, line, name, read};
+use super::{Head, MOST_NAME, MOST_TAGS, line, name};
 use crate::blog::words::Language;
+
+fn read(text: &str) -> Head {
+    super::read(text, None)
+}
 
 #[test]
 fn yaml_and_toml_say_the_same() {
@@ -62,6 +66,16 @@ fn a_date_that_is_not_understood_is_told() {
         let head = read(&format!("---\n{fine}\n---\n"));
         assert_eq!((head.date, head.warning), (None, None), "{fine}");
     }
+}
+
+#[test]
+fn a_date_that_is_not_understood_gives_way_to_the_day_in_the_name() {
+    let warning = |text: &str| super::read(text, Some("2024-05-01")).warning;
+    let right =
+        "its date \"someday\" is not understood, so the day in its name counts, 2024-05-01; write YYYY-MM-DD";
+    assert_eq!(warning("---\ndate: someday\n---\n").as_deref(), Some(right));
+    assert_eq!(warning("---\ndate: 2024-01-31\n---\n"), None);
+    assert_eq!(warning("---\ntitle: x\n---\n"), None);
 }
 
 #[test]

@@ -34,6 +34,21 @@ fn nothing_is_read_from_an_index_before_it_is_known_whose_it_is() {
     assert_eq!(troubled(&failed(), refused()), refused());
 }
 
+#[test]
+fn what_was_said_is_not_said_again_and_neither_is_how_much_more_there_is() {
+    let lines = |odd: &str, more: usize| -> Vec<String> {
+        let lines = (0..99).map(|n| format!("{n}.md is odd")).chain([odd.to_owned()]);
+        lines.chain([format!("and {more} more warnings")]).collect()
+    };
+    let first = lines("a.md is odd", 180);
+    assert_eq!(news(&first, &[]), first);
+    assert!(news(&first, &first).is_empty());
+    assert!(news(&lines("a.md is odd", 150), &first).is_empty());
+    assert_eq!(news(&lines("b.md is odd", 150), &first), ["b.md is odd", "and 150 more warnings"]);
+    let few = ["a.md is odd".to_owned()];
+    assert_eq!(news(&few, &[]), few);
+}
+
 /// A model that is down for the first calls.
 #[derive(Debug, Default)]
 struct Late {
