@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::embed::{self, Choice, EmbedError, Embedder, Identity, Purpose};
 use super::library::Library;
@@ -29,6 +30,8 @@ pub struct Options {
     pub upgrade: bool,
     /// Whether to index what changes while it is served.
     pub watch: bool,
+    /// How long a question waits for what is new, if there is an index already. Without it, a second.
+    pub patience: Option<Duration>,
 }
 
 impl Options {
