@@ -307,6 +307,8 @@ struct SmallDisk {
 impl SmallDisk {
     fn mount() -> Option<Self> {
         let folder = std::env::temp_dir().join(format!("papertape-small-disk-{}", std::process::id()));
+        // A run that was killed may have left something under the same number.
+        drop(Self { folder: folder.clone() });
         std::fs::create_dir(&folder).unwrap();
         let words = ["-t", "tmpfs", "-o", "size=12m", "tmpfs"];
         let mounted = Command::new("mount").args(words).arg(&folder).output();
