@@ -62,6 +62,8 @@ impl Step {
             .with_message(message)
             .with_position(done);
         if is_wanted {
+            // Now, and not when a thread gets its turn: a step may be over by then.
+            line.tick();
             line.enable_steady_tick(TICK);
         }
         Self { message, of, line }

@@ -4,10 +4,12 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::http::HANG;
 use crate::process::{End, OPEN, Process, call, run};
 use crate::{contains, document, papertape, scratch, text};
 
@@ -90,6 +92,7 @@ fn a_folder_in_three_languages_is_indexed_and_searched() {
 #[test]
 fn the_server_indexes_by_itself_where_it_is_started() {
     let folder = docs("blog_first_use");
+    let files = count(&folder);
     let ask = || {
         let mut here = papertape(["call", "blog", "search_blog", "query=códigos de salida", "top_k=1"]);
         run(here.current_dir(&folder), "")
@@ -101,12 +104,18 @@ fn the_server_indexes_by_itself_where_it_is_started() {
     }
     let found: Value = serde_json::from_str(text(end.is_clean())).unwrap();
     assert_eq!((&found["hits"][0]["source"], &found["mode"]), (&json!("es/guia.md"), &json!("lexical")));
-    let mut here = papertape(["list", "blog", "--output", "json"]);
-    let listed = document(run(here.current_dir(&folder), "").is_clean());
-    assert_eq!(
-        listed["resources"].as_array().unwrap().len(),
-        count(&folder) - count(&folder.join(".papertape"))
-    );
+    let list = || {
+        let mut here = papertape(["list", "blog", "--output", "json"]);
+        let listed = document(run(here.current_dir(&folder), "").is_clean());
+        listed["resources"].as_array().unwrap().len()
+    };
+    // A server that is slow to open its index begins to speak before it can list what is there.
+    let end = Instant::now() + HANG;
+    let mut listed = list();
+    while listed < files && Instant::now() < end {
+        listed = list();
+    }
+    assert_eq!(listed, files);
     let read = ["read", "blog --content docs", "blog:///es/guia.md"];
     assert!(text(run(&mut beside(&folder, read), "").is_clean()).starts_with("# papertape en español\n"));
     let prompt = ["prompt", "blog --content docs", "answer_from_blog", "question=¿Funciona en Windows?"];
@@ -267,21 +276,33 @@ fn a_change_is_found_as_soon_as_it_is_told() {
     server.send(OPEN);
     assert_eq!(server.message()["id"], "open");
     let search = |id| call(id, "search_blog", &json!({"query": "lanterns"}));
-    let told = |server: &mut Process, id: Value| {
+    let is_news = |message: &Value| message["method"] == "notifications/resources/list_changed";
+    // What is found, and whether news came before the answer.
+    let ask = |server: &mut Process, id: usize| {
+        server.send(search(id));
+        let mut is_told = false;
         loop {
-            let message = server.message();
+            let mut message = server.message();
             if message["id"] == id {
-                return message;
+                return (message["result"]["structuredContent"]["hits"].take(), is_told);
             }
+            is_told |= is_news(&message);
         }
     };
-    server.send(search(1));
-    assert_eq!(told(&mut server, json!(1))["result"]["structuredContent"]["hits"], json!([]));
+    assert_eq!(ask(&mut server, 1).0, json!([]));
     fs::write(folder.join("new.md"), "# New\n\nabout lanterns\n").unwrap();
-    while server.message()["method"] != "notifications/resources/list_changed" {}
-    server.send(search(2));
-    let answer = told(&mut server, json!(2));
-    assert_eq!(answer["result"]["structuredContent"]["hits"][0]["source"], "new.md");
+    let (mut found, mut is_told) = (json!([]), false);
+    // The first news may be of the files that were there before, if the server was slow to list them.
+    for id in 2.. {
+        while !is_told {
+            is_told = is_news(&server.message());
+        }
+        (found, is_told) = ask(&mut server, id);
+        if found != json!([]) {
+            break;
+        }
+    }
+    assert_eq!(found[0]["source"], "new.md");
     server.finish().is_clean();
 }
 
@@ -294,7 +315,7 @@ fn write_many(folder: &Path, animal: &str) {
 }
 
 #[test]
-fn an_index_that_is_interrupted_is_the_old_one() {
+fn an_index_that_is_interrupted_is_the_old_one_or_the_new_one() {
     let folder = scratch("blog_interrupted").join("docs");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("old.md"), "# Old\n\nabout lanterns\n").unwrap();
@@ -317,10 +338,12 @@ fn an_index_that_is_interrupted_is_the_old_one() {
     let end = process.wait();
     let code = end.status.code();
     assert!(matches!(code, Some(130 | 0)), "{end:?}");
-    index(&folder, &["--verify"]).is_clean();
+    // The signal may come when the new index is there and its end has not been told.
+    let files = document(index(&folder, &["--verify", "--output", "json"]).is_clean())["files"].clone();
+    assert!(files == 301 || files == 1 && code == Some(130), "{files} {end:?}");
     let words = ["call", "blog --index docs/.papertape", "search_blog", "query=otters"];
     let found: Value = serde_json::from_str(text(run(&mut beside(&folder, words), "").is_clean())).unwrap();
-    assert_eq!(found["hits"].as_array().unwrap().is_empty(), code == Some(130), "{found}");
+    assert_eq!(found["hits"].as_array().unwrap().is_empty(), files == 1, "{found}");
     // The next one goes to the end.
     let report = document(index(&folder, &["--output", "json"]).is_clean());
     assert_eq!(report["files"], 301);
@@ -337,7 +360,13 @@ fn of_two_indexers_at_once_one_is_told_to_wait() {
     assert!(ends.iter().any(|end| end.status.success()), "{ends:?}");
     for end in ends.iter().filter(|end| !end.status.success()) {
         assert_eq!(end.status.code(), Some(1), "{end:?}");
-        contains(&end.log, &["is being written by process"]);
+        // Who has the lock may not have had the time yet to say their number.
+        assert!(
+            ["is being written by process ", "is being written by another process"]
+                .iter()
+                .any(|said| end.log.contains(said)),
+            "{end:?}"
+        );
     }
     index(&folder, &["--verify"]).is_clean();
     assert_eq!(document(index(&folder, &["--output", "json"]).is_clean())["unchanged"], 300);
@@ -348,8 +377,9 @@ fn hits_are_laid_out_on_a_terminal() {
     let folder = docs("blog_terminal");
     index(&folder, &[]).is_clean();
     let (ours, theirs) = crate::signing_in::terminal();
+    // Without the folder nothing is compared, which might be told after the mode if it takes long.
     let mut command =
-        beside(&folder, ["call", "blog --content docs", "search_blog", "query=退出码", "top_k=1"]);
+        beside(&folder, ["call", "blog --index docs/.papertape", "search_blog", "query=退出码", "top_k=1"]);
     command.env("NO_COLOR", "1").stdin(std::process::Stdio::null()).stdout(theirs);
     let shown = crate::signing_in::shown(ours, command).replace("\r\n", "\n");
     contains(

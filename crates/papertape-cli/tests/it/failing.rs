@@ -58,9 +58,9 @@ fn what_breaks_after_the_opening_is_code_4_with_the_evidence() {
         &["calling the tool \"fault\": the server has gone", "(exit status 3)", "out of paper"],
     );
     fails(
-        against(&["call", "fault", "--timeout", "0.2"], &["wrong-id"]),
+        against(&["call", "fault", "--timeout", "2"], &["wrong-id"]),
         4,
-        &["did not answer within 0.", "how far it got: the request was sent; no answer came"],
+        &["did not answer within 2 s", "how far it got: the request was sent; no answer came"],
     );
     fails(
         against(&["call", "fault"], &["both"]),
@@ -102,7 +102,7 @@ fn a_program_gets_a_document() {
         (&json!("closed"), &json!(3), &json!("last words\n"))
     );
 
-    let words = ["call", "fault", "--output", "json", "--timeout", "0.2"];
+    let words = ["call", "fault", "--output", "json", "--timeout", "2"];
     assert_eq!(error(against(&words, &["wrong-id"]), 4)["kind"], "timed_out");
 
     let protocol = error(against(&["call", "fault", "--output", "json"], &["both"]), 4);

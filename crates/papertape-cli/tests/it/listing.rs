@@ -26,14 +26,14 @@ Tools (2)
 
 #[test]
 fn a_list_is_readable_in_a_pipe() {
-    let end = run(&mut papertape(["list", "text"]), "");
+    let end = run(&mut papertape(["list", "text", "--probe", "60"]), "");
     assert_eq!(text(end.is_clean()), TEXT_SERVER.replace("VERSION", env!("CARGO_PKG_VERSION")));
     assert_eq!(end.log, "");
 }
 
 #[test]
 fn arguments_are_shown_with_all_that_is_known_of_them() {
-    let end = run(&mut papertape(["list", "grammar"]), "");
+    let end = run(&mut papertape(["list", "grammar", "--probe", "60"]), "");
     let text = text(end.is_clean());
     contains(
         text,

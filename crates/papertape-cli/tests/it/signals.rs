@@ -23,7 +23,7 @@ fn sigterm_and_sigint_end_an_idle_server_well() {
 #[test]
 fn sigterm_lets_a_running_tool_finish() {
     let mut server =
-        Process::start(&mut papertape(["serve", "text", "--grace", "60", "--log-level", "info"]));
+        Process::start(&mut papertape(["serve", "text", "--grace", "600", "--log-level", "info"]));
     server.send(OPEN);
     assert_eq!(server.message()["id"], "open");
     // Long enough to be counted on another thread: the ping overtakes it.

@@ -32,6 +32,8 @@ pub struct Options {
     pub upgrade: bool,
     /// Whether to index what changes while it is served.
     pub watch: bool,
+    /// How long a question waits for what is new, if there is an index already. Without it, a second.
+    pub patience: Option<Duration>,
 }
 
 impl Options {

@@ -29,6 +29,8 @@ impl Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("tiny-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
+        // A run that was killed may have left something under the same number.
+        drop(fs::remove_dir_all(&folder.0));
         fs::create_dir_all(folder.0.join("1_Pooling")).unwrap();
         let (positions, types) = match kind {
             "bert" => (16, Some(2)),

@@ -10,7 +10,7 @@ use tokio::net::TcpSocket;
 
 use crate::stub::{Reply, Request, Stub, good, tags, vectors};
 
-const SHORT: Duration = Duration::from_millis(300);
+const SHORT: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(60);
 
 fn open(typed: &str, url: &str, timeout: Duration) -> Arc<dyn Embedder> {
@@ -96,8 +96,15 @@ async fn a_service_that_never_ends_its_answer_is_given_up_and_then_left_alone() 
         for _ in 0..6 {
             let error = embed(&embedder, &["x"]).await.unwrap_err();
             let EmbedError::Unavailable(said) = error else { panic!("{error:?}") };
-            assert!(said.contains("has not answered within 300 ms"), "{said}");
+            assert!(said.contains("has not answered within 1 s"), "{said}");
         }
+        // On a busy machine the service may read what it was asked after its caller has gone.
+        let read = async {
+            while stub.seen().len() < 3 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LONG, read).await.expect("the service was asked three times");
         assert_eq!(stub.seen().len(), 3, "the circuit is open after three failures");
     }
 }

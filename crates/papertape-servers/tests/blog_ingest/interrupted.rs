@@ -74,7 +74,7 @@ async fn vectors_of_rounds_before_an_interruption_are_kept() {
         n += 2;
     }
     let kept = desk.store.summary().await.unwrap().vectors;
-    assert!(kept >= 1_000, "{kept}");
+    assert!(kept > 0 && kept < 2_500, "{kept}");
     let fresh = Numbers::new();
     let summary = desk.embed(&fresh).await.summary;
     assert_eq!(summary.vectors, summary.chunks);

@@ -25,6 +25,8 @@ impl Desk {
     pub(crate) fn new() -> Self {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let root = std::env::temp_dir().join(format!("papertape-ingest-{}-{number}", std::process::id()));
+        // A run that was killed may have left something under the same number.
+        fs::remove_dir_all(&root).unwrap_or_default();
         fs::create_dir_all(root.join("notes")).unwrap();
         let store = Embedded::open(&root.join("index")).unwrap();
         Self { root, store }

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use papertape_servers::blog::store::postgres::Postgres;
 use papertape_servers::blog::store::{Query, Store, StoreError};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::Client;
 
@@ -17,6 +19,9 @@ use crate::server::Server;
 
 /// Every call ends within 5 s; this is for machines that are busy.
 pub(crate) const HANGS: Duration = Duration::from_secs(15);
+
+/// How long it may take until there is an answer again; this is for failures only.
+const RECOVERS: Duration = Duration::from_secs(120);
 
 /// Sends a signal to processes. One whose connection was given up may have ended meanwhile.
 pub(crate) fn signal(name: &str, processes: &[i32]) {
@@ -35,7 +40,7 @@ pub(crate) async fn backends(client: &Client) -> Vec<i32> {
 
 /// Asks until there is an answer, as clients do.
 async fn recovered(store: &Postgres) {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + RECOVERS;
     loop {
         match timeout(HANGS, store.search(&question("apples"))).await.expect("it hangs") {
             Ok(found) => return assert_eq!(found.hits.len(), 1),
@@ -45,14 +50,29 @@ async fn recovered(store: &Postgres) {
     }
 }
 
-/// Questions without a pause, until they are told to stop: how many were answered, and what the others were told.
-fn load(store: Arc<Postgres>, over: Arc<AtomicBool>) -> tokio::task::JoinHandle<(usize, Vec<String>)> {
+/// How many questions were answered, and what the others were told.
+type Asked = JoinHandle<(usize, Vec<String>)>;
+
+/// Four who ask without a pause, until they are told to stop. Each of them has had an answer.
+async fn load(store: &Arc<Postgres>, over: &Arc<AtomicBool>) -> [Asked; 4] {
+    let (tell, mut told) = mpsc::channel(4);
+    let tasks = [(); 4].map(|()| ask(Arc::clone(store), Arc::clone(over), tell.clone()));
+    for _ in &tasks {
+        timeout(RECOVERS, told.recv()).await.expect("nobody is answered").unwrap();
+    }
+    tasks
+}
+
+fn ask(store: Arc<Postgres>, over: Arc<AtomicBool>, tell: mpsc::Sender<()>) -> Asked {
     tokio::spawn(async move {
         let (mut answered, mut failed) = (0, Vec::new());
         while !over.load(Ordering::Relaxed) {
             match timeout(HANGS, store.search(&question("apples"))).await.expect("it hangs") {
                 Ok(found) => {
                     assert_eq!(found.hits.len(), 1, "a wrong answer");
+                    if answered == 0 {
+                        tell.send(()).await.unwrap();
+                    }
                     answered += 1;
                 }
                 Err(StoreError::Unreachable(why)) => failed.push(why),
@@ -130,7 +150,7 @@ async fn terminated_connections_are_replaced() {
     let (server, store) = with_apples(&[]).await;
     let client = server.client().await;
     let over = Arc::new(AtomicBool::new(false));
-    let tasks: Vec<_> = (0..4).map(|_| load(Arc::clone(&store), Arc::clone(&over))).collect();
+    let tasks = load(&store, &over).await;
     for _ in 0..20 {
         let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'papertape%'";
         client.query(sql, &[]).await.unwrap();
@@ -149,7 +169,7 @@ async fn a_restart_in_the_middle_of_everything_gives_no_wrong_answer() {
     let (server, store) = with_apples(&[]).await;
     let mut news = store.generations();
     let over = Arc::new(AtomicBool::new(false));
-    let tasks: Vec<_> = (0..4).map(|_| load(Arc::clone(&store), Arc::clone(&over))).collect();
+    let tasks = load(&store, &over).await;
     recovered(&store).await;
     tokio::task::block_in_place(|| server.control(&["restart", "-m", "immediate"]));
     recovered(&store).await;
@@ -322,6 +342,8 @@ struct SmallDisk {
 impl SmallDisk {
     fn mount() -> Option<Self> {
         let folder = std::env::temp_dir().join(format!("papertape-small-disk-{}", std::process::id()));
+        // A run that was killed may have left something under the same number.
+        drop(Self { folder: folder.clone() });
         std::fs::create_dir(&folder).unwrap();
         let words = ["-t", "tmpfs", "-o", "size=12m", "tmpfs"];
         let mounted = Command::new("mount").args(words).arg(&folder).output();

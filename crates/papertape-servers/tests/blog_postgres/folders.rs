@@ -16,6 +16,8 @@ struct Scratch(PathBuf);
 impl Scratch {
     fn new(name: &str, files: &[(&str, &[u8])]) -> Self {
         let folder = std::env::temp_dir().join(format!("papertape-folders-{name}-{}", std::process::id()));
+        // A run that was killed may have left something under the same number.
+        drop(fs::remove_dir_all(&folder));
         fs::create_dir_all(&folder).unwrap();
         for (path, bytes) in files {
             fs::write(folder.join(path), bytes).unwrap();

@@ -27,6 +27,8 @@ struct Both {
 impl Both {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("papertape-same-{name}-{}", std::process::id()));
+        // A run that was killed may have left something under the same number.
+        drop(std::fs::remove_dir_all(&folder));
         let server = Server::start(&[]);
         Self { postgres: server.store(), embedded: Embedded::open(&folder).unwrap(), _server: server, folder }
     }

@@ -43,6 +43,8 @@ impl Server {
         let binaries = std::env::var_os("PAPERTAPE_TEST_POSTGRES").expect("interop/blog/run sets it");
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("papertape-postgres-{}-{number}", std::process::id()));
+        // A run that was killed may have left something under the same number.
+        drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir(&folder).unwrap();
         let as_nobody = std::fs::metadata(&folder).unwrap().uid() == 0;
         if as_nobody {
@@ -56,6 +58,8 @@ impl Server {
         std::fs::write(&password, "right").unwrap();
         server.run("initdb", |command| {
             command.args(["--username=tester", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
+            // A debug build takes long for the usual number, and a store has 2 s for a connection.
+            command.arg("--set=scram_iterations=1");
             command.arg("--no-sync").arg("--pwfile").arg(&password).arg("-D").arg(server.data())
         });
         let mut lines = vec![
@@ -108,7 +112,7 @@ impl Server {
 
     /// Starts it after its first process was killed: the others take a moment to notice.
     pub(crate) fn start_again(&self) {
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + Duration::from_secs(120);
         while !self.command("pg_ctl", |command| self.controlled(command, &["start"])).status.success() {
             assert!(Instant::now() < end, "it does not start again");
             std::thread::sleep(Duration::from_millis(100));

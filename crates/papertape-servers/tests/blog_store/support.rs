@@ -17,6 +17,8 @@ impl Folder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("papertape-store-{}-{number}", std::process::id()));
+        // A run that was killed may have left something under the same number.
+        std::fs::remove_dir_all(&path).unwrap_or_default();
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

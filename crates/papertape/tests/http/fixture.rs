@@ -17,6 +17,9 @@ use tokio::time::timeout;
 use crate::request::{Request, Session};
 use crate::wire::{Response, Wire};
 
+/// Fires on failure only.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// What has become of a tool that waits, told by the tool itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Act {
@@ -201,7 +204,7 @@ impl Site {
 
     /// What the waiting tools do next.
     pub(crate) async fn act(&mut self) -> Act {
-        let act = timeout(Duration::from_secs(12), self.acts.recv()).await;
+        let act = timeout(PATIENCE, self.acts.recv()).await;
         act.expect("nothing happens on the stage").expect("the server has gone")
     }
 
@@ -240,7 +243,7 @@ impl Site {
                 tokio::task::yield_now().await;
             }
         };
-        timeout(Duration::from_secs(12), reached).await.unwrap_or_else(|_| panic!("{name} is never {value}"));
+        timeout(PATIENCE, reached).await.unwrap_or_else(|_| panic!("{name} is never {value}"));
     }
 
     /// Tells the server to stop.

@@ -4,8 +4,8 @@ use papertape::{Change, ClientOptions, ErrorKind, Interests};
 use serde_json::{Map, json};
 
 use crate::scripted::{
-    Seen, Server, Step, chunk, discovered, error, event, json, quick, result, run, stream, stream_head, text,
-    text_of,
+    QUICK, Seen, Server, Step, chunk, discovered, error, event, json, quick, result, run, stream,
+    stream_head, text, text_of,
 };
 
 fn modern(seen: &Seen) -> Option<Vec<Step>> {
@@ -174,7 +174,7 @@ fn a_subscription_is_a_stream_that_outlives_every_time_out() {
         .await;
         let client = server.try_connect(quick()).await.unwrap();
         let mut subscription = client.listen(Interests::new().tools()).await.unwrap();
-        let later = tokio::time::timeout(std::time::Duration::from_millis(800), subscription.next()).await;
+        let later = tokio::time::timeout(QUICK * 2, subscription.next()).await;
         assert!(later.is_err(), "it is still open after twice the time-out: {later:?}");
         go_on.notify_one();
         assert_eq!(subscription.next().await, Some(Change::Tools));

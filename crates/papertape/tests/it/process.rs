@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Fires on failure only.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Fires on failure only, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Opens a legacy conversation; answered with the id "open".
 pub(crate) const OPEN: &str = concat!(

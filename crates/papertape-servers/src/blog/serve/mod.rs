@@ -52,11 +52,12 @@ pub async fn server(options: Options) -> Result<Server, StoreError> {
     let first = if options.is_elsewhere() { Work::Checking } else { Work::Beginning };
     let (work, news) = watch::channel(first);
     let (filled, mut is_filled) = watch::channel(false);
+    let patience = options.patience;
     let mut upkeep = JoinSet::new();
     upkeep.spawn(upkeep::run(options, library.clone(), work, server.resources(), filled));
     // Most often there is an index, which is open in no time; a client that lists the resources once finds them then.
     drop(tokio::time::timeout(BEFORE_THE_FIRST_WORD, is_filled.wait_for(|&filled| filled)).await);
-    let desk = Desk::new(library, news, upkeep);
+    let desk = Desk::new(library, news, upkeep).waiting(patience);
     Ok(server
         .tool(search::tool(), at(&desk, search::search_blog))
         .tool(read_chunk::tool(), at(&desk, read_chunk::read_chunk))

@@ -16,7 +16,7 @@ use crate::blog::store::StoreError;
 /// Somebody who starts the server for this one question has no other chance.
 const FOR_THE_FIRST: Duration = Duration::from_secs(30);
 
-/// How long it waits for what is new, if there is an index already.
+/// How long it waits for what is new, if there is an index already and nobody says otherwise.
 const FOR_NEWS: Duration = Duration::from_secs(1);
 
 /// How the index gets on with what is in the folder.
@@ -96,6 +96,8 @@ impl Work {
 pub(super) struct Desk {
     library: Library,
     work: watch::Receiver<Work>,
+    /// How long a question waits for what is new.
+    for_news: Duration,
     /// What is done in the background, which ends when nobody can ask any more.
     _upkeep: Arc<JoinSet<()>>,
 }
@@ -122,7 +124,12 @@ impl Opened {
 
 impl Desk {
     pub(super) fn new(library: Library, work: watch::Receiver<Work>, upkeep: JoinSet<()>) -> Self {
-        Self { library, work, _upkeep: Arc::new(upkeep) }
+        Self { library, work, for_news: FOR_NEWS, _upkeep: Arc::new(upkeep) }
+    }
+
+    /// The same, with questions that wait so long for what is new, if that is said.
+    pub(super) fn waiting(self, for_news: Option<Duration>) -> Self {
+        Self { for_news: for_news.unwrap_or(FOR_NEWS), ..self }
     }
 
     /// The library, when all that was in the folder at the start can be found, or when that takes too long.
@@ -152,7 +159,8 @@ impl Desk {
             }
             let is_indexed = self.library.summary().await.is_ok_and(|summary| summary.files > 0);
             // What may be of another folder is no answer, however long it takes to find out.
-            let patience = if is_indexed && now.objection().is_none() { FOR_NEWS } else { FOR_THE_FIRST };
+            let patience =
+                if is_indexed && now.objection().is_none() { self.for_news } else { FOR_THE_FIRST };
             match timeout_at(began + patience, news.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return now,

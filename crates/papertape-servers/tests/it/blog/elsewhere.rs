@@ -10,7 +10,7 @@ use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
 use serde_json::{Map, Value, json};
 
-use super::{call, failure, open, options, query, search, sources, text, three_languages, write};
+use super::{call, failure, open, options, patient, query, search, sources, text, three_languages, write};
 use crate::{refusal, scratch};
 
 fn with_index(folder: &Path, index: &Path) -> Options {
@@ -149,6 +149,7 @@ async fn an_index_within_its_folder_is_never_refused() {
         fs::remove_file(folder.join(path)).unwrap();
     }
     write(&folder, "otters.md", "# Otters\n\nThey hold hands.\n");
-    let client = open(with_index(&folder, &index), Revision::MODERN).await;
+    let within = Options { index: Some(index), ..patient(&folder) };
+    let client = open(within, Revision::MODERN).await;
     assert_eq!(sources(&client, query("otters")).await, ["otters.md"]);
 }

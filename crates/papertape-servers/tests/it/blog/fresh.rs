@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::{modern, open, options, query, sources, three_languages, write};
+use super::{modern, open, options, patient, query, sources, three_languages, write};
 use crate::scratch;
 
 fn watched(folder: &Path) -> Options {
@@ -129,7 +129,7 @@ async fn what_changed_while_nobody_served_is_found_at_once() {
     client.close().await;
     write(&folder, "late.md", "# Late\n\nabout lanterns\n");
     fs::remove_file(folder.join("bees.md")).unwrap();
-    let client = modern(&folder).await;
+    let client = open(patient(&folder), Revision::MODERN).await;
     assert_eq!(sources(&client, query("lanterns")).await, ["late.md"]);
     assert!(sources(&client, query("hive")).await.is_empty());
 }

@@ -11,6 +11,7 @@ mod searching;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use papertape::protocol::{CallToolResult, Revision};
 use papertape::{Client, ClientOptions, Content};
@@ -73,6 +74,11 @@ fn write(folder: &Path, path: &str, text: &str) {
 
 fn options(folder: &Path) -> Options {
     Options { content: Some(folder.to_owned()), ..Options::default() }
+}
+
+/// The same for a server whose answers wait for what is new, however busy the machine is.
+fn patient(folder: &Path) -> Options {
+    Options { patience: Some(Duration::from_secs(60)), ..options(folder) }
 }
 
 /// A client of a server whose first index is made: on a busy machine that may take longer than a question waits.

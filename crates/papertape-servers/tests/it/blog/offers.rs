@@ -1,18 +1,30 @@
 //! Files as resources, completion on their paths, and the prompt.
 
-use papertape::Content;
-use papertape::protocol::{Reference, Revision, Role};
+use papertape::protocol::{Reference, Resource, Revision, Role};
+use papertape::{Client, Content, Interests, Listed};
 use serde_json::{Map, json};
 
 use super::{SPANISH, modern, open, options, three_languages, write};
 use crate::{refusal, scratch};
+
+/// The resources, when there are so many: a server that is slow to open its index begins to speak before it can list them.
+async fn list(client: &Client, count: usize) -> Vec<Listed<Resource>> {
+    let mut changes = client.listen(Interests::new().resources()).await.unwrap();
+    loop {
+        let listed = client.resources().await.unwrap();
+        if listed.len() >= count {
+            return listed;
+        }
+        changes.next().await.unwrap();
+    }
+}
 
 #[tokio::test]
 async fn every_file_is_a_resource() {
     let folder = three_languages("blog_resources");
     for revision in Revision::ALL {
         let client = open(options(&folder), revision).await;
-        let listed = client.resources().await.unwrap();
+        let listed = list(&client, 3).await;
         let uris: Vec<&str> = listed.iter().map(|one| one.item.uri.as_str()).collect();
         assert_eq!(uris, ["blog:///bees.md", "blog:///notas/huerto%20nuevo.md", "blog:///%E7%8C%AB.md"]);
         let garden = &listed[1].item;
@@ -96,10 +108,7 @@ async fn thousands_of_files_are_listed_page_by_page() {
         std::fs::write(path, format!("# {number}\n\nnote number {number}\n")).unwrap();
     }
     let client = modern(&folder).await;
-    let mut changes = client.listen(papertape::Interests::new().resources()).await.unwrap();
-    while client.resources().await.unwrap().len() < 2_500 {
-        changes.next().await.unwrap();
-    }
+    assert_eq!(list(&client, 2_500).await.len(), 2_500);
     assert_eq!(super::sources(&client, super::query("number 1777")).await[0], "1777.md");
 }
 
@@ -110,7 +119,7 @@ async fn what_has_nothing_to_read_is_not_listed() {
     write(&folder, "head.md", "---\ntitle: Nothing below\n---\n");
     std::fs::write(folder.join("binary.md"), b"\x7fELF\0words\0").unwrap();
     let client = modern(&folder).await;
-    let listed = client.resources().await.unwrap();
+    let listed = list(&client, 3).await;
     let names: Vec<&str> = listed.iter().map(|one| one.item.name.as_str()).collect();
     assert_eq!(names, ["bees.md", "notas/huerto nuevo.md", "猫.md"]);
     let template = Reference::Resource { uri: "blog:///{+path}".into() };

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::log::Log;
 use super::pids::Pids;
 use super::{
-    SHORT, code, end, fault, hang, is_closed, legacy, lives, lives_and_ends, not_opened, open, open_with,
-    patient, run, says, text, text_of, timed_out,
+    ONCE_IT_RUNS, SHORT, code, end, fault, hang, is_closed, legacy, lives, lives_and_ends, not_opened, open,
+    open_with, patient, run, says, text, text_of, timed_out,
 };
 
 /// Waits for what will not come, but long enough for what will.
 fn impatient() -> ClientOptions {
-    patient().probe_timeout(SHORT).open_timeout(SHORT * 10)
+    patient().probe_timeout(SHORT).open_timeout(ONCE_IT_RUNS)
 }
 
 // C-02
@@ -78,9 +78,9 @@ fn a_server_that_reads_headers_only_is_spoken_to_with_headers() {
             lives_and_ends(client).await;
         }
         let pids = Pids::new();
-        let options = patient().probe_timeout(SHORT).open_timeout(SHORT);
+        let options = patient().probe_timeout(SHORT).open_timeout(ONCE_IT_RUNS);
         let error = not_opened(&["headers-only", "--pids", pids.path()], options).await;
-        assert_eq!(timed_out(&error), SHORT);
+        assert_eq!(timed_out(&error), ONCE_IT_RUNS);
         pids.are_gone_now(1);
         // Nobody minds headers who reads both.
         let client = open_with(&["well-behaved"], patient().framing(Framing::ContentLength)).await;
@@ -102,7 +102,7 @@ fn servers_that_cannot_be_understood_are_told_why() {
 async fn a_server_whose_messages_take_several_lines_is_told_so() {
     let pids = Pids::new();
     let error = not_opened(&["pretty", "--pids", pids.path()], impatient()).await;
-    assert_eq!(timed_out(&error), SHORT * 10);
+    assert_eq!(timed_out(&error), ONCE_IT_RUNS);
     says(&error, &["no MCP message", "JSON over several lines", "a message must be one line"]);
     assert_eq!(error.bytes().unwrap(), b"{");
     pids.are_gone_now(1);
@@ -111,7 +111,7 @@ async fn a_server_whose_messages_take_several_lines_is_told_so() {
 async fn a_server_that_writes_utf_16_is_told_so() {
     let pids = Pids::new();
     let error = not_opened(&["utf-16", "--pids", pids.path()], impatient()).await;
-    assert_eq!(timed_out(&error), SHORT * 10);
+    assert_eq!(timed_out(&error), ONCE_IT_RUNS);
     says(&error, &["no MCP message", "UTF-16", "MCP is UTF-8"]);
     assert!(error.bytes().unwrap().starts_with(b"\xff\xfe{\0"), "{error:?}");
     pids.are_gone_now(1);
@@ -120,7 +120,7 @@ async fn a_server_that_writes_utf_16_is_told_so() {
 async fn a_server_that_keeps_its_output_back_is_late() {
     let pids = Pids::new();
     let error = not_opened(&["unflushed", "--pids", pids.path()], impatient()).await;
-    assert_eq!(timed_out(&error), SHORT * 10);
+    assert_eq!(timed_out(&error), ONCE_IT_RUNS);
     assert_eq!(error.reached(), "the request was sent; no answer came");
     pids.are_gone_now(1);
 }

@@ -5,7 +5,7 @@
 //! ends in [`end`], which wants code 0.
 //!
 //! Tests wait for what they can see, never for time to pass; what may hang fails after [`PATIENCE`].
-//! A time-out is [`SHORT`] where a test waits for it to fire, and [`LONG`] where it must not.
+//! A time-out is [`SHORT`] or [`ONCE_IT_RUNS`] where a test waits for it to fire, and [`LONG`] where it must not.
 
 mod answers;
 mod bytes;
@@ -36,11 +36,13 @@ use papertape::{CallOptions, Client, ClientError, ClientOptions, ErrorKind};
 use serde_json::{Value, json};
 
 /// Fires on failure only.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 /// A time-out that must not fire.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(600);
 /// A time-out that is to fire.
 const SHORT: Duration = Duration::from_millis(200);
+/// One that is to fire when the server's process has begun to run, which takes a busy machine a while.
+const ONCE_IT_RUNS: Duration = Duration::from_secs(3);
 
 /// A server that misbehaves: its mode and what belongs to that. `faulty --help` lists them.
 fn faulty(words: &[&str]) -> ServerCommand {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::log::Log;
 use super::pids::{Left, Pids, left};
 use super::{
-    SHORT, broken, code, end, heard, lives, lives_and_ends, not_opened, open, open_with, patient, run, says,
-    timed_out,
+    ONCE_IT_RUNS, SHORT, broken, code, end, heard, lives, lives_and_ends, not_opened, open, open_with,
+    patient, run, says, timed_out,
 };
 
 const PROBED: [&str; 3] = ["server/discover", "initialize", "notifications/initialized"];
@@ -118,18 +118,18 @@ fn a_banner_before_the_first_answer_is_skipped_and_logged_once() {
 fn a_server_that_never_opens_is_given_up_and_ended() {
     run(async {
         let pids = Pids::new();
-        let options = patient().probe_timeout(SHORT).open_timeout(SHORT * 2);
+        let options = patient().probe_timeout(SHORT).open_timeout(ONCE_IT_RUNS);
         let error = not_opened(&["never-opens", "--pids", pids.path()], options).await;
-        assert_eq!(timed_out(&error), SHORT * 2);
+        assert_eq!(timed_out(&error), ONCE_IT_RUNS);
         assert!(error.doing().contains("initialize"), "{error:?}");
         assert_eq!(error.reached(), "the request was sent; no answer came");
         assert_eq!(error.bytes(), None);
-        says(&error, &["did not answer within 0.4 s"]);
+        says(&error, &["did not answer within 3 s"]);
         pids.are_gone_now(1);
 
-        let options = patient().open_timeout(SHORT).revision(Revision::MODERN);
+        let options = patient().open_timeout(ONCE_IT_RUNS).revision(Revision::MODERN);
         let error = not_opened(&["never-opens", "--pids", pids.path()], options).await;
-        assert_eq!(timed_out(&error), SHORT);
+        assert_eq!(timed_out(&error), ONCE_IT_RUNS);
         assert!(error.doing().contains("server/discover"), "{error:?}");
         pids.are_gone_now(2);
     });

@@ -7,7 +7,7 @@ use papertape::stdio::{ServerCommand, spawn_with};
 use serde_json::json;
 
 use super::pids::Pids;
-use super::{SHORT, lives, open, patient, run, text, timed_out};
+use super::{ONCE_IT_RUNS, SHORT, lives, open, patient, run, text, timed_out};
 
 #[test]
 fn servers_that_do_not_end_by_themselves_are_ended() {
@@ -96,17 +96,17 @@ async fn closing_is_not_undone_by_dropping_it_half_way() {
 async fn a_group_that_ignores_being_asked_to_end_is_killed_when_it_does_not_open() {
     let pids = Pids::new();
     let script = "trap '' TERM; sleep 3600 & echo $! >> \"$PIDS\"; echo $$ >> \"$PIDS\"; wait";
-    let options = patient().probe_timeout(SHORT).open_timeout(SHORT);
+    let options = patient().probe_timeout(SHORT).open_timeout(ONCE_IT_RUNS);
     let error = spawn_with(shell(script).env("PIDS", pids.path()), options).await.unwrap_err();
-    assert_eq!(timed_out(&error), SHORT);
+    assert_eq!(timed_out(&error), ONCE_IT_RUNS);
     pids.are_gone_now(2);
 }
 
 // C-15
 async fn a_server_that_has_been_stopped_is_ended_too() {
     let pids = Pids::new();
-    let options = patient().probe_timeout(SHORT).open_timeout(SHORT);
+    let options = patient().probe_timeout(SHORT).open_timeout(ONCE_IT_RUNS);
     let command = shell("echo $$ >> \"$PIDS\"; kill -STOP $$").env("PIDS", pids.path());
-    assert_eq!(timed_out(&spawn_with(command, options).await.unwrap_err()), SHORT);
+    assert_eq!(timed_out(&spawn_with(command, options).await.unwrap_err()), ONCE_IT_RUNS);
     pids.are_gone_now(1);
 }
