@@ -222,7 +222,8 @@ async fn a_lock_of_somebody_else_is_not_waited_for_for_ever() {
     let client = server.client().await;
     client.batch_execute("BEGIN; LOCK TABLE papertape.postings IN ACCESS EXCLUSIVE MODE").await.unwrap();
     let error = timeout(HANGS, store.search(&question("apples"))).await.expect("it hangs").unwrap_err();
-    assert!(matches!(error, StoreError::Crossed(_)), "{error:?}");
+    // Whichever comes first: the third time that the lock is not waited for any longer, or the end of the time for all.
+    assert!(matches!(error, StoreError::Crossed(_) | StoreError::Unreachable(_)), "{error:?}");
 
     // Questions that nobody waits for any more give their connections back and stop in the database.
     for _ in 0..20 {

@@ -114,7 +114,7 @@ async fn scores_are_those_of_bm25() {
     for ((_, is), (_, should)) in found.lexical.iter().zip(&wanted) {
         assert!((is - should).abs() <= 1e-4 * should, "{is} {should}");
     }
-    assert_eq!(found.scale.weights.len(), 4);
+    assert_eq!(found.scale.weights.len(), 3, "one of the words stands nowhere");
     let lengths: Vec<u32> =
         written.iter().flat_map(|(_, chunks)| chunks.iter().map(|it| it.bag.length())).collect();
     let average = f64::from(lengths.iter().sum::<u32>()) / lengths.len() as f64;
