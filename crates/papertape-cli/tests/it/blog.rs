@@ -93,6 +93,10 @@ fn a_folder_in_three_languages_is_indexed_and_searched() {
 fn the_server_indexes_by_itself_where_it_is_started() {
     let folder = docs("blog_first_use");
     let files = count(&folder);
+    // Who only looks at what there is leaves nothing behind.
+    let mut look = papertape(["list", "blog"]);
+    contains(text(run(look.current_dir(&folder), "").is_clean()), &["search_blog", "read_chunk"]);
+    assert!(!folder.join(".papertape").exists());
     let ask = || {
         let mut here = papertape(["call", "blog", "search_blog", "query=códigos de salida", "top_k=1"]);
         run(here.current_dir(&folder), "")

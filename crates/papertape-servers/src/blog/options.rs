@@ -42,9 +42,14 @@ impl Options {
     pub fn folder(&self) -> Option<PathBuf> {
         match &self.content {
             Some(content) => Some(content.clone()),
-            None if self.index.is_none() && self.store.is_none() => Some(PathBuf::from(".")),
-            None => None,
+            None => self.is_implied().then(|| PathBuf::from(".")),
         }
+    }
+
+    /// Whether nobody has said where the texts are: then the current folder is meant.
+    #[must_use]
+    pub fn is_implied(&self) -> bool {
+        self.content.is_none() && self.index.is_none() && self.store.is_none()
     }
 
     /// The folder of the index, where it is not in a database.

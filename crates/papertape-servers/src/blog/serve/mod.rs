@@ -19,10 +19,11 @@ mod uri;
 mod watcher;
 mod words;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::{Cx, Server};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use super::options::Options;
@@ -53,11 +54,26 @@ pub async fn server(options: Options) -> Result<Server, StoreError> {
     let (work, news) = watch::channel(first);
     let (filled, mut is_filled) = watch::channel(false);
     let patience = options.patience;
+    let wanted = Arc::new(Notify::new());
+    // Who only looks at what is offered, wherever they happen to stand, leaves nothing there.
+    let waits = options.is_implied()
+        && !options.watch
+        && matches!(library.summary().await, Err(StoreError::Missing { .. }));
     let mut upkeep = JoinSet::new();
-    upkeep.spawn(upkeep::run(options, library.clone(), work, server.resources(), filled));
-    // Most often there is an index, which is open in no time; a client that lists the resources once finds them then.
-    drop(tokio::time::timeout(BEFORE_THE_FIRST_WORD, is_filled.wait_for(|&filled| filled)).await);
-    let desk = Desk::new(library, news, upkeep).waiting(patience);
+    upkeep.spawn({
+        let (wanted, library, resources) = (Arc::clone(&wanted), library.clone(), server.resources());
+        async move {
+            if waits {
+                wanted.notified().await;
+            }
+            upkeep::run(options, library, work, resources, filled).await;
+        }
+    });
+    if !waits {
+        // Most often there is an index, which is open in no time; a client that lists the resources once finds them then.
+        drop(tokio::time::timeout(BEFORE_THE_FIRST_WORD, is_filled.wait_for(|&filled| filled)).await);
+    }
+    let desk = Desk::new(library, news, wanted, upkeep).waiting(patience);
     Ok(server
         .tool(search::tool(), at(&desk, search::search_blog))
         .tool(read_chunk::tool(), at(&desk, read_chunk::read_chunk))

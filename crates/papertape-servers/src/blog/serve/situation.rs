@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::{Cx, ToolError};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
@@ -96,6 +96,8 @@ impl Work {
 pub(super) struct Desk {
     library: Library,
     work: watch::Receiver<Work>,
+    /// Hears that somebody asks something.
+    wanted: Arc<Notify>,
     /// How long a question waits for what is new.
     for_news: Duration,
     /// What is done in the background, which ends when nobody can ask any more.
@@ -123,8 +125,13 @@ impl Opened {
 }
 
 impl Desk {
-    pub(super) fn new(library: Library, work: watch::Receiver<Work>, upkeep: JoinSet<()>) -> Self {
-        Self { library, work, for_news: FOR_NEWS, _upkeep: Arc::new(upkeep) }
+    pub(super) fn new(
+        library: Library,
+        work: watch::Receiver<Work>,
+        wanted: Arc<Notify>,
+        upkeep: JoinSet<()>,
+    ) -> Self {
+        Self { library, work, wanted, for_news: FOR_NEWS, _upkeep: Arc::new(upkeep) }
     }
 
     /// The same, with questions that wait so long for what is new, if that is said.
@@ -137,6 +144,7 @@ impl Desk {
     /// # Errors
     /// If its index is of another folder, or may be.
     pub(super) async fn open(&self, cx: Option<&Cx>) -> Result<Opened, ToolError> {
+        self.wanted.notify_one();
         let work = self.settled(cx).await;
         // Who has no index yet is told how far it is by the question itself.
         let is_indexed = async || !matches!(self.library.summary().await, Err(StoreError::Missing { .. }));
@@ -202,7 +210,7 @@ mod tests {
     async fn a_question_waits_for_the_index_but_not_for_ever() {
         let nowhere = Options { index: Some("/no/such/index".into()), ..Options::default() };
         let (sender, receiver) = watch::channel(Work::default());
-        let desk = Desk::new(nowhere.open().unwrap(), receiver, JoinSet::new());
+        let desk = Desk::new(nowhere.open().unwrap(), receiver, Arc::default(), JoinSet::new());
         let began = Instant::now();
         assert_eq!(desk.open(None).await.unwrap().work, Work::Beginning);
         assert!(began.elapsed() >= FOR_THE_FIRST);
