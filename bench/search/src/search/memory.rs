@@ -30,7 +30,7 @@ impl Memory {
     /// Chunks with any of the words, best first.
     pub(crate) fn search(&self, words: &[Word]) -> Vec<usize> {
         let mut scores: HashMap<usize, f32> = HashMap::new();
-        let forms = words.iter().flat_map(|word| word.forms.iter().chain(&word.strays));
+        let forms = words.iter().flat_map(|word| &word.forms);
         let with =
             forms.map(|form| (form.as_str(), self.postings.get(form).map_or(0, Vec::len) as u64)).collect();
         for (term, weight) in Scale::of(words, &with, self.norms.len() as u64, 1.0).weights {

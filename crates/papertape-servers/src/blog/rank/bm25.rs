@@ -27,23 +27,18 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// For the words of a question. `with` are the chunks that have each of their forms, of `all` there are; and each of
-    /// their stray forms, for words of which no other form stands anywhere.
+    /// For the words of a question. `with` are the chunks that have each of their forms, of `all` there are.
     #[must_use]
     pub fn of(words: &[Word], with: &BTreeMap<&str, u64>, all: u64, average_length: f32) -> Self {
         let with = |form: &Term| with.get(form.as_str()).copied().unwrap_or_default();
-        let total = |forms: &[Term]| forms.iter().map(with).sum::<u64>();
-        let standing = words.iter().map(|word| {
-            let forms = if total(&word.forms) > 0 { &word.forms } else { &word.strays };
-            (word, forms, total(forms))
-        });
-        let standing: Vec<_> = standing.filter(|(_, _, total)| *total > 0).collect();
-        let something_is_said = standing.iter().any(|(word, _, _)| !word.common);
+        let totals = words.iter().map(|word| (word, word.forms.iter().map(with).sum::<u64>()));
+        let standing: Vec<_> = totals.filter(|(_, total)| *total > 0).collect();
+        let something_is_said = standing.iter().any(|(word, _)| !word.common);
         let mut weights: BTreeMap<&str, f32> = BTreeMap::new();
-        for (word, forms, total) in standing {
+        for (word, total) in standing {
             let share = if word.common && something_is_said { COMMON } else { 1.0 };
             let rarity = idf(total.min(all), all);
-            for form in forms.iter().filter(|form| with(form) > 0) {
+            for form in word.forms.iter().filter(|form| with(form) > 0) {
                 *weights.entry(form).or_default() += share * to_f32(word.times) * rarity;
             }
         }
@@ -141,15 +136,6 @@ mod tests {
         let both = weigh(20);
         assert!(both["what"] > 0.0 && both["what"] < both["cat"] / 8.0, "{both:?}");
         assert_eq!(weigh(0).into_iter().collect::<Vec<_>>(), [("what".to_owned(), idf(20, 1_000))]);
-    }
-
-    #[test]
-    fn a_form_of_a_stray_language_counts_where_no_other_stands() {
-        let words = [Word { strays: vec!["recet".to_owned(), "rezept".to_owned()], ..word(&["receta"], 1) }];
-        let stray = weights(&words, &[("recet", 2)]);
-        assert_eq!(stray.into_iter().collect::<Vec<_>>(), [("recet".to_owned(), idf(2, 1_000))]);
-        let usual = weights(&words, &[("recet", 2), ("receta", 500)]);
-        assert_eq!(usual.into_iter().collect::<Vec<_>>(), [("receta".to_owned(), idf(500, 1_000))]);
     }
 
     #[test]

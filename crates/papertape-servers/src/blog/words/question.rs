@@ -22,13 +22,25 @@ pub struct Word {
     /// What it is looked up by: a stem for each language that many of the texts are in, each once. They are one word, and as
     /// rare as all of them together: a stem that only a few stray files have says no more than the others.
     pub forms: Vec<Term>,
-    /// What it is looked up by if none of these stands anywhere: its stems in all other languages. One recipe in Spanish
-    /// among a thousand pages in English is found by its words, and nothing else is found by them.
-    pub strays: Vec<Term>,
+    /// As it was said.
+    pub said: String,
     /// How often it was said.
     pub times: u32,
     /// It says nothing by itself, as "the" does, however rare it is here.
     pub common: bool,
+}
+
+impl Word {
+    /// The same in all languages there are: what it is looked up by if none of its forms stands anywhere. One recipe in
+    /// Spanish among a thousand pages in English is found by its words, and nothing else is found by them.
+    #[must_use]
+    pub fn elsewhere(&self) -> Self {
+        let forms = Terms::with(|terms| {
+            let stems = stems(terms, Token::Word(&self.said), &Language::ALL);
+            spelled(terms, &stems)
+        });
+        Self { forms, ..self.clone() }
+    }
 }
 
 /// The words of a question, for texts of which many are in these languages.
@@ -39,35 +51,22 @@ pub fn question(text: &str, languages: &[Language]) -> Vec<Word> {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    let mut said: Vec<(Vec<Number>, Vec<Number>, u32, bool)> = Vec::new();
+    let mut words: Vec<Word> = Vec::new();
     let mut places: HashMap<Vec<Number>, usize> = HashMap::new();
     Terms::with(|terms| {
         tokens(text.get(..end).unwrap_or_default(), &mut |token| {
-            let common = match token {
-                Token::Part(_) => return,
-                Token::Whole(word) | Token::Word(word) => is_common(word, languages),
-            };
-            let forms = stems(terms, token, languages);
-            if let Some((_, _, times, _)) = places.get(&forms).and_then(|place| said.get_mut(*place)) {
-                *times = times.saturating_add(1);
-            } else if said.len() < MOST_WORDS {
-                let mut strays = stems(terms, token, &Language::ALL);
-                strays.retain(|number| !forms.contains(number));
-                places.insert(forms.clone(), said.len());
-                said.push((forms, strays, 1, common));
+            let (Token::Whole(said) | Token::Word(said)) = token else { return };
+            let stems = stems(terms, token, languages);
+            if let Some(word) = places.get(&stems).and_then(|place| words.get_mut(*place)) {
+                word.times = word.times.saturating_add(1);
+            } else if words.len() < MOST_WORDS {
+                let (forms, common) = (spelled(terms, &stems), is_common(said, languages));
+                places.insert(stems, words.len());
+                words.push(Word { forms, said: said.to_owned(), times: 1, common });
             }
         });
-        let of = |numbers: Vec<Number>| {
-            numbers.into_iter().filter_map(|number| terms.term(number)).map(str::to_owned).collect()
-        };
-        let words = said.into_iter().map(|(forms, strays, times, common)| Word {
-            forms: of(forms),
-            strays: of(strays),
-            times,
-            common,
-        });
-        words.collect()
-    })
+    });
+    words
 }
 
 /// What a token is in each of these languages, each once.
@@ -76,4 +75,8 @@ fn stems(terms: &mut Terms, token: Token<'_>, languages: &[Language]) -> Vec<Num
     stems.sort_unstable();
     stems.dedup();
     stems
+}
+
+fn spelled(terms: &Terms, stems: &[Number]) -> Vec<Term> {
+    stems.iter().filter_map(|number| terms.term(*number)).map(str::to_owned).collect()
 }

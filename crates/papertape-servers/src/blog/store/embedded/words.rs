@@ -126,8 +126,9 @@ impl Words {
         through: Option<&[Rows]>,
         depth: usize,
     ) -> Result<ByWords, StoreError> {
-        let with = self.frequencies(words).map_err(|error| self.failed(&error))?;
-        let scale = Scale::of(words, &with, self.docs, self.average_length());
+        let words = self.standing(words).map_err(|error| self.failed(&error))?;
+        let with = self.frequencies(&words).map_err(|error| self.failed(&error))?;
+        let scale = Scale::of(&words, &with, self.docs, self.average_length());
         let mut asked: Vec<(Term, f32)> = scale
             .weights
             .iter()
@@ -167,23 +168,23 @@ impl Words {
         average
     }
 
-    /// How many chunks have each form of some words, and each stray form of those of which nobody has another.
-    fn frequencies<'a>(&self, words: &'a [Word]) -> tantivy::Result<BTreeMap<&'a str, u64>> {
-        let mut with: BTreeMap<&str, u64> = BTreeMap::new();
-        for word in words {
-            for forms in [&word.forms, &word.strays] {
-                let mut total = 0;
-                for form in forms {
-                    let frequency = self.frequency(form)?;
-                    total += frequency;
-                    with.insert(form, frequency);
-                }
-                if total > 0 {
-                    break;
+    /// Words as they stand here, or as they may stand in a language that hardly any text is in.
+    fn standing(&self, words: &[Word]) -> tantivy::Result<Vec<Word>> {
+        let stand = |word: &Word| {
+            for form in &word.forms {
+                if self.frequency(form)? > 0 {
+                    return Ok(word.clone());
                 }
             }
-        }
-        Ok(with)
+            Ok(word.elsewhere())
+        };
+        words.iter().map(stand).collect()
+    }
+
+    /// How many chunks have each form of some words.
+    fn frequencies<'a>(&self, words: &'a [Word]) -> tantivy::Result<BTreeMap<&'a str, u64>> {
+        let forms = words.iter().flat_map(|word| &word.forms);
+        forms.map(|form| Ok((form.as_str(), self.frequency(form)?))).collect()
     }
 
     /// How many chunks have a word; those that are gone do not count.

@@ -1,6 +1,5 @@
 //! A question's words and vector to hits: both lists are made in the database, in one transaction.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tokio_postgres::Client;
@@ -15,6 +14,7 @@ use super::{ChunkId, DEPTH, Filter, Found, Hit, Query, StoreError};
 use crate::blog::rank::bm25::{B, K1, Scale};
 use crate::blog::rank::{Files, hits};
 use crate::blog::store::unit::unit;
+use crate::blog::words::Word;
 
 /// With so few chunks to choose from, every vector is compared. Beyond it the graph of the HNSW index leads the way.
 pub(super) const EXACT: i64 = 10_000;
@@ -84,36 +84,48 @@ async fn by_words(
     wanted: &Wanted,
     files: &mut Files,
 ) -> Result<(Scale, Vec<(ChunkId, f32)>), Fault> {
-    let forms = query.words.iter().flat_map(|word| word.forms.iter().chain(&word.strays));
-    let forms: BTreeSet<&str> = forms.map(String::as_str).collect();
-    let words: Vec<_> = forms.iter().map(|form| word(form)).collect();
-    let found: BTreeMap<&str, (Option<i32>, u64)> =
-        forms.into_iter().zip(numbers(client, &words).await?).collect();
-    let with = found.iter().map(|(form, (_, with))| (*form, *with)).collect();
+    let mut words = query.words.clone();
+    let mut found = numbers(client, &words).await?;
+    let stands = |word: &Word, found: &Numbers| {
+        word.forms.iter().any(|form| found.get(form.as_str()).is_some_and(|(_, with)| *with > 0))
+    };
+    let mut strays = Vec::new();
+    for word in words.iter_mut().filter(|word| !stands(word, &found)) {
+        *word = word.elsewhere();
+        strays.push(word.clone());
+    }
+    found.extend(numbers(client, &strays).await?);
+    let with = found.iter().map(|(form, (_, with))| (form.as_str(), *with)).collect();
     let chunks = meta.summary.chunks;
-    let scale = Scale::of(&query.words, &with, chunks, average(meta.length, chunks));
+    let scale = Scale::of(&words, &with, chunks, average(meta.length, chunks));
     let (ids, weights): (Vec<i32>, Vec<f64>) = scale
         .weights
         .iter()
-        .filter_map(|(term, weight)| Some((found.get(term.as_str())?.0?, f64::from(*weight))))
+        .filter_map(|(term, weight)| Some((found.get(term.as_str())?.0, f64::from(*weight))))
         .unzip();
     let listed =
         if ids.is_empty() { Vec::new() } else { best(client, &ids, &weights, &scale, wanted, files).await? };
     Ok((scale, listed))
 }
 
-/// The number of each word, if it stands anywhere, and in how many chunks it does.
-async fn numbers(client: &Client, words: &[Cow<'_, str>]) -> Result<Vec<(Option<i32>, u64)>, Fault> {
-    let mut found = vec![(None, 0_u64); words.len()];
-    if words.is_empty() {
+/// The number of a word, and in how many chunks it stands.
+type Numbers = BTreeMap<String, (i32, u64)>;
+
+/// Those of all forms of some words, if they stand anywhere.
+async fn numbers(client: &Client, words: &[Word]) -> Result<Numbers, Fault> {
+    let forms: BTreeSet<&str> = words.iter().flat_map(|word| &word.forms).map(String::as_str).collect();
+    let mut found = Numbers::new();
+    if forms.is_empty() {
         return Ok(found);
     }
+    let (forms, kept): (Vec<&str>, Vec<_>) = forms.into_iter().map(|form| (form, word(form))).unzip();
     let sql = "SELECT w.id, w.chunks, s.place FROM unnest($1::text[]) WITH ORDINALITY AS s(word, place)
                JOIN papertape.words w ON w.word = s.word COLLATE \"C\"";
-    for row in &rows(client, sql, &[(&words, Type::TEXT_ARRAY)]).await? {
+    for row in &rows(client, sql, &[(&kept, Type::TEXT_ARRAY)]).await? {
         let place = usize::try_from(get::<i64>(row, 2)?.saturating_sub(1)).unwrap_or(usize::MAX);
-        if let Some(slot) = found.get_mut(place) {
-            *slot = (Some(get::<i32>(row, 0)?), u64::try_from(get::<i32>(row, 1)?).unwrap_or_default());
+        if let Some(form) = forms.get(place) {
+            let with = u64::try_from(get::<i32>(row, 1)?).unwrap_or_default();
+            found.insert((*form).to_owned(), (get::<i32>(row, 0)?, with));
         }
     }
     Ok(found)
