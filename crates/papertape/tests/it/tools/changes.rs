@@ -1,9 +1,11 @@
 //! Tools that come and go at run time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::{Cx, Server, Tool};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::{Nothing, REVISIONS, ask, nothing, numbered, pages};
 use crate::fixture;
@@ -128,15 +130,21 @@ fn a_tool_can_be_called_as_soon_as_it_is_there_and_no_longer() {
 fn a_call_goes_on_when_its_tool_is_removed() {
     run(async {
         let (server, tools) = numbered(0, 10);
+        let is_removed = Arc::new(Notify::new());
+        let removal = Arc::clone(&is_removed);
         tools
-            .add("slow", async |_: Nothing, _: Cx| {
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                Ok("done")
+            .add("slow", move |_: Nothing, _: Cx| {
+                let removal = Arc::clone(&removal);
+                async move {
+                    removal.notified().await;
+                    Ok("done")
+                }
             })
             .unwrap();
         let mut peer = Peer::open(server, MODERN).await;
         assert_eq!(words(&peer.send(call(MODERN, "7", "slow", &json!({})) + "\n").await), "");
         assert!(tools.remove("slow"));
+        is_removed.notify_one();
         assert_eq!(words(&peer.within(Duration::from_secs(2)).await), "R(7)");
     });
 }
