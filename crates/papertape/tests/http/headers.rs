@@ -45,6 +45,24 @@ async fn the_method_is_said_twice_and_the_same() {
     mismatch("unknown", &site.ask(&Request::modern(7, "no/such", &json!({})).with("Mcp-Method", "x")).await);
 }
 
+// The Base64 form is for `Mcp-Name` and `Mcp-Param-*` alone: a gateway that allows methods by name would be walked around.
+#[tokio::test]
+async fn only_names_and_arguments_may_be_wrapped() {
+    let site = Site::start().await;
+    // tools/call, 2026-07-28
+    mismatch("method", &site.ask(&echo().with("Mcp-Method", "=?base64?dG9vbHMvY2FsbA==?=")).await);
+    let version = "=?base64?MjAyNi0wNy0yOA==?=";
+    mismatch("version", &site.ask(&echo().with("MCP-Protocol-Version", version)).await);
+    let session = site.session("2025-11-25").await;
+    let ping = session.request(7, "ping", &json!({}));
+    // 2025-11-25
+    let version = ping.clone().with("MCP-Protocol-Version", "=?base64?MjAyNS0xMS0yNQ==?=");
+    assert_eq!(site.ask(&version).await.status, 400);
+    let id = data_encoding::BASE64.encode(session.id.as_bytes());
+    let wrapped = ping.with("Mcp-Session-Id", format!("=?base64?{id}?="));
+    assert_eq!(site.ask(&wrapped).await.status, 404);
+}
+
 // H-16, H-17
 #[tokio::test]
 async fn the_name_is_said_twice_and_the_same() {

@@ -21,6 +21,8 @@ const CLOSE: &str = "?=";
 /// Why a value of a header is no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Undecodable {
+    #[error("it has bytes that are not ASCII text")]
+    NotText,
     #[error("it has bytes that are not ASCII text: write =?base64?..?= with the base64 of its UTF-8")]
     NotAscii,
     #[error("what stands between =?base64? and ?= is not base64")]
@@ -44,10 +46,16 @@ pub(crate) fn encode(text: &str) -> HeaderValue {
     value.unwrap_or(HeaderValue::from_static(""))
 }
 
-/// The text that a header carries.
+/// The text of a header that is never wrapped: a gateway that routes by it must see what the server sees.
+pub(crate) fn plain(value: &HeaderValue) -> Result<String, Undecodable> {
+    let text = value.to_str().map_err(|_| Undecodable::NotText)?;
+    Ok(text.trim_matches([' ', '\t']).to_owned())
+}
+
+/// The text of `Mcp-Name` or `Mcp-Param-*`, the only headers that may be wrapped in base64.
 pub(crate) fn decode(value: &HeaderValue) -> Result<String, Undecodable> {
-    let text = value.to_str().map_err(|_| Undecodable::NotAscii)?.trim_matches([' ', '\t']);
-    let Some(base64) = wrapped(text) else { return Ok(text.to_owned()) };
+    let text = plain(value).map_err(|_| Undecodable::NotAscii)?;
+    let Some(base64) = wrapped(&text) else { return Ok(text) };
     let bytes = BASE64.decode(base64.as_bytes()).map_err(|_| Undecodable::NotBase64)?;
     String::from_utf8(bytes).map_err(|_| Undecodable::NotUtf8)
 }

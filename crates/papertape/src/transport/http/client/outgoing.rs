@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -100,9 +100,9 @@ impl Sent {
             return;
         };
         self.stands_alone = true;
-        self.put(headers::PROTOCOL_VERSION, version);
+        self.put_plain(headers::PROTOCOL_VERSION, version);
         let asked = self.method.clone();
-        self.put(headers::METHOD, &asked);
+        self.put_plain(headers::METHOD, &asked);
         let about = match asked.as_str() {
             method::TOOLS_CALL | method::PROMPTS_GET => params.name,
             method::RESOURCES_READ => params.uri,
@@ -121,6 +121,13 @@ impl Sent {
             if let Some(value) = headers::mirrored(&arguments, path) {
                 self.put(&format!("{}{name}", headers::PARAM), &value);
             }
+        }
+    }
+
+    /// A header that is never wrapped. A value that no header can carry is left out, and the server says what is missing.
+    fn put_plain(&mut self, name: &'static str, value: &str) {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(HeaderName::from_static(name), value);
         }
     }
 

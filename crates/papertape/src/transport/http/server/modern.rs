@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -14,9 +14,9 @@ use super::request::Held;
 use super::scopes;
 use super::site::Site;
 use crate::link::Link;
-use crate::protocol::{Revision, method};
+use crate::protocol::method;
 use crate::server::{Calls, Params, Principal, Service};
-use crate::transport::http::headers;
+use crate::transport::http::headers::{self, Undecodable};
 use crate::wire::error::excerpt;
 use crate::wire::message::{self, Message, Payload, Rejected};
 use crate::wire::{Id, RpcError};
@@ -38,17 +38,17 @@ pub(crate) async fn serve(
         Payload::Single(Message::Notification(_)) if named == Named::Unknown => {
             let error =
                 RpcError::invalid_request("`MCP-Protocol-Version` names no revision that is spoken here");
-            return Ok(post::refuse(site, rejected(None, error), named_or_modern(named)));
+            return Ok(post::refuse(site, rejected(None, error), named));
         }
         // There is no notification that a client has to send on HTTP; whoever sends one means no harm.
         Payload::Single(Message::Notification(_)) => return Ok(reply::empty(StatusCode::ACCEPTED)),
         Payload::Single(Message::Response(response)) => {
             let error = RpcError::invalid_request("nothing was asked here, so that nothing can be answered");
-            return Ok(post::refuse(site, rejected(response.id, error), named_or_modern(named)));
+            return Ok(post::refuse(site, rejected(response.id, error), named));
         }
         Payload::Batch(_) => {
             let error = RpcError::invalid_request("a message must be one JSON object, got an array");
-            return Ok(post::refuse(site, rejected(None, error), named_or_modern(named)));
+            return Ok(post::refuse(site, rejected(None, error), named));
         }
     };
     let _timed = match &message {
@@ -96,10 +96,6 @@ fn rejected(id: Option<Id>, error: RpcError) -> Rejected {
     Rejected { id, error, answers: false }
 }
 
-fn named_or_modern(named: Named) -> Named {
-    if matches!(named, Named::Known(_)) { named } else { Named::Known(Revision::MODERN) }
-}
-
 /// Holds the headers against the body, which is what counts.
 fn check(service: &Service, headers: &HeaderMap, name: &str, params: &Params<'_>) -> Result<(), RpcError> {
     let meta = params.meta.as_ref().ok_or_else(|| {
@@ -110,8 +106,8 @@ fn check(service: &Service, headers: &HeaderMap, name: &str, params: &Params<'_>
         RpcError::invalid_params(format!("the request needs `params._meta[\"{key}\"]`"))
     })?;
     meta.client_capabilities()?;
-    compare(headers, headers::PROTOCOL_VERSION, &version, "`_meta` says", same_text)?;
-    compare(headers, headers::METHOD, name, "the method is", same_text)?;
+    compare(headers, headers::PROTOCOL_VERSION, &version, "`_meta` says", PLAIN)?;
+    compare(headers, headers::METHOD, name, "the method is", PLAIN)?;
     let text = |raw: Option<&RawValue>| raw.and_then(message::string).map(std::borrow::Cow::into_owned);
     let subject = match name {
         method::TOOLS_CALL | method::PROMPTS_GET => text(params.name),
@@ -120,7 +116,7 @@ fn check(service: &Service, headers: &HeaderMap, name: &str, params: &Params<'_>
         _ => None,
     };
     let Some(subject) = subject else { return Ok(()) };
-    compare(headers, headers::NAME, &subject, "the request is about", same_text)?;
+    compare(headers, headers::NAME, &subject, "the request is about", WRAPPED)?;
     if name == method::TOOLS_CALL { check_mirrored(service, headers, &subject, params) } else { Ok(()) }
 }
 
@@ -142,7 +138,7 @@ fn check_mirrored(
             (Some(value), _) => {
                 let member = path.iter().try_fold(&arguments, |value, member| value.get(member));
                 let same = if member.is_some_and(Value::is_number) { same_number } else { same_text };
-                compare(headers, &name, &value, "the argument is", same)?;
+                compare(headers, &name, &value, "the argument is", Reading { same, ..WRAPPED })?;
             }
             (None, true) => {
                 let message = format!("`{name}` mirrors an argument that is not there");
@@ -154,11 +150,28 @@ fn check_mirrored(
     Ok(())
 }
 
-/// Whether a header says what the body says.
-type Same = fn(&str, &str) -> bool;
+/// How a header is read and held against the body.
+struct Reading {
+    text: fn(&HeaderValue) -> Result<String, Undecodable>,
+    /// Whether the header says what the body says.
+    same: fn(&str, &str) -> bool,
+}
+
+/// Letter for letter. The Base64 form is not decoded: `Mcp-Method: =?base64?..?=` would pass a gateway that allows methods by
+/// their names.
+const PLAIN: Reading = Reading { text: headers::plain, same: same_text };
+
+/// As it is, or in the Base64 form that `Mcp-Name` and `Mcp-Param-*` may have.
+const WRAPPED: Reading = Reading { text: headers::decode, same: same_text };
 
 /// One header must be there once, and say what the body says.
-fn compare(headers: &HeaderMap, name: &str, body: &str, says: &str, same: Same) -> Result<(), RpcError> {
+fn compare(
+    headers: &HeaderMap,
+    name: &str,
+    body: &str,
+    says: &str,
+    reading: Reading,
+) -> Result<(), RpcError> {
     let mismatch = |problem: String| RpcError::new(HEADER_MISMATCH, format!("the header `{name}` {problem}"));
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
@@ -167,8 +180,8 @@ fn compare(headers: &HeaderMap, name: &str, body: &str, says: &str, same: Same) 
     if values.next().is_some() {
         return Err(mismatch("is there more than once".to_owned()));
     }
-    let value = headers::decode(value).map_err(|why| mismatch(format!("cannot be read: {why}")))?;
-    if same(&value, body) {
+    let value = (reading.text)(value).map_err(|why| mismatch(format!("cannot be read: {why}")))?;
+    if (reading.same)(&value, body) {
         return Ok(());
     }
     Err(mismatch(format!("says {}, but {says} {}", excerpt(&value), excerpt(body))))
