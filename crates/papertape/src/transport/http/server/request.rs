@@ -117,9 +117,9 @@ where
             first = data;
         } else {
             if more.is_empty() {
-                more.reserve(announced.unwrap_or(size).min(most));
                 more.extend_from_slice(&std::mem::take(&mut first));
             }
+            // It grows with what arrives, never by what is announced: that costs a client nothing to say.
             more.extend_from_slice(&data);
         }
     }
