@@ -84,6 +84,50 @@ async fn bodies_that_are_no_request() {
     table(&site, rows).await;
 }
 
+// From 2025-11-25 on an error without an id has no `id` member; before, it is null.
+#[tokio::test]
+async fn a_refusal_has_an_id_only_where_the_revision_wants_one() {
+    let site = Site::with(papertape::http::Options::new().legacy_sse(), |server| server).await;
+    let get = || Request::new("GET", "/mcp").header("Accept", "text/event-stream");
+    let requests = [
+        ("no JSON", Request::post("hello"), 400),
+        ("a batch", Request::post("[]"), 400),
+        ("no session", Request::post(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), 400),
+        ("no session", get(), 400),
+        ("unknown session", get().header("Mcp-Session-Id", "x"), 404),
+        ("method", Request::new("PUT", "/mcp"), 405),
+        ("content", Request::post("{}").with("Content-Type", "text/plain"), 415),
+        ("accept", Request::post("{}").with("Accept", "text/html"), 406),
+        ("path", Request::new("GET", "/elsewhere"), 404),
+        ("origin", Request::post("{}").header("Origin", "http://evil.example"), 403),
+        ("host", Request::post("{}").with("Host", "evil.example"), 403),
+        ("too large", Request::post(" ".repeat(5 * 1024 * 1024)), 413),
+    ];
+    let versions = [
+        (None, None),
+        (Some("2024-11-05"), Some(Value::Null)),
+        (Some("2025-03-26"), Some(Value::Null)),
+        (Some("2025-06-18"), Some(Value::Null)),
+        (Some("2025-11-25"), None),
+        (Some(MODERN), None),
+        (Some("3000-01-01"), None),
+    ];
+    for (what, request, status) in &requests {
+        for (version, id) in &versions {
+            let request = version
+                .iter()
+                .fold(request.clone(), |request, version| request.header("MCP-Protocol-Version", *version));
+            // One that stands alone is refused for what it lacks, with its own id.
+            if *what == "no session" && matches!(version, Some(MODERN | "3000-01-01")) {
+                continue;
+            }
+            let answer = site.ask(&request).await;
+            assert_eq!(answer.status, *status, "{what} {version:?}");
+            assert_eq!(answer.json().get("id"), id.as_ref(), "{what} {version:?}: {}", answer.json());
+        }
+    }
+}
+
 // H-05
 #[tokio::test]
 async fn notifications_are_taken_and_nothing_is_said() {

@@ -16,6 +16,7 @@ use super::site::Site;
 use super::{request, scopes};
 use crate::link::Link;
 use crate::outbox::{OUTBOX, Outgoing};
+use crate::protocol::Revision;
 use crate::server::{Calls, Params, Principal, Service};
 use crate::wire::message::{self, Payload, Rejected};
 use crate::wire::tape::Direction;
@@ -116,7 +117,7 @@ where
         link.hold(&(Arc::clone(held) as _));
     }
     if let Err(rejected) = served {
-        return Ok(post::refuse(site, rejected, Named::Nothing));
+        return Ok(post::refuse(site, rejected, Named::Known(Revision::V2024_11_05)));
     }
     link.ring();
     Ok(reply::empty(StatusCode::ACCEPTED))

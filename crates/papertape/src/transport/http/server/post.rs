@@ -40,6 +40,15 @@ impl Named {
         let revision = value.to_str().ok().and_then(|name| Revision::parse(name.trim()));
         revision.filter(|_| values.next().is_none()).map_or(Named::Unknown, Named::Known)
     }
+
+    /// Whether an error about something without a readable id has no `id` member. Older revisions get `null`; a request that
+    /// names none, or one that is unknown here, is taken for a new one.
+    pub(crate) fn omits_unreadable_id(self) -> bool {
+        match self {
+            Named::Known(revision) => revision.omits_unreadable_id(),
+            Named::Nothing | Named::Unknown => true,
+        }
+    }
 }
 
 /// Serves a POST.
@@ -104,8 +113,8 @@ fn unopenable(id: Id, asked: &str) -> Rejected {
 pub(crate) fn refuse(site: &Site, rejected: Rejected, named: Named) -> Answer {
     tracing::info!(code = rejected.error.code, "refused a request: {}", rejected.error.message);
     let link = Link::new(None);
-    if let Named::Known(revision) = named {
-        link.note_modern(revision);
+    if named.omits_unreadable_id() {
+        link.note_modern(Revision::MODERN);
     }
     link.reject(rejected.id, None, &rejected.error);
     whole(site, &link, StatusCode::BAD_REQUEST)

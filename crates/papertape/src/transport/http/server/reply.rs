@@ -135,11 +135,11 @@ impl Refusal {
         self
     }
 
-    /// The response, with an error that MCP clients can show.
-    pub(crate) fn into_answer(self) -> Answer {
+    /// The response, with an error that MCP clients can show: without an `id`, or with `null`.
+    pub(crate) fn into_answer(self, omit_id: bool) -> Answer {
         tracing::info!(status = self.status.as_u16(), "refused: {}", self.message);
         let mut body = Vec::new();
-        write_anonymous_error(&mut body, false, &RpcError::invalid_request(self.message));
+        write_anonymous_error(&mut body, omit_id, &RpcError::invalid_request(self.message));
         let mut response = json(self.status, body);
         response.headers_mut().extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
         response

@@ -11,6 +11,7 @@ use super::guard::Guard;
 use super::metrics::Metrics;
 use super::old::OldStreams;
 use super::options::Options;
+use super::post::Named;
 use super::reply::{self, Answer, Refusal};
 use super::request::{Budget, Readable};
 use super::session::Sessions;
@@ -70,7 +71,10 @@ impl Site {
         B: Readable,
     {
         let (parts, body) = request.into_parts();
-        let mut answer = self.route(&parts, body).await.unwrap_or_else(Refusal::into_answer);
+        let mut answer = self
+            .route(&parts, body)
+            .await
+            .unwrap_or_else(|refusal| refusal.into_answer(Named::read(&parts.headers).omits_unreadable_id()));
         if self.guard.knows_origin(&parts.headers) {
             cors::let_read(&parts.headers, &mut answer);
         }
