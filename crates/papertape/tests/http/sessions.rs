@@ -57,6 +57,27 @@ async fn a_session_is_opened_used_and_ended() {
     }
 }
 
+// What is spoken is agreed in the body of `initialize`; a header that names something else is no reason to refuse it.
+#[tokio::test]
+async fn initialize_negotiates_whatever_its_header_says() {
+    let site = Site::start().await;
+    for named in ["3000-01-01", "1.0", "", "2025-03-26"] {
+        let open = Session::initialize("2025-06-18", &json!({})).header("MCP-Protocol-Version", named);
+        let answer = site.ask(&open).await;
+        assert_eq!(answer.status, 200, "{named:?}: {}", answer.json());
+        assert_eq!(answer.json()["result"]["protocolVersion"], "2025-06-18");
+        let id = answer.header("mcp-session-id").unwrap().to_owned();
+        let session = Session { id, revision: "2025-06-18".to_owned() };
+        assert_eq!(site.ask(&session.request(1, "ping", &json!({}))).await.status, 200);
+    }
+    // One that stands alone has nothing to open, and where nothing can be opened that is told.
+    let alone = Session::initialize("2025-06-18", &json!({})).header("MCP-Protocol-Version", "2026-07-28");
+    assert_eq!(site.ask(&alone).await.status, 400);
+    let site = Site::with(Options::new().modern_only(), |server| server).await;
+    let open = Session::initialize("2025-06-18", &json!({})).header("MCP-Protocol-Version", "3000-01-01");
+    assert_eq!(site.ask(&open).await.error().1, -32022);
+}
+
 // H-25
 #[tokio::test]
 async fn a_session_is_named_by_the_server_alone() {

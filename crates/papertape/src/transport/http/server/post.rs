@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::events::{Events, Exchange, SILENCE, Source};
 use super::reply::{self, Answer, Refusal};
@@ -91,12 +92,19 @@ where
 /// Whether a message stands alone. One that says so itself does, whatever its headers say.
 fn is_modern(named: Named, payload: &Payload<'_>) -> bool {
     match (named, payload) {
-        (Named::Unknown, _) => true,
         (Named::Known(revision), _) if !revision.opens_with_handshake() => true,
-        (_, Payload::Single(Message::Request(request))) => Params::read(request.params)
-            .is_ok_and(|params| params.meta.is_some_and(|meta| !matches!(meta.protocol_version(), Ok(None)))),
+        (_, Payload::Single(Message::Request(request))) if names_itself(request.params) => true,
+        // What is agreed is negotiated in the body; a header that names what is not known here changes nothing about that.
+        (Named::Unknown, Payload::Single(Message::Request(request))) => request.method != method::INITIALIZE,
+        (Named::Unknown, _) => true,
         _ => false,
     }
+}
+
+/// Whether the parameters of a request name a revision, be it in a wrong way.
+fn names_itself(params: Option<&RawValue>) -> bool {
+    Params::read(params)
+        .is_ok_and(|params| params.meta.is_some_and(|meta| !matches!(meta.protocol_version(), Ok(None))))
 }
 
 /// Why nothing can be opened where every request stands alone.
