@@ -31,6 +31,16 @@ impl Outgoing {
         self.ends.clear();
     }
 
+    /// Each frame, with its line end.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let frame = self.bytes.get(start..end).unwrap_or_default();
+            start = end;
+            frame
+        })
+    }
+
     /// Gives its room back, for those who may wait long until they need some again.
     pub(crate) fn give_back_room(&mut self) {
         *self = Self::default();

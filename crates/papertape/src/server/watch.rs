@@ -7,6 +7,8 @@ use serde_json::Map;
 
 use super::dispatch::{LONGEST_URI, Params, Service};
 use super::task::belongs_to;
+#[cfg(feature = "http")]
+use crate::link::Kind;
 use crate::link::{Link, ReplyTo, Wanted};
 use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::{Revision, project};
@@ -65,6 +67,18 @@ impl Service {
         };
         self.keep_told(link);
         link.listen(to.id.clone(), wanted, self.limits.subscriptions)
+    }
+
+    /// Changes of lists may have been missed on a link: it is told that each list that can change has.
+    #[cfg(feature = "http")]
+    pub(crate) fn note_missed(&self, link: &Link) {
+        let super::dispatch::Changing { tools, resources, prompts } = self.changing;
+        for (changes, kind) in [(tools, Kind::Tools), (resources, Kind::Resources), (prompts, Kind::Prompts)]
+        {
+            if changes {
+                link.list_changed(kind);
+            }
+        }
     }
 
     /// A legacy client wants to hear of changes of a resource.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::site::Site;
-use super::stream::Reader;
+use super::stream::{Reader, write_data};
 use crate::link::Link;
 use crate::outbox::Outgoing;
 use crate::wire::tape::Direction;
@@ -63,6 +63,40 @@ impl Source {
             Source::Stream(reader) => reader.is_over(),
         }
     }
+
+    /// Waits until there may be something to write.
+    fn poll_bell(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Source::Exchange(exchange) | Source::Endless(exchange) => exchange.0.poll_bell(cx),
+            Source::Stream(reader) => reader.poll_bell(cx),
+        }
+    }
+
+    /// Takes what waits to be written, as events.
+    fn take(&mut self, frames: &mut Outgoing, out: &mut Vec<u8>, site: &Site) {
+        match self {
+            Source::Exchange(exchange) | Source::Endless(exchange) => {
+                exchange.0.take(frames);
+                self.write(frames, out, site);
+            }
+            Source::Stream(reader) => reader.take(frames, out, |event| site.tape(Direction::ToClient, event)),
+        }
+    }
+
+    /// Writes frames as events.
+    fn write(&mut self, frames: &Outgoing, out: &mut Vec<u8>, site: &Site) {
+        let tell = |event: &[u8]| site.tape(Direction::ToClient, event);
+        match self {
+            Source::Exchange(_) | Source::Endless(_) => {
+                for frame in frames.frames() {
+                    let begin = out.len();
+                    write_data(out, frame);
+                    tell(out.get(begin..).unwrap_or_default());
+                }
+            }
+            Source::Stream(reader) => reader.write(frames, out, tell),
+        }
+    }
 }
 
 impl Events {
@@ -72,7 +106,7 @@ impl Events {
             Source::Stream(reader) => reader.beginning(),
             Source::Exchange(_) | Source::Endless(_) => Vec::new(),
         };
-        write_events(&mut first, frames, &mut source, site);
+        source.write(frames, &mut first, site);
         if first.is_empty() {
             first.extend_from_slice(COMMENT);
         }
@@ -104,11 +138,10 @@ impl Events {
             // In this order: what is over has put all it had to say into the outbox.
             let over = self.source.is_over();
             self.frames.clear();
-            self.source.link().take(&mut self.frames);
-            if !self.frames.ends.is_empty() {
+            let mut bytes = Vec::new();
+            self.source.take(&mut self.frames, &mut bytes, &self.site);
+            if !bytes.is_empty() {
                 self.alive.as_mut().reset(Instant::now() + SILENCE);
-                let mut bytes = Vec::new();
-                write_events(&mut bytes, &self.frames, &mut self.source, &self.site);
                 self.frames.give_back_room();
                 return Poll::Ready(Some(bytes.into()));
             }
@@ -120,7 +153,7 @@ impl Events {
                 self.ended = true;
                 return Poll::Ready(Some(format!("retry: {}\n\n", come_back.as_millis()).into()));
             }
-            if self.source.link().poll_bell(cx).is_pending() {
+            if self.source.poll_bell(cx).is_pending() {
                 break;
             }
         }
@@ -142,24 +175,3 @@ impl Drop for Events {
 
 /// An event that says nothing, but that somebody is there.
 const COMMENT: &[u8] = b":\n\n";
-
-/// Each frame, which ends with its line end, as an event.
-fn write_events(out: &mut Vec<u8>, frames: &Outgoing, source: &mut Source, site: &Site) {
-    let mut start = 0;
-    for &end in &frames.ends {
-        let frame = frames.bytes.get(start..end).unwrap_or_default();
-        let begin = out.len();
-        if let Source::Stream(reader) = source {
-            reader.write_id(out);
-        }
-        out.extend_from_slice(b"data: ");
-        out.extend_from_slice(frame);
-        out.push(b'\n');
-        let event = out.get(begin..).unwrap_or_default();
-        if let Source::Stream(reader) = source {
-            reader.keep(event);
-        }
-        site.tape(Direction::ToClient, event);
-        start = end;
-    }
-}

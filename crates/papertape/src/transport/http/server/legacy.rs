@@ -10,9 +10,9 @@ use super::events::{Events, Source};
 use super::post::{self, Named};
 use super::reply::{self, Answer, Refusal};
 use super::request::Held;
-use super::session::Session;
+use super::session::{EventId, Session};
 use super::site::Site;
-use super::stream::Unreadable;
+use super::stream::Lost;
 use super::{request, scopes};
 use crate::link::Link;
 use crate::outbox::Outgoing;
@@ -126,8 +126,7 @@ fn exchange(
                 session.open(&link)
             });
             let stream = stream.inspect_err(|_| link.cancel_all())?;
-            let reader = stream.read().map_err(|_| taken())?;
-            Ok(reply::events(Events::new(site, Source::Stream(reader), &frames)))
+            Ok(reply::events(Events::new(site, Source::Stream(stream.read(None)), &frames)))
         }
     }
 }
@@ -141,23 +140,23 @@ pub(crate) fn listen(
     request::check_accept(&parts.headers, &["text/event-stream"])?;
     let session = find(site, &parts.headers, Named::read(&parts.headers), principal)?;
     let reader = match parts.headers.get("last-event-id") {
-        None => session.main.read(),
+        None => session.listen()?,
         Some(id) => {
-            let id = id.to_str().ok().and_then(|id| id.rsplit_once('-'));
-            let (stream, event) =
-                id.and_then(|(stream, event)| Some((stream, event.parse().ok()?))).ok_or_else(lost)?;
-            session.stream(stream).ok_or_else(lost)?.read_after(event)
+            let event = id.to_str().ok().and_then(EventId::read).ok_or_else(lost)?;
+            match session.resume(&event) {
+                Ok(reader) => reader,
+                // It was a stream of an earlier process or another replica, or too much was missed. Another one does as
+                // well, but what has changed in between is not known.
+                Err(Lost) if event.is_of_no_request() => {
+                    let reader = session.listen()?;
+                    site.service.note_missed(&session.link);
+                    reader
+                }
+                Err(Lost) => return Err(lost()),
+            }
         }
     };
-    let reader = reader.map_err(|why| match why {
-        Unreadable::Taken => taken(),
-        Unreadable::Lost => lost(),
-    })?;
     Ok(reply::events(Events::new(site, Source::Stream(reader), &Outgoing::default())))
-}
-
-fn taken() -> Refusal {
-    Refusal::new(StatusCode::CONFLICT, "this stream is open already, on another connection")
 }
 
 fn lost() -> Refusal {

@@ -2,7 +2,8 @@
 //!
 //! In the order in which a request meets them: `site` (and its `guard`), `request` (its body), `post` (its era), then
 //! `modern` for one that stands alone, or `legacy` within a `session`, or `old` for the transport of 2024-11-05;
-//! and on the way back `events` (from a `stream` that a client can come back to) and `reply`.
+//! and on the way back `events` (from a `stream` that a client can come back to; `turns` says on which connection) and
+//! `reply`.
 
 mod cors;
 mod events;
@@ -19,6 +20,7 @@ mod scopes;
 mod session;
 mod site;
 mod stream;
+mod turns;
 
 use std::convert::Infallible;
 use std::error::Error;

@@ -17,7 +17,8 @@ use tokio::time::Instant;
 
 use super::reply::Refusal;
 use super::site::SWEEP;
-use super::stream::{Kept, Stream};
+use super::stream::{Kept, Lost, Reader, Stream};
+use super::turns::Turns;
 use crate::link::Link;
 use crate::protocol::Revision;
 use crate::protocol::capabilities::Abilities;
@@ -35,6 +36,9 @@ const RECHECK: Duration = Duration::from_secs(60);
 const MOST_ENDED: usize = 100_000;
 /// Streams of one session; when there are more, those that are over go first.
 const MOST_STREAMS: usize = 64;
+
+/// Before the number of a stream for what belongs to no request: an event of such a stream is known as one for ever.
+const LISTENING: &str = "get";
 
 type Name = [u8; 16];
 
@@ -69,10 +73,16 @@ pub(crate) struct Session {
     pub(crate) revision: Revision,
     /// For what belongs to no request, and for what was agreed.
     pub(crate) link: Arc<Link>,
-    /// The stream on which the client hears of that.
-    pub(crate) main: Arc<Stream>,
+    /// The connections on which the client hears of that.
+    turns: Arc<Turns>,
     inner: Mutex<Inner>,
     kept: Arc<Kept>,
+}
+
+/// The id of an event, taken apart.
+pub(crate) struct EventId<'a> {
+    stream: &'a str,
+    number: u64,
 }
 
 struct Inner {
@@ -185,6 +195,7 @@ impl Sessions {
     pub(crate) fn drain(&self) {
         for session in self.table().live.values() {
             session.link.close();
+            session.turns.wake_all();
         }
     }
 
@@ -247,8 +258,6 @@ impl Session {
             tracing::error!("the system gives no randomness: streams of several replicas may be confused");
         }
         let epoch = BASE64URL_NOPAD.encode(&epoch);
-        let primed = revision.can_come_back();
-        let main = Stream::new(format!("{epoch}-0"), false, Arc::clone(&link), primed, kept);
         let inner =
             Inner { used: Instant::now(), checked: Instant::now(), last: 0, streams: VecDeque::new() };
         Self {
@@ -257,7 +266,7 @@ impl Session {
             epoch,
             revision,
             link,
-            main,
+            turns: Arc::default(),
             inner: Mutex::new(inner),
             kept: Arc::clone(kept),
         }
@@ -275,7 +284,7 @@ impl Session {
     /// used last.
     fn worth(&self) -> (bool, bool, Instant) {
         let inner = self.inner();
-        let is_read = self.main.is_read() || inner.streams.iter().any(|stream| stream.is_read());
+        let is_read = inner.streams.iter().any(|stream| stream.is_read());
         (is_read, inner.streams.iter().any(|stream| stream.is_running()), inner.used)
     }
 
@@ -291,6 +300,15 @@ impl Session {
 
     /// A stream for a request of this session, if there is room for one.
     pub(crate) fn open(&self, link: &Arc<Link>) -> Result<Arc<Stream>, Refusal> {
+        self.add("", true, link)
+    }
+
+    /// Another stream for what belongs to no request.
+    pub(crate) fn listen(&self) -> Result<Reader, Refusal> {
+        Ok(self.add(LISTENING, false, &self.link)?.read(Some(self.turns.join())))
+    }
+
+    fn add(&self, prefix: &str, answers: bool, link: &Arc<Link>) -> Result<Arc<Stream>, Refusal> {
         let mut inner = self.inner();
         if self.kept.is_full() {
             inner.streams.retain(|stream| !stream.is_past());
@@ -300,8 +318,9 @@ impl Session {
             }
         }
         inner.last += 1;
-        let (name, primed) = (format!("{}-{}", self.epoch, inner.last), self.revision.can_come_back());
-        let stream = Stream::new(name, true, Arc::clone(link), primed, &self.kept);
+        let name = format!("{}-{prefix}{}", self.epoch, inner.last);
+        let primed = self.revision.can_come_back();
+        let stream = Stream::new(name, answers, Arc::clone(link), primed, &self.kept);
         while inner.streams.len() >= MOST_STREAMS
             && let Some(at) = inner.streams.iter().position(|stream| stream.is_past())
         {
@@ -311,21 +330,40 @@ impl Session {
         Ok(stream)
     }
 
-    /// The stream of that name.
-    pub(crate) fn stream(&self, name: &str) -> Option<Arc<Stream>> {
-        if name == self.main.name {
-            return Some(Arc::clone(&self.main));
-        }
-        self.inner().streams.iter().find(|stream| stream.name == name).cloned()
+    /// The rest of the stream that an event belongs to.
+    pub(crate) fn resume(&self, event: &EventId<'_>) -> Result<Reader, Lost> {
+        let found = self.inner().streams.iter().find(|stream| stream.name == event.stream).cloned();
+        let turn = event.is_of_no_request().then(|| self.turns.join());
+        found.ok_or(Lost)?.read_after(event.number, turn)
     }
 
     fn close(&self) {
         self.link.close();
+        self.turns.wake_all();
         self.link.stop_asking();
         let streams = std::mem::take(&mut self.inner().streams);
         for stream in streams {
             stream.link.cancel_all();
         }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.link.cancel_all();
+    }
+}
+
+impl<'a> EventId<'a> {
+    pub(crate) fn read(id: &'a str) -> Option<Self> {
+        let (stream, number) = id.rsplit_once('-')?;
+        Some(Self { stream, number: number.parse().ok()? })
+    }
+
+    /// Whether its stream is one for what belongs to no request, also if another process had it.
+    pub(crate) fn is_of_no_request(&self) -> bool {
+        let number = self.stream.rsplit_once('-').and_then(|(_, name)| name.strip_prefix(LISTENING));
+        number.is_some_and(|number| number.parse::<u64>().is_ok())
     }
 }
 

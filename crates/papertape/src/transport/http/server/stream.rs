@@ -1,11 +1,14 @@
 //! A stream that a client may come back to: what was sent on it is kept for a while, within bounds.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use super::turns::Turn;
 use crate::link::Link;
+use crate::outbox::Outgoing;
 
 /// Bytes of one stream that are kept.
 const MOST_KEPT: usize = 256 * 1024;
@@ -27,8 +30,6 @@ pub(crate) struct Stream {
     /// The client of this stream can come back on a connection that ended before its time.
     primed: bool,
     log: Mutex<Log>,
-    /// Somebody reads it.
-    read: AtomicBool,
     kept: Arc<Kept>,
 }
 
@@ -53,25 +54,29 @@ struct Log {
     /// The events that are kept: the last ones.
     events: VecDeque<Box<[u8]>>,
     bytes: usize,
+    /// The number of the last reader, and whether it is there.
+    reader: u64,
+    is_read: bool,
+    /// Wakes it.
+    waker: Option<Waker>,
 }
 
-/// Who reads a stream.
+/// The connection on which a stream goes out. Another one takes its place when the client comes back: it knows better than
+/// the server whether a connection is still of use.
 pub(crate) struct Reader {
     stream: Arc<Stream>,
+    number: u64,
+    /// Its place among the connections that the messages of this stream could go to, if it is not the only one.
+    turn: Option<Turn>,
     /// What is sent again.
     again: Vec<u8>,
     /// It has not been read before.
     fresh: bool,
 }
 
-/// Why a stream cannot be read.
+/// What came after an event is not there any more, or never was.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// Somebody else reads it.
-    Taken,
-    /// What came after that event is not there any more, or never was.
-    Lost,
-}
+pub(crate) struct Lost;
 
 impl Stream {
     pub(crate) fn new(
@@ -82,8 +87,7 @@ impl Stream {
         kept: &Arc<Kept>,
     ) -> Arc<Self> {
         kept.streams.fetch_add(1, Ordering::Relaxed);
-        let (log, read) = (Mutex::default(), AtomicBool::new(false));
-        Arc::new(Self { name, answers, link, primed, log, read, kept: Arc::clone(kept) })
+        Arc::new(Self { name, answers, link, primed, log: Mutex::default(), kept: Arc::clone(kept) })
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -97,7 +101,7 @@ impl Stream {
 
     /// Whether somebody reads it.
     pub(crate) fn is_read(&self) -> bool {
-        self.read.load(Ordering::Acquire)
+        self.log().is_read
     }
 
     /// Whether it is kept only in case that its client comes back.
@@ -106,32 +110,49 @@ impl Stream {
     }
 
     /// Reads the stream from the beginning.
-    pub(crate) fn read(self: &Arc<Self>) -> Result<Reader, Unreadable> {
-        self.take(true)
+    pub(crate) fn read(self: &Arc<Self>, turn: Option<Turn>) -> Reader {
+        let number = self.log().next_reader();
+        Reader { stream: Arc::clone(self), number, turn, again: Vec::new(), fresh: true }
     }
 
-    /// Reads it again after an event.
-    pub(crate) fn read_after(self: &Arc<Self>, event: u64) -> Result<Reader, Unreadable> {
-        // First of all it must be nobody else's, who could go on reading in the meantime.
-        let mut reader = self.take(false)?;
-        let log = self.log();
+    /// Reads it again after an event, in the place of the connection that read it until now.
+    pub(crate) fn read_after(self: &Arc<Self>, event: u64, turn: Option<Turn>) -> Result<Reader, Lost> {
+        // Under one lock: what the other connection has taken is in the log, and it takes no more.
+        let mut log = self.log();
         let missing = log.last.checked_sub(event).and_then(|missing| usize::try_from(missing).ok());
-        let missing = missing.filter(|&missing| missing <= log.events.len()).ok_or(Unreadable::Lost)?;
-        reader.again = log
-            .events
-            .iter()
-            .skip(log.events.len() - missing)
-            .flat_map(|event| event.iter().copied())
-            .collect();
+        let missing = missing.filter(|&missing| missing <= log.events.len()).ok_or(Lost)?;
+        let again = log.events.iter().skip(log.events.len() - missing);
+        let again = again.flat_map(|event| event.iter().copied()).collect();
+        let number = log.next_reader();
         drop(log);
-        Ok(reader)
+        Ok(Reader { stream: Arc::clone(self), number, turn, again, fresh: false })
+    }
+}
+
+impl Log {
+    /// The number of another reader; the one before it is told to end.
+    fn next_reader(&mut self) -> u64 {
+        self.reader += 1;
+        self.is_read = true;
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+        self.reader
     }
 
-    fn take(self: &Arc<Self>, fresh: bool) -> Result<Reader, Unreadable> {
-        if self.read.swap(true, Ordering::AcqRel) {
-            return Err(Unreadable::Taken);
+    /// Keeps the event that was written last, as long as there is room.
+    fn keep(&mut self, event: &[u8], in_all: &AtomicUsize) {
+        self.events.push_back(event.into());
+        self.bytes += event.len();
+        in_all.fetch_add(event.len(), Ordering::Relaxed);
+        // The last event alone may be larger than that, and is kept if there is room in all.
+        while self.events.len() > 1 && self.bytes > MOST_KEPT
+            || in_all.load(Ordering::Relaxed) > MOST_KEPT_IN_ALL
+        {
+            let Some(oldest) = self.events.pop_front() else { break };
+            self.bytes -= oldest.len();
+            in_all.fetch_sub(oldest.len(), Ordering::Relaxed);
         }
-        Ok(Reader { stream: Arc::clone(self), again: Vec::new(), fresh })
     }
 }
 
@@ -139,7 +160,9 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.kept.bytes.fetch_sub(self.log().bytes, Ordering::Relaxed);
         self.kept.streams.fetch_sub(1, Ordering::Relaxed);
-        self.link.cancel_all();
+        if self.answers {
+            self.link.cancel_all();
+        }
     }
 }
 
@@ -148,8 +171,56 @@ impl Reader {
         &self.stream.link
     }
 
+    /// Nothing more will come on this connection than what waits already.
     pub(crate) fn is_over(&self) -> bool {
-        self.stream.link.is_closing() || (self.stream.answers && self.stream.link.is_over())
+        let Stream { link, answers, .. } = &*self.stream;
+        link.is_closing()
+            || (*answers && link.is_over())
+            || self.turn.as_ref().is_some_and(Turn::is_over)
+            || self.stream.log().reader != self.number
+    }
+
+    /// Waits until there may be something to write, or another connection has taken this one's place.
+    pub(crate) fn poll_bell(&self, cx: &mut Context<'_>) -> Poll<()> {
+        // Under the lock, so that who reads no more does not wait in the place of who does.
+        let mut log = self.stream.log();
+        if log.reader != self.number {
+            return Poll::Ready(());
+        }
+        if log.waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
+            log.waker = Some(cx.waker().clone());
+        }
+        let link = &self.stream.link;
+        match &self.turn {
+            Some(turn) => turn.poll(cx, |cx| link.poll_bell(cx)),
+            None => link.poll_bell(cx),
+        }
+    }
+
+    /// Writes what waits on the link as events, if it goes to this connection.
+    pub(crate) fn take(&mut self, frames: &mut Outgoing, out: &mut Vec<u8>, tell: impl FnMut(&[u8])) {
+        let mut log = self.stream.log();
+        if log.reader == self.number && self.turn.as_ref().is_none_or(Turn::is_newest) {
+            self.stream.link.take(frames);
+            self.write_events(&mut log, frames, out, tell);
+        }
+    }
+
+    /// Writes frames as events.
+    pub(crate) fn write(&mut self, frames: &Outgoing, out: &mut Vec<u8>, tell: impl FnMut(&[u8])) {
+        self.write_events(&mut self.stream.log(), frames, out, tell);
+    }
+
+    fn write_events(&self, log: &mut Log, frames: &Outgoing, out: &mut Vec<u8>, mut tell: impl FnMut(&[u8])) {
+        for frame in frames.frames() {
+            let begin = out.len();
+            log.last += 1;
+            out.extend_from_slice(format!("id: {}-{}\n", self.stream.name, log.last).as_bytes());
+            write_data(out, frame);
+            let event = out.get(begin..).unwrap_or_default();
+            log.keep(event, &self.stream.kept.bytes);
+            tell(event);
+        }
     }
 
     /// What goes out first: an event to come back to, or what the client has missed.
@@ -161,34 +232,21 @@ impl Reader {
         }
         out
     }
+}
 
-    /// The id of the next event.
-    pub(crate) fn write_id(&mut self, out: &mut Vec<u8>) {
-        let mut log = self.stream.log();
-        log.last += 1;
-        out.extend_from_slice(format!("id: {}-{}\n", self.stream.name, log.last).as_bytes());
-    }
-
-    /// Keeps the event that was written last, as long as there is room.
-    pub(crate) fn keep(&mut self, event: &[u8]) {
-        let in_all = &self.stream.kept.bytes;
-        let mut log = self.stream.log();
-        log.events.push_back(event.into());
-        log.bytes += event.len();
-        in_all.fetch_add(event.len(), Ordering::Relaxed);
-        // The last event alone may be larger than that, and is kept if there is room in all.
-        while log.events.len() > 1 && log.bytes > MOST_KEPT
-            || in_all.load(Ordering::Relaxed) > MOST_KEPT_IN_ALL
-        {
-            let Some(oldest) = log.events.pop_front() else { break };
-            log.bytes -= oldest.len();
-            in_all.fetch_sub(oldest.len(), Ordering::Relaxed);
-        }
-    }
+/// A frame, which ends with its line end, as the data of an event.
+pub(crate) fn write_data(out: &mut Vec<u8>, frame: &[u8]) {
+    out.extend_from_slice(b"data: ");
+    out.extend_from_slice(frame);
+    out.push(b'\n');
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.stream.read.store(false, Ordering::Release);
+        let mut log = self.stream.log();
+        if log.reader == self.number {
+            log.is_read = false;
+            log.waker = None;
+        }
     }
 }

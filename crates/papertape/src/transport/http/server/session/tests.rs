@@ -28,7 +28,7 @@ async fn strangers_do_not_drive_out_who_is_there() {
     let sessions = Sessions::new(&service);
     let id = mint(&sessions);
     let session = find(&sessions, &id, &service);
-    let news = session.main.read().unwrap();
+    let news = session.listen().unwrap();
     let idle = mint(&sessions);
     drop(find(&sessions, &idle, &service));
     for _ in 0..MOST {
