@@ -3,20 +3,32 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "http")]
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+#[cfg(feature = "http")]
+use tokio::time::Instant;
 use tokio::time::timeout;
 
 use super::Client;
 use super::error::{ClientError, ErrorKind};
+#[cfg(feature = "http")]
+use super::options::Timing;
+#[cfg(feature = "http")]
+use super::session::Asking;
 use super::session::{Answer, Params, Session, Trouble, Waiting};
 use crate::protocol::method;
 use crate::wire::RpcError;
 
 /// Changes that may wait to be read; more are lost, the oldest first.
 const MOST_WAITING: usize = 1_000;
+
+/// How long a server may take to take a subscription again.
+#[cfg(feature = "http")]
+const SUBSCRIBING: Duration = Duration::from_secs(60);
 
 /// What to hear of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -62,14 +74,25 @@ struct Contents {
     changes: VecDeque<Change>,
     /// What the server says it will tell.
     honoured: Option<Interests>,
+    /// What a legacy server has been asked to tell, of what it offers: lists, and resources one by one.
+    agreed: Interests,
     ended: bool,
-    /// Why it never began.
+    /// Why it has ended, or never began, if that is a failure.
     refused: Option<Refusal>,
 }
 
 enum Refusal {
     Rpc(RpcError),
     Failed(Trouble),
+}
+
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Rpc(error) => Trouble::new(ErrorKind::Rpc(error), "the server answered"),
+            Refusal::Failed(trouble) => trouble,
+        }
+    }
 }
 
 impl Interests {
@@ -117,6 +140,18 @@ impl Interests {
             filter.insert("resourceSubscriptions".to_owned(), json!(self.resource_subscriptions));
         }
         Value::Object(filter)
+    }
+
+    /// All that they include, as changes.
+    #[cfg(feature = "http")]
+    fn everything(&self) -> impl Iterator<Item = Change> {
+        let lists = [
+            (self.tools_list_changed, Change::Tools),
+            (self.prompts_list_changed, Change::Prompts),
+            (self.resources_list_changed, Change::Resources),
+        ];
+        let lists = lists.into_iter().filter_map(|(wanted, change)| wanted.then_some(change));
+        lists.chain(self.resource_subscriptions.iter().cloned().map(Change::Resource))
     }
 
     fn include(&self, change: &Change) -> bool {
@@ -179,17 +214,85 @@ impl Client {
             resource_subscriptions: Vec::new(),
         };
         let session = Arc::clone(self.session());
-        session.state().listeners.push(Arc::clone(&mailbox));
+        session.add_listener(&mailbox);
         let mut subscription = Subscription { session, mailbox, honoured: Interests::default(), id: None };
         if resources.subscribe {
             for uri in interests.resource_subscriptions {
                 self.request(method::SUBSCRIBE, json!({"uri": uri})).await?;
                 honoured.resource_subscriptions.push(uri.clone());
+                subscription.mailbox.contents().agreed.resource_subscriptions.push(uri.clone());
                 subscription.honoured.resource_subscriptions.push(uri);
             }
         }
+        subscription.mailbox.contents().agreed = honoured.clone();
         subscription.honoured = honoured;
         Ok(subscription)
+    }
+}
+
+impl Session {
+    /// From now on a mailbox is told what belongs to no request.
+    fn add_listener(&self, mailbox: &Arc<Mailbox>) {
+        let mut state = self.state();
+        state.listeners.push(Arc::clone(mailbox));
+        if let Some(wanted) = state.unheard.take() {
+            wanted.notify_one();
+        }
+    }
+
+    /// What belongs to no request cannot be heard any more: subscriptions that rely on it end with the reason. Told when
+    /// there is another one.
+    #[cfg(feature = "http")]
+    pub(crate) fn lose_listeners(&self, why: &Trouble) -> Arc<Notify> {
+        let wanted = Arc::new(Notify::new());
+        let mut state = self.state();
+        state.unheard = Some(Arc::clone(&wanted));
+        let lost = std::mem::take(&mut state.listeners);
+        drop(state);
+        for mailbox in lost {
+            mailbox.answered(Answer::Failed(Trouble::new(copy(&why.kind), &*why.reached)));
+        }
+        wanted
+    }
+
+    /// Subscribes again to the resources that are watched, because the server may have forgotten that they are. If it may have
+    /// told changes in vain, everything counts as changed.
+    #[cfg(feature = "http")]
+    pub(crate) async fn subscribe_again(self: &Arc<Self>, missed: bool) {
+        let listeners = self.state().listeners.clone();
+        for mailbox in listeners {
+            let agreed = mailbox.contents().agreed.clone();
+            for uri in &agreed.resource_subscriptions {
+                let asking = Asking {
+                    method: method::SUBSCRIBE,
+                    params: Params::new([("uri", uri.clone().into())]),
+                    timing: Timing { silence: SUBSCRIBING, longest: SUBSCRIBING },
+                    last: Instant::now() + SUBSCRIBING,
+                    on_progress: None,
+                };
+                if let Err(trouble) = self.request(asking).await {
+                    self.state().listeners.retain(|other| !Arc::ptr_eq(other, &mailbox));
+                    mailbox.answered(Answer::Failed(trouble));
+                    break;
+                }
+            }
+            if missed {
+                agreed.everything().for_each(|change| mailbox.deliver(change));
+            }
+        }
+    }
+}
+
+/// The same failure for another subscription.
+#[cfg(feature = "http")]
+fn copy(kind: &ErrorKind) -> ErrorKind {
+    match kind {
+        ErrorKind::Unreachable(why) => ErrorKind::Unreachable(why.clone()),
+        ErrorKind::Http { status, message } => ErrorKind::Http { status: *status, message: message.clone() },
+        ErrorKind::Unauthorized(why) => ErrorKind::Unauthorized(why.clone()),
+        ErrorKind::Protocol(problem) => ErrorKind::Protocol(problem.clone()),
+        ErrorKind::Closed => ErrorKind::Closed,
+        other => ErrorKind::Protocol(other.to_string()),
     }
 }
 
@@ -200,8 +303,15 @@ impl Subscription {
     }
 
     /// The next change. `None` when the server has ended the subscription, or has gone.
-    pub async fn next(&mut self) -> Option<Change> {
-        self.mailbox.next().await
+    ///
+    /// On HTTP the connection to a server may break. In revisions that open with `initialize` it is opened again, in another
+    /// session if need be; a change that may have been missed is then told as if it had happened.
+    ///
+    /// # Errors
+    /// Once, if the subscription was lost: nothing more will come, and the lists and resources may have changed since.
+    pub async fn next(&mut self) -> Result<Option<Change>, ClientError> {
+        let next = self.mailbox.next().await;
+        next.map_err(|trouble| self.session.error("waiting for changes", trouble))
     }
 }
 
@@ -278,10 +388,7 @@ impl Mailbox {
                     return Ok(honoured);
                 }
                 match contents.refused.take() {
-                    Some(Refusal::Rpc(error)) => {
-                        return Err(Trouble::new(ErrorKind::Rpc(error), "the server answered"));
-                    }
-                    Some(Refusal::Failed(trouble)) => return Err(trouble),
+                    Some(refusal) => return Err(refusal.into()),
                     None if contents.ended => {
                         return Err(Trouble::new(
                             ErrorKind::Closed,
@@ -295,15 +402,15 @@ impl Mailbox {
         }
     }
 
-    async fn next(&self) -> Option<Change> {
+    async fn next(&self) -> Result<Option<Change>, Trouble> {
         loop {
             {
                 let mut contents = self.contents();
                 if let Some(change) = contents.changes.pop_front() {
-                    return Some(change);
+                    return Ok(Some(change));
                 }
                 if contents.ended {
-                    return None;
+                    return contents.refused.take().map_or(Ok(None), |refusal| Err(refusal.into()));
                 }
             }
             self.news.notified().await;

@@ -55,6 +55,8 @@ pub(super) struct State {
     answered_for: Duration,
     /// Who wants to hear of changes that belong to no request.
     pub(super) listeners: Vec<Arc<Mailbox>>,
+    /// Those changes cannot be heard; told when there is a listener again.
+    pub(super) unheard: Option<Arc<Notify>>,
     pub(super) stray: Stray,
     /// The beginning of what the server has said without an end.
     unfinished: Vec<u8>,

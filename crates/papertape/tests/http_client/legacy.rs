@@ -73,7 +73,7 @@ fn what_nobody_asked_for_comes_on_a_stream_that_is_taken_up_again() {
         .await;
         let client = server.try_connect(legacy()).await.unwrap();
         let mut subscription = client.listen(Interests::new().tools()).await.unwrap();
-        assert_eq!(subscription.next().await, Some(Change::Tools));
+        assert_eq!(subscription.next().await.unwrap(), Some(Change::Tools));
         client.close().await;
         server.left(1).await;
         assert_eq!(server.of("GET").len(), 2);

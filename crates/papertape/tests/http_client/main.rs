@@ -19,5 +19,6 @@ mod old;
 mod redirects;
 mod scripted;
 mod streams;
+mod subscriptions;
 mod tape;
 mod ways;

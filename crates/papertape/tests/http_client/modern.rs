@@ -177,7 +177,7 @@ fn a_subscription_is_a_stream_that_outlives_every_time_out() {
         let later = tokio::time::timeout(QUICK * 2, subscription.next()).await;
         assert!(later.is_err(), "it is still open after twice the time-out: {later:?}");
         go_on.notify_one();
-        assert_eq!(subscription.next().await, Some(Change::Tools));
+        assert_eq!(subscription.next().await.unwrap(), Some(Change::Tools));
         drop(subscription);
         server.left(1).await;
         client.close().await;

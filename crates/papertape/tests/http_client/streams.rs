@@ -56,6 +56,30 @@ fn a_server_that_never_has_the_answer_is_given_up() {
     });
 }
 
+// A server says 409 while it believes that the connection that broke is alive.
+#[test]
+fn a_server_that_is_not_ready_to_take_one_back_is_asked_again() {
+    run(async {
+        let refusals = std::sync::Mutex::new(vec![
+            response("503 Service Unavailable", "", ""),
+            response("409 Conflict", "", "somebody reads this"),
+        ]);
+        let server = letting_go(move |seen| {
+            let call = json!({"id": seen.header("last-event-id").unwrap().parse::<i64>().unwrap()});
+            let seen = crate::scripted::Seen { body: call.to_string().into(), ..seen.clone() };
+            refusals
+                .lock()
+                .unwrap()
+                .pop()
+                .unwrap_or_else(|| vec![stream_head(), event(&text(&seen, "at last")), stream_end()])
+        })
+        .await;
+        let client = server.try_connect(legacy()).await.unwrap();
+        assert_eq!(text_of(&client.call("t", json!({})).await.unwrap()), "at last");
+        assert_eq!(server.of("GET").len(), 1 + 3);
+    });
+}
+
 #[test]
 fn a_server_that_does_not_take_one_back_says_so() {
     run(async {

@@ -244,7 +244,7 @@ async fn act(client: Client, verb: String, rest: String) -> String {
             match client.listen(interests).await {
                 Ok(mut subscription) => {
                     let honoured = format!("{:?}", subscription.honoured());
-                    format!("{honoured}, then {:?}", subscription.next().await)
+                    format!("{honoured}, then {:?}", subscription.next().await.unwrap())
                 }
                 Err(error) => error.to_string(),
             }

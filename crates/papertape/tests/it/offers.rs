@@ -259,11 +259,15 @@ fn changes_of_resources_and_prompts_are_told() {
             let mut changes = client.listen(interests).await.unwrap();
             resources.updated("note:bytes");
             resources.updated("note:one");
-            assert_eq!(changes.next().await, Some(Change::Resource("note:one".into())), "{revision}");
+            assert_eq!(
+                changes.next().await.unwrap(),
+                Some(Change::Resource("note:one".into())),
+                "{revision}"
+            );
             assert!(resources.remove("note:bytes"));
-            assert_eq!(changes.next().await, Some(Change::Resources));
+            assert_eq!(changes.next().await.unwrap(), Some(Change::Resources));
             prompts.add("late", |_: (), _| async { Ok("Late.".to_owned()) }).unwrap();
-            assert_eq!(changes.next().await, Some(Change::Prompts));
+            assert_eq!(changes.next().await.unwrap(), Some(Change::Prompts));
             assert_eq!(client.prompt("late", Map::new()).await.unwrap().messages.len(), 1);
             assert!(prompts.remove("late"));
             client.close().await;
@@ -283,11 +287,11 @@ fn many_resources_change_at_once_and_clients_are_told_once() {
             let read = |text: &'static str| move |_| async move { Ok(text) };
             let note = |n: u32| (Resource::new(format!("n:{n}")), read("old"));
             resources.exchange(&[], (0..3_000).map(note)).unwrap();
-            assert_eq!(changes.next().await, Some(Change::Resources), "{revision}");
+            assert_eq!(changes.next().await.unwrap(), Some(Change::Resources), "{revision}");
             let gone: Vec<String> = (2..2_000).map(|n| format!("n:{n}")).collect();
             let put = [(Resource::new("n:1").title("new"), read("new")), (Resource::new("n:x"), read("x"))];
             resources.exchange(&gone, put).unwrap();
-            assert_eq!(changes.next().await, Some(Change::Resources));
+            assert_eq!(changes.next().await.unwrap(), Some(Change::Resources));
             let listed = client.resources().await.unwrap();
             let uris: Vec<&str> = listed.iter().map(|one| one.item.uri.as_str()).collect();
             assert_eq!((uris.len(), &uris[..3], uris[1002]), (1_003, &["n:1", "n:0", "n:2000"][..], "n:x"));
@@ -296,14 +300,14 @@ fn many_resources_change_at_once_and_clients_are_told_once() {
             // In an old one's place, and so no other list; what is told next is something else.
             resources.exchange(&["n:none".to_owned()], [(Resource::new("n:1"), read("newer"))]).unwrap();
             resources.updated("n:1");
-            assert_eq!(changes.next().await, Some(Change::Resource("n:1".into())));
+            assert_eq!(changes.next().await.unwrap(), Some(Change::Resource("n:1".into())));
             assert_eq!(client.read("n:1").await.unwrap()[0].text.as_deref(), Some("newer"));
             let bad = [(Resource::new("n:y"), read("y")), (Resource::new("n:z").scopes(["\""]), read("z"))];
             assert!(resources.exchange(&["n:1".to_owned()], bad).is_err());
             assert!(resources.exchange(&[], [(Resource::new(""), read(""))]).is_err());
             assert_eq!(client.resources().await.unwrap().len(), 1_003);
             prompts.add("last", |_: (), _| async { Ok("Last.".to_owned()) }).unwrap();
-            assert_eq!(changes.next().await, Some(Change::Prompts));
+            assert_eq!(changes.next().await.unwrap(), Some(Change::Prompts));
             client.close().await;
         }
     });

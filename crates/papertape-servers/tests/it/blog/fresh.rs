@@ -20,7 +20,7 @@ fn watched(folder: &Path) -> Options {
 
 /// Waits for a change, whatever else is told before it.
 async fn hear(changes: &mut Subscription, change: &Change) {
-    while changes.next().await.as_ref() != Some(change) {}
+    while changes.next().await.unwrap().as_ref() != Some(change) {}
 }
 
 async fn uris(client: &Client) -> Vec<String> {

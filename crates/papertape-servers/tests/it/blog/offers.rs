@@ -15,7 +15,7 @@ async fn list(client: &Client, count: usize) -> Vec<Listed<Resource>> {
         if listed.len() >= count {
             return listed;
         }
-        changes.next().await.unwrap();
+        changes.next().await.unwrap().unwrap();
     }
 }
 

@@ -17,7 +17,7 @@ fn all() -> Interests {
 /// What comes until the subscription ends.
 async fn rest(mut subscription: Subscription) -> Vec<Change> {
     let mut changes = Vec::new();
-    while let Some(change) = subscription.next().await {
+    while let Some(change) = subscription.next().await.unwrap() {
         changes.push(change);
     }
     changes
@@ -38,7 +38,7 @@ fn changes_are_told_as_long_as_somebody_listens() {
             for _ in 0..2 {
                 assert!(text(&client, "fault").await.starts_with("told"));
                 for change in told() {
-                    assert_eq!(changes.next().await, Some(change));
+                    assert_eq!(changes.next().await.unwrap(), Some(change));
                 }
             }
             drop(changes);
@@ -64,8 +64,8 @@ fn only_what_was_asked_for_is_told() {
             let none = client.listen(Interests::new()).await.unwrap();
             assert_eq!(*none.honoured(), Interests::new());
             assert!(text(&client, "fault").await.starts_with("told"));
-            assert_eq!(tools.next().await, Some(Change::Tools));
-            assert_eq!(resources.next().await, Some(Change::Resources));
+            assert_eq!(tools.next().await.unwrap(), Some(Change::Tools));
+            assert_eq!(resources.next().await.unwrap(), Some(Change::Resources));
             end(client).await;
             assert_eq!(rest(tools).await, []);
             assert_eq!(rest(resources).await, []);

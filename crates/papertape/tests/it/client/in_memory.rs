@@ -164,11 +164,11 @@ fn tools_that_come_and_go_at_run_time_are_told_and_listed() {
             let count = client.tools().await.unwrap().len();
             for (word, grown) in [("added", 1), ("removed", 0)] {
                 assert_eq!(text_of(&client.call("grow", json!({})).await.unwrap()), word);
-                assert_eq!(changes.next().await, Some(Change::Tools));
+                assert_eq!(changes.next().await.unwrap(), Some(Change::Tools));
                 assert_eq!(client.tools().await.unwrap().len(), count + grown);
             }
             client.close().await;
-            assert_eq!(changes.next().await, None);
+            assert_eq!(changes.next().await.unwrap(), None);
         }
     });
 }

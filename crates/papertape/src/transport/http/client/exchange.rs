@@ -1,6 +1,7 @@
 //! A message to what becomes of it: sent, and the response read for what it is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
@@ -12,10 +13,10 @@ use url::Url;
 use super::body::{self, Media, Unread, media};
 use super::events::{End, For, Place};
 use super::legacy::WORD;
-use super::line::{Request, SAYING_NO};
+use super::line::{Request, SAYING_NO, retry_after};
 use super::old::NotOld;
 use super::outgoing::Sent;
-use super::tries::Tries;
+use super::tries::{Tries, USUAL, is_passing};
 use super::{Carrier, EVENTS, JSON, fault};
 use crate::client::{ErrorKind, Trouble};
 use crate::protocol::method;
@@ -24,6 +25,13 @@ use crate::wire::tape::Direction;
 
 /// The most that is read of a response that says no.
 const MOST_REFUSAL: usize = 1024 * 1024;
+
+/// What has become of an attempt to take up a stream.
+enum Back {
+    With(Response),
+    /// It may be worth another one, after so long.
+    Later(Option<Duration>),
+}
 
 impl Carrier {
     /// Carries a request until it is answered, or nobody waits for it any more.
@@ -208,14 +216,18 @@ impl Carrier {
     async fn follow(&self, sent: &Sent, id: i64, response: Response, left: &Notify) -> Result<(), Trouble> {
         let (mut place, mut tries) = (Place::default(), Tries::default());
         let whom = For { left, opens: sent.is(method::INITIALIZE) };
-        let mut response = Some(response);
+        let mut back = Back::With(response);
         loop {
-            let end = match response.take() {
-                Some(response) => {
+            let mut asked = None;
+            let end = match back {
+                Back::With(response) => {
                     let opened = |answer: &[u8]| self.legacy.opened(answer);
                     self.line.read_events(response, &mut place, whom, opened).await
                 }
-                None => End::Ended,
+                Back::Later(wait) => {
+                    asked = wait;
+                    End::Ended
+                }
             };
             let why = match end {
                 End::Done => return Ok(()),
@@ -233,7 +245,7 @@ impl Carrier {
                 let lost = "; it is lost: ask again if that does no harm";
                 return Err(fault::broken(why + lost, &place.latest));
             }
-            let Some(wait) = tries.next(place.retry) else {
+            let Some(wait) = tries.next(asked.max(place.retry)) else {
                 let problem = format!("{why}, nor after several attempts to come back for it");
                 return Err(fault::broken(problem, &place.latest));
             };
@@ -241,19 +253,22 @@ impl Carrier {
                 () = left.notified() => return Ok(()),
                 () = sleep(wait) => {}
             }
-            response = self.come_back(id, &place).await?;
+            back = self.come_back(id, &place).await?;
         }
     }
 
-    /// Asks for the rest of a stream. Nothing if it may be worth another attempt.
-    async fn come_back(&self, id: i64, place: &Place) -> Result<Option<Response>, Trouble> {
+    /// Asks for the rest of a stream.
+    async fn come_back(&self, id: i64, place: &Place) -> Result<Back, Trouble> {
         self.line.session.has_reached(id, "the server let go, and has not been back with the answer");
         let request = Request { id: Some(id), in_passing: false, ..self.get(place) };
         match self.line.send(&request).await {
             Ok(response) if response.status() == StatusCode::OK && media(&response) == Media::Events => {
-                Ok(Some(response))
+                Ok(Back::With(response))
             }
-            Ok(response) if response.status().is_server_error() => Ok(None),
+            Ok(response) if is_passing(response.status()) => {
+                // Without a wish of its own, the server still needs its time to notice that the other connection is dead.
+                Ok(Back::Later(Some(retry_after(response.headers()).unwrap_or(USUAL))))
+            }
             Ok(response) => {
                 let status = response.status();
                 let body = body::beginning(response, SAYING_NO).await;
@@ -264,7 +279,7 @@ impl Carrier {
                 );
                 Err(fault::broken(problem, &body))
             }
-            Err(Trouble { kind: ErrorKind::Unreachable(_) | ErrorKind::Closed, .. }) => Ok(None),
+            Err(Trouble { kind: ErrorKind::Unreachable(_) | ErrorKind::Closed, .. }) => Ok(Back::Later(None)),
             Err(trouble) => Err(trouble),
         }
     }

@@ -5,26 +5,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, HeaderName};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method};
 use serde::Deserialize;
-use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use url::Url;
 
 use super::super::headers;
-use super::body::{Media, media};
-use super::events::{End, For, Place};
+use super::events::Place;
 use super::line::Request;
 use super::outgoing::Sent;
-use super::tries::Tries;
 use super::{Carrier, EVENTS};
 use crate::client::Trouble;
 use crate::protocol::Revision;
 use crate::wire::message::{self, Bounds, Message, Payload};
-
-/// How long requests wait for the stream of what nobody asked for: until the server has seen that it is wanted.
-const OPENING: Duration = Duration::from_secs(1);
 
 /// How long a notification may take.
 pub(super) const WORD: Duration = Duration::from_secs(30);
@@ -84,6 +78,13 @@ impl Legacy {
             Conversation { initialize: Some(initialize.body.clone()), old, ..Conversation::default() };
     }
 
+    /// This reads what nobody asked for from now on.
+    pub(super) fn reads_unasked(&self, task: AbortHandle) {
+        if let Some(before) = self.conversation().unasked.replace(task) {
+            before.abort();
+        }
+    }
+
     /// `initialize` is being answered with these headers.
     pub(super) fn answered(&self, headers: &HeaderMap) {
         self.conversation().session = headers.get(headers::SESSION_ID).cloned();
@@ -118,48 +119,6 @@ impl Carrier {
         }
     }
 
-    /// Begins to read what nobody asked for, and waits until the server has seen that it is wanted.
-    async fn listen(self: &Arc<Self>) {
-        let (seen, was_seen) = oneshot::channel();
-        let this = Arc::clone(self);
-        let task = self.in_background(async move { this.read_unasked(seen).await });
-        if let Some(before) = self.legacy.conversation().unasked.replace(task) {
-            before.abort();
-        }
-        drop(timeout(OPENING, was_seen).await);
-    }
-
-    async fn read_unasked(self: Arc<Self>, seen: oneshot::Sender<()>) {
-        let (mut place, mut tries, mut seen) = (Place::default(), Tries::default(), Some(seen));
-        let nobody = Notify::new();
-        loop {
-            let response = self.line.send(&self.get(&place)).await;
-            drop(seen.take());
-            match response {
-                Ok(response) if response.status() == StatusCode::OK && media(&response) == Media::Events => {
-                    let whom = For { left: &nobody, opens: false };
-                    let end = self.line.read_events(response, &mut place, whom, |_| {}).await;
-                    if std::mem::take(&mut place.news) {
-                        tries.begin_anew();
-                    }
-                    if let End::Broken(problem) = end {
-                        return tracing::warn!("the server's stream cannot be understood: {problem}");
-                    }
-                }
-                // Most servers have nothing to say of their own accord.
-                Ok(response) if response.status().is_client_error() || response.status().is_success() => {
-                    return tracing::debug!("no stream of what nobody asked for: HTTP {}", response.status());
-                }
-                Ok(response) => tracing::debug!("no stream yet: HTTP {}", response.status()),
-                Err(trouble) => tracing::debug!("no stream yet: {}", trouble.kind),
-            }
-            let Some(wait) = tries.next(place.retry) else {
-                return tracing::info!("the server's stream has ended for good");
-            };
-            sleep(wait).await;
-        }
-    }
-
     /// Asks for a stream, from its place on.
     pub(super) fn get(&self, place: &Place) -> Request {
         let mut headers = self.legacy.headers();
@@ -180,14 +139,22 @@ impl Carrier {
         let Some(body) = self.legacy.conversation().initialize.clone() else { return Ok(()) };
         tracing::warn!("the server has forgotten the session; another one is opened");
         let initialize = Sent::read(&body, &self.line.session);
+        let revision = self.legacy.conversation().revision;
         self.legacy.begins(&initialize);
-        self.ask_again(&initialize).await?;
+        if let Err(trouble) = self.ask_again(&initialize).await {
+            // The next request finds out again that the session is forgotten, and subscriptions end until then.
+            self.legacy.conversation().session = Some(forgotten.clone());
+            self.legacy.conversation().revision = revision;
+            self.listen().await;
+            return Err(trouble);
+        }
         let word = Bytes::from_static(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
         let word = Sent::read(&word, &self.line.session);
         if timeout(WORD, self.tell(&word)).await.is_err() {
             tracing::warn!("the server does not take `notifications/initialized`");
         }
         self.listen().await;
+        self.subscribe_again(true);
         Ok(())
     }
 

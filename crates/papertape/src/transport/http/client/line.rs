@@ -223,7 +223,7 @@ fn redirected(from: &Url, response: &Response, redirects: usize) -> Result<Url, 
 }
 
 /// How long a response asks to wait.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));

@@ -2,7 +2,7 @@
 //!
 //! `endpoint` says where the server is; `line` sends one request there and follows what the server asks for before it
 //! answers; `exchange` reads the response, `events` if it is a stream; `legacy` keeps what older revisions have between
-//! requests, `old` what only the first had. `outgoing` says what a frame is about, `tries` when to come back, `body` and
+//! requests, `unasked` reads what belongs to none, `old` is what only the first revision had. `outgoing` says what a frame is about, `tries` when to come back, `body` and
 //! `fault` are what they say.
 
 mod body;
@@ -15,6 +15,7 @@ mod line;
 mod old;
 mod outgoing;
 mod tries;
+mod unasked;
 
 use std::collections::VecDeque;
 use std::future::Future;

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-/// Attempts without a message between them.
+use http::StatusCode;
+
+/// Attempts that fail in a row.
 const MOST: u32 = 5;
 /// If the server does not say how long to wait.
-const USUAL: Duration = Duration::from_secs(1);
+pub(super) const USUAL: Duration = Duration::from_secs(1);
 /// A server that says not to wait at all is not believed.
 const SHORTEST: Duration = Duration::from_millis(100);
 /// Unless the server itself asks for more.
@@ -16,25 +18,43 @@ const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Attempts to take up a stream.
 #[derive(Debug, Default)]
 pub(super) struct Tries {
-    made: u32,
+    /// Attempts that have failed in a row.
+    failed: u32,
+    /// Waits since something came.
+    waits: u32,
+}
+
+/// Whether a refusal may be over in a moment. A server says 409 while it believes that an earlier connection is alive.
+pub(super) fn is_passing(status: StatusCode) -> bool {
+    status.is_server_error()
+        || matches!(
+            status,
+            StatusCode::CONFLICT | StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
+        )
 }
 
 impl Tries {
     /// How long to wait before the next attempt; nothing if there have been enough.
     pub(super) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
-        if self.made >= MOST {
+        if self.failed >= MOST {
             return None;
         }
         let first = asked.unwrap_or(USUAL).clamp(SHORTEST, A_DAY);
-        let wait = first.saturating_mul(1 << self.made).min(LONGEST.max(first));
-        self.made += 1;
+        let wait = first.saturating_mul(1 << self.waits.min(16)).min(LONGEST.max(first));
+        self.failed += 1;
+        self.waits += 1;
         // Clients that lost the same server do not all come back at once; but none comes too early.
         Some(wait + wait.mul_f64(fraction() / 5.0))
     }
 
     /// Something came: the next end is the first one again.
     pub(super) fn begin_anew(&mut self) {
-        self.made = 0;
+        *self = Self::default();
+    }
+
+    /// The server has taken an attempt, which is then no failure; but if it comes to nothing, the next one waits longer.
+    pub(super) fn accepted(&mut self) {
+        self.failed = 0;
     }
 }
 
@@ -51,6 +71,19 @@ mod tests {
     use std::time::Duration;
 
     use super::Tries;
+
+    #[test]
+    fn attempts_that_are_taken_become_rarer_and_do_not_end() {
+        let mut tries = Tries::default();
+        for number in 0..100_u32 {
+            let wait = tries.next(None).unwrap().as_millis();
+            let least = 1_000_u128.checked_shl(number.min(10)).unwrap().min(30_000);
+            assert!((least..=least + least / 5).contains(&wait), "{number}: {wait}");
+            tries.accepted();
+        }
+        tries.begin_anew();
+        assert!(tries.next(None).unwrap() < Duration::from_secs(2));
+    }
 
     #[test]
     fn attempts_become_rarer_and_end() {
