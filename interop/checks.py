@@ -118,7 +118,7 @@ GRAMMAR = {
         "isError": True,
     },
     "read": "# eat (irregular)",
-    "prompt": ["user", "user"],
+    "prompt": ["user"],
     "drill": {
         "asked": True,
         "summary": "1 of 2 right.",

@@ -37,6 +37,8 @@
 
 mod client;
 pub mod front_matter;
+#[doc(hidden)]
+pub mod guess;
 mod link;
 mod outbox;
 pub mod protocol;

@@ -1,7 +1,6 @@
 //! A verb and a tense to what to say to a model: the prompt `explain_tense`.
 
-use papertape::protocol::PromptMessage;
-use papertape::{Content, Cx, Prompt, ToolError};
+use papertape::{Cx, Prompt, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,10 +25,10 @@ pub(super) fn prompt() -> Prompt {
         .complete("tense", complete::tense)
 }
 
-pub(super) async fn explain_tense(args: ExplainTense, _: Cx) -> Result<Vec<PromptMessage>, ToolError> {
+/// One message of text: LangChain refuses prompts with embedded resources, and Gemini CLI reads the first message alone.
+pub(super) async fn explain_tense(args: ExplainTense, _: Cx) -> Result<String, ToolError> {
     let verb = args.verb.0;
-    let table = Content::text_resource(resource::uri(verb), resource::MARKDOWN, resource::markdown(verb));
-    Ok(vec![PromptMessage::user(request(verb, args.tense)), PromptMessage::user(table)])
+    Ok(format!("{}\n\n{}", request(verb, args.tense), resource::markdown(verb)))
 }
 
 fn request(verb: &Verb<'_>, tense: Tense) -> String {

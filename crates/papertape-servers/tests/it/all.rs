@@ -58,7 +58,7 @@ async fn everything_works() {
             .starts_with("# go (irregular)")
     );
     let go = json!({"verb": "go", "tense": "past simple"}).as_object().cloned().unwrap();
-    assert_eq!(client.prompt("grammar_explain_tense", go).await.unwrap().messages.len(), 2);
+    assert_eq!(client.prompt("grammar_explain_tense", go).await.unwrap().messages.len(), 1);
     let prompt = Reference::Prompt { name: "grammar_explain_tense".into() };
     assert_eq!(client.complete(prompt, "verb", "g", Map::new()).await.unwrap().values, ["go"]);
     // What is wrong is told under the name that the client knows.

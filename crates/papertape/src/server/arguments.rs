@@ -29,7 +29,9 @@ const ROOM_PER_BYTE: usize = 20;
 
 /// Bytes that JSON takes as a tree of values, about: a small object takes a hundred times its text.
 fn room_as_a_tree(json: &[u8], enough: usize) -> usize {
-    let room = |objects: usize, arrays: usize, commas: usize| 700 * objects + 180 * arrays + 32 * commas;
+    let room = |objects: usize, arrays: usize, commas: usize| {
+        700 * objects + 180 * arrays + size_of::<Value>() * commas
+    };
     if json.len() <= SMALL {
         return 0;
     }

@@ -243,6 +243,7 @@ fn purpose(
     let mut arguments = Value::Object(arguments);
     // The client may write the same arguments another way when it asks again.
     schema::spell_numbers_alike(&mut arguments);
+    arguments.sort_all_objects();
     serde_json::to_vec(&(principal, server, method, subject, arguments)).unwrap_or_default()
 }
 

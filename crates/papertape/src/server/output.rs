@@ -31,7 +31,7 @@ pub struct Json<T>(pub T);
 
 impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for Json<T> {
     fn output_schema() -> Option<Value> {
-        Some(schema::of::<T>())
+        Some(schema::of_result::<T>())
     }
 
     fn into_result(self) -> Result<CallToolResult, ToolError> {

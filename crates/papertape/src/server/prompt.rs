@@ -161,7 +161,7 @@ impl RegisteredPrompt {
             return Err(SetupError::EmptyName { what: Self::WHAT });
         }
         let bad = |problem| SetupError::Prompt { prompt: definition.name.clone(), problem };
-        let schema = schema::inlined::<A>();
+        let schema = schema::of_arguments::<A>();
         definition.arguments = arguments(&schema).map_err(bad)?;
         if let Some(name) =
             completers.names().find(|name| !definition.arguments.iter().any(|known| known.name == *name))
@@ -236,7 +236,7 @@ fn is_plain(schema: &Value) -> bool {
 
 /// The arguments that a type has, from its schema.
 fn arguments(schema: &Value) -> Result<Vec<PromptArgument>, String> {
-    if !matches!(schema.get("type").and_then(Value::as_str), Some("object" | "null")) {
+    if schema.get("type") != Some(&Value::from("object")) || schema.get("anyOf").is_some() {
         return Err("its arguments must be a struct, or `()`".to_owned());
     }
     let required: Vec<&str> = schema
@@ -247,11 +247,7 @@ fn arguments(schema: &Value) -> Result<Vec<PromptArgument>, String> {
         .filter_map(Value::as_str)
         .collect();
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let mut properties: Vec<_> = properties.collect();
-    // A schema's properties are sorted by name; what is required is in the order of the type.
-    properties.sort_by_key(|(name, _)| required.iter().position(|known| known == name).unwrap_or(usize::MAX));
     properties
-        .into_iter()
         .map(|(name, property)| {
             if !is_plain(property) {
                 return Err(format!(

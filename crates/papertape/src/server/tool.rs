@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::around::{self, Hook};
 use super::call::{Output, Run};
@@ -21,7 +21,7 @@ use crate::link::Kind;
 use crate::protocol::content::Icon;
 use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
 use crate::protocol::{Revision, mirror, project};
-use crate::schema::{self, Explain, Violation};
+use crate::schema::{self, Explain, Input, Violation};
 
 /// What a tool is called and how it presents itself; a plain name will often do.
 ///
@@ -213,9 +213,8 @@ pub(crate) struct Registered {
 
 /// What a tool does, under whatever name.
 struct Work {
-    input: Validator,
+    input: Input,
     output: Option<Validator>,
-    explain: Option<Box<Explain>>,
     start: Box<Start>,
     promise: Promise,
     scopes: Vec<String>,
@@ -233,29 +232,22 @@ impl Registered {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ToolOutput,
     {
+        let mut checked = None;
         if tool.definition.input_schema.is_null() {
-            let mut schema = schema::of::<A>();
+            let mut schema = schema::of_arguments::<A>();
             // The doc comment of the arguments' type describes the tool.
             if let Some(Value::String(text)) =
-                schema.as_object_mut().and_then(|root| root.remove("description"))
+                schema.as_object_mut().and_then(|root| root.shift_remove("description"))
             {
                 tool.definition.description.get_or_insert(text);
             }
-            // `()` and the like: a tool that takes nothing.
-            if schema.get("type") == Some(&Value::from("null")) {
-                schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
-            }
-            // An enum of structs is an object whichever variant it is, which its schema says only of each.
-            if variants_are_objects(&schema)
-                && let Some(root) = schema.as_object_mut()
-            {
-                root.insert("type".to_owned(), json!("object"));
-            }
+            checked = Some(schema::refuse_unknown(&schema));
             tool.definition.input_schema = schema;
         }
         let handler = Arc::new(handler);
         Self::new::<O>(
             tool,
+            checked,
             Box::new(move |arguments, cx| {
                 let arguments = read_arguments(arguments)?;
                 let handler = Arc::clone(&handler);
@@ -275,6 +267,7 @@ impl Registered {
         let handler = Arc::new(handler);
         Self::new::<O>(
             tool,
+            None,
             Box::new(move |arguments, cx| {
                 let handler = Arc::clone(&handler);
                 Ok(Box::pin(async move { handler(arguments, cx).await?.into_result().map(Output::Tool) }))
@@ -282,7 +275,8 @@ impl Registered {
         )
     }
 
-    fn new<O: ToolOutput>(tool: Tool, start: Box<Start>) -> Result<Self, SetupError> {
+    /// `checked` is what arguments are held against, if not the schema that clients see.
+    fn new<O: ToolOutput>(tool: Tool, checked: Option<Value>, start: Box<Start>) -> Result<Self, SetupError> {
         let Tool { mut definition, explain, promise, scopes } = tool;
         if definition.name.is_empty() {
             return Err(SetupError::EmptyName { what: Self::WHAT });
@@ -295,7 +289,8 @@ impl Registered {
             let way_out = "write a doc comment on the type of its arguments, or use `Tool::description`";
             tracing::warn!(tool = definition.name, "a model cannot know what this tool does: {way_out}");
         }
-        let input = schema::compile(&definition.input_schema).map_err(|problem| bad("input", problem))?;
+        let checked = checked.unwrap_or_else(|| definition.input_schema.clone());
+        let input = Input::new(checked, explain).map_err(|problem| bad("input", problem))?;
         if definition.input_schema.get("type") != Some(&Value::from("object")) {
             let problem = "arguments are an object, so its root must have \"type\": \"object\" (make their type a struct)";
             return Err(bad("input", problem.to_owned()));
@@ -312,16 +307,7 @@ impl Registered {
         Ok(Self {
             definition,
             hooks: Vec::new(),
-            work: Arc::new(Work {
-                input,
-                output,
-                explain,
-                start,
-                promise,
-                mirrored,
-                scopes,
-                pace: Pace::default(),
-            }),
+            work: Arc::new(Work { input, output, start, promise, mirrored, scopes, pace: Pace::default() }),
         })
     }
 
@@ -359,11 +345,10 @@ impl Registered {
     }
 
     /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is what to tell whoever called.
-    pub(crate) fn start(&self, arguments: Value, size: usize, cx: Cx) -> Result<Run, String> {
+    pub(crate) fn start(&self, mut arguments: Value, size: usize, cx: Cx) -> Result<Run, String> {
         let name = &self.definition.name;
-        if let Some(problem) =
-            schema::violations(&self.work.input, name, &arguments, size, self.work.explain.as_deref())
-        {
+        self.work.input.leave_out_nulls(&mut arguments);
+        if let Some(problem) = self.work.input.violations(name, &arguments, size) {
             return Err(problem);
         }
         (self.work.start)(arguments, cx)
@@ -380,8 +365,8 @@ impl Registered {
         let Some(value) = &result.structured_content else {
             return Some("it has an output schema but returned no structured content".to_owned());
         };
-        let error = validator.validate(value).err()?;
-        Some(format!("its structured content breaks its output schema at {}: {error}", error.instance_path()))
+        let violation = schema::first_violation(validator, value)?;
+        Some(format!("its structured content breaks its output schema {violation}"))
     }
 }
 
@@ -408,12 +393,6 @@ impl fmt::Debug for Registered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.definition.fmt(f)
     }
-}
-
-fn variants_are_objects(schema: &Value) -> bool {
-    let variants = schema.get("oneOf").or(schema.get("anyOf")).and_then(Value::as_array);
-    let is_object = |variant: &Value| variant.get("type") == Some(&Value::from("object"));
-    schema.get("type").is_none() && variants.is_some_and(|variants| variants.iter().all(is_object))
 }
 
 fn read_arguments<A: DeserializeOwned>(arguments: Value) -> Result<A, String> {

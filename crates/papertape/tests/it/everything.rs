@@ -33,6 +33,9 @@ enum Colour {
 struct Greet {
     /// How to begin.
     greeting: String,
+    /// Anything else.
+    #[expect(dead_code, reason = "a state is sealed for it")]
+    more: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
 async fn greet(args: Greet, cx: Cx) -> Result<String, ToolError> {

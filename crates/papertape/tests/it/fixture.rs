@@ -60,7 +60,14 @@ async fn work(args: Work, cx: Cx) -> Result<String, ToolError> {
     Ok(format!("did {} steps", args.steps))
 }
 
-async fn wait(_: Nothing, _: Cx) -> Result<String, ToolError> {
+#[derive(Deserialize, JsonSchema)]
+struct Wait {
+    /// To make the request larger.
+    #[expect(dead_code, reason = "only its size matters")]
+    x: Option<String>,
+}
+
+async fn wait(_: Wait, _: Cx) -> Result<String, ToolError> {
     std::future::pending().await
 }
 

@@ -154,7 +154,10 @@ fn a_state_is_good_for_its_own_request_and_for_servers_with_the_same_key() {
         let arguments = json!({"greeting": "Hi", "more": {"b": 1, "a": 2}});
         let state = state_of(&client, &arguments).await;
         let replica = open(everything::server(), Revision::MODERN, ClientOptions::new()).await;
-        let result = hand_back(&replica, "greet", &arguments, &state).await.unwrap();
+        // The same arguments, whatever the order they are written in.
+        let reversed = json!({"more": {"a": 2, "b": 1}, "greeting": "Hi"});
+        assert_ne!(reversed.to_string(), arguments.to_string());
+        let result = hand_back(&replica, "greet", &reversed, &state).await.unwrap();
         assert_eq!(result["content"][0]["text"], "Hi Ada None false None 7");
         // For another tool, for other arguments, changed, cut, made up.
         assert_eq!(hand_back(&client, "slowly", &arguments, &state).await, Err(-32602));

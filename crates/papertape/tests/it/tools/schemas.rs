@@ -1,8 +1,11 @@
 //! Schemas and names: what is refused at the start, and what arguments can be.
 
+use std::collections::BTreeMap;
+
 use papertape::{Cx, Json, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{REVISIONS, nothing, numbered};
@@ -177,5 +180,100 @@ fn a_recursive_schema_is_checked_to_any_allowed_depth() {
         };
         assert_eq!(words(&peer.send(call(MODERN, "7", "odd", &nest(json!(1), 100)) + "\n").await), "R(7)");
         assert_eq!(words(&peer.send(call(MODERN, "8", "odd", &nest(json!("x"), 100)) + "\n").await), "F(8)");
+    });
+}
+
+/// What a tool that reads an `A` says about arguments: "taken", or why not.
+async fn take<A: DeserializeOwned + JsonSchema + Send + 'static>(arguments: Value) -> String {
+    let server = Server::new("one", "1").tool("take", async |_: A, _: Cx| Ok("taken"));
+    let mut peer = Peer::open(server, MODERN).await;
+    let answers = peer.line(call(MODERN, "7", "take", &arguments)).await;
+    answers[0]["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap()
+        .replace("invalid arguments for tool \"take\": ", "")
+}
+
+#[test]
+fn arguments_that_a_type_does_not_have_are_refused_and_others_are_not() {
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "kind", rename_all = "lowercase")]
+    #[expect(dead_code, reason = "only its schema matters")]
+    enum Shape {
+        Circle { radius: f64 },
+        Square { side: f64 },
+    }
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Flat {
+        own: u8,
+        #[serde(flatten)]
+        shape: Shape,
+        #[serde(flatten)]
+        page: Page,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Page {
+        number: u32,
+        size: Option<u32>,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema matters")]
+    struct Open {
+        own: u8,
+        map: BTreeMap<String, u8>,
+        any: serde_json::Map<String, Value>,
+        #[serde(flatten)]
+        rest: BTreeMap<String, Value>,
+    }
+    run(async {
+        let page = |more: Value| json!({"number": 1, "size": null, "pages": more});
+        assert_eq!(take::<Page>(json!({"number": 1, "size": null})).await, "taken");
+        let problem = r#""pages" is not known to it"#;
+        assert_eq!(take::<Page>(page(json!(1))).await, problem);
+        let problem = r#""nubmer" is not known to it: did you mean "number"?"#;
+        assert_eq!(take::<Page>(json!({"number": 1, "nubmer": 1})).await, problem);
+        let problem = r#""number" is null: value is not of type "integer""#;
+        assert_eq!(take::<Page>(json!({"number": null})).await, problem);
+        let flat = json!({"own": 1, "kind": "circle", "radius": 2.0, "number": 3, "size": null});
+        assert_eq!(take::<Flat>(flat.clone()).await, "taken");
+        let mut odd = flat;
+        odd["raduis"] = json!(1);
+        assert_eq!(take::<Flat>(odd).await, r#""raduis" is not known to it: did you mean "radius"?"#);
+        let open = json!({"own": 1, "map": {"a": 1}, "any": {"b": {}}, "more": null, "other": 1});
+        assert_eq!(take::<Open>(open).await, "taken");
+    });
+}
+
+#[test]
+fn a_null_for_an_optional_argument_of_a_raw_tool_counts_as_absent() {
+    run(async {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "a": {"type": "string"},
+                "b": {"type": ["string", "null"]},
+                "c": {"type": "string"},
+                "d": {"$ref": "#/$defs/d"},
+                "e": {},
+            },
+            "required": ["c"],
+            "$defs": {"d": {"type": "object", "properties": {"x": {"enum": [1]}}}},
+        });
+        let server = Server::new("raw", "1")
+            .raw_tool(Tool::new("tell").input_schema(schema), async |arguments: Value, _: Cx| {
+                Ok(arguments.to_string())
+            });
+        let mut peer = Peer::open(server, MODERN).await;
+        let mut tell = async |arguments: Value| {
+            let answers = peer.line(call(MODERN, "7", "tell", &arguments)).await;
+            answers[0]["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+        };
+        let nulls = json!({"a": null, "b": null, "c": "x", "d": {"x": null}, "e": null, "f": null});
+        let left = json!({"b": null, "c": "x", "d": {}, "e": null, "f": null});
+        assert_eq!(tell(nulls).await, left.to_string());
+        assert_eq!(tell(json!({"c": "x", "d": null})).await, json!({"c": "x"}).to_string());
+        assert!(tell(json!({"c": null})).await.contains(r#""c" is null"#));
     });
 }
