@@ -57,8 +57,8 @@ def once(name, contents, install):
     return folder
 
 
-def python(name, requirements):
-    """A Python with these requirements: a file, or the text of one."""
+def python(name, requirements, *options):
+    """A Python with these requirements: a file, or the text of one. Options are pip's."""
     if sys.version_info < (3, 10):
         raise Missing(f"the Python SDKs need Python 3.10 or later; this is {sys.version.split()[0]}")
     text = requirements.read_text() if isinstance(requirements, Path) else requirements
@@ -67,10 +67,10 @@ def python(name, requirements):
         run(sys.executable, "-m", "venv", folder)
         listed = folder / "requirements.txt"
         listed.write_text(text)
-        run(folder / "bin/python", "-m", "pip", "install", "--quiet", "--requirement", listed)
+        run(folder / "bin/python", "-m", "pip", "install", "--quiet", *options, "--requirement", listed)
 
     # A virtual environment belongs to the Python that made it.
-    return once(name, f"{text}{sys.version}{sys.base_prefix}".encode(), install) / "bin/python"
+    return once(name, f"{text}{''.join(options)}{sys.version}{sys.base_prefix}".encode(), install) / "bin/python"
 
 
 def node(oldest=OLDEST_NODE):
@@ -104,17 +104,33 @@ def typescript():
     return runner, folder
 
 
+def hosts():
+    """The hosts in Python by the SDK they are on, the Node.js for the others, and the folder of those and their packages."""
+    # What is not listed there, they do not need here.
+    python1 = python("hosts1", HERE / "hosts/requirements1.txt", "--no-deps")
+    python2 = python("hosts2", HERE / "hosts/requirements2.txt", "--no-deps")
+    folder = packages("hosts", node()[1])
+    for program in (HERE / "hosts").glob("*.mjs"):
+        shutil.copy(program, folder)  # Node.js looks for packages beside the program that imports them
+    return python1, python2, suite()[0], folder
+
+
 def conformance():
-    """The command that is the official conformance suite. It brings a Node.js of its own where there is one to bring."""
-    folder = packages("conformance", node()[1])
-    brought = sorted(folder.glob("node_modules/node-*/bin/node"))
-    runner = brought[0] if brought else node(OLDEST_NODE_OF_THE_SUITE)[0]
-    suite = folder / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+    """The command that is the official conformance suite."""
+    runner, folder = suite()
+    program = folder / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
     wanted = json.loads((HERE / "conformance/package.json").read_text())["dependencies"].popitem()[1]
-    found = run(runner, suite, "--version").strip()
+    found = run(runner, program, "--version").strip()
     if found != wanted:
         raise Missing(f"the conformance suite says that it is {found}, not {wanted}")
-    return [runner, suite]
+    return [runner, program]
+
+
+def suite():
+    """A Node.js of version 22 or later, and the folder with the conformance suite, which brings one where there is one to bring."""
+    folder = packages("conformance", node()[1])
+    brought = sorted(folder.glob("node_modules/node-*/bin/node"))
+    return brought[0] if brought else node(OLDEST_NODE_OF_THE_SUITE)[0], folder
 
 
 def nginx():
