@@ -14,6 +14,8 @@ mod scopes;
 mod site;
 mod steps;
 
+#[path = "../../src/transport/http/auth/crypto.rs"]
+mod crypto;
 #[expect(dead_code, reason = "the tests within the library use the rest")]
 #[path = "../../src/transport/http/auth/tests/issuer.rs"]
 mod issuer;

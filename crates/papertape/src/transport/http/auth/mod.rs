@@ -6,6 +6,7 @@
 mod algorithm;
 mod bearer;
 mod challenge;
+pub(super) mod crypto;
 mod error;
 mod fetch;
 mod issuer;

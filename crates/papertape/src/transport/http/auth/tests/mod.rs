@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::{Auth, Challenge, OAuthServer};
+use super::{Auth, Challenge, OAuthServer, crypto};
 use crate::server::Principal;
 use issuer::FakeIssuer;
 use signing::Signer;
