@@ -10,6 +10,7 @@
 mod entrance;
 mod metadata;
 mod principals;
+mod revoking;
 mod scopes;
 mod site;
 mod steps;

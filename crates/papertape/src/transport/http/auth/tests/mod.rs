@@ -43,7 +43,7 @@ fn ready(auth: Auth) -> Auth {
 }
 
 async fn admitted(auth: &Auth, token: &str) -> Arc<Principal> {
-    auth.check(&bearer(token)).await.unwrap()
+    auth.check(&bearer(token)).await.unwrap().principal
 }
 
 /// The challenge to a token that must not be let in, which has no part of it.
