@@ -73,6 +73,9 @@ fn reach(args: &Connect, mut endpoint: Endpoint, url: &str) -> Result<Endpoint, 
     if let Some(path) = &args.ca {
         endpoint = endpoint.ca(path);
     }
+    if args.insecure_http {
+        endpoint = endpoint.allow_http();
+    }
     Ok(endpoint)
 }
 

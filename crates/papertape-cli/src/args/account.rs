@@ -11,8 +11,8 @@ use super::values::moment;
 /// Sign in to a server on HTTP, and keep its tokens for later.
 ///
 /// Shows the address of the page where you sign in, opens it in a browser, and waits until you are done there. The tokens go
-/// into a file that only you can read (papertape/tokens.json in $XDG_DATA_HOME or ~/.local/share). Other commands do the
-/// same by themselves when a server asks, if there is a terminal.
+/// into a file that only you can read (papertape/tokens.json in $XDG_DATA_HOME or ~/.local/share), once the server has
+/// accepted them. Other commands do the same by themselves when a server asks, if there is a terminal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(LOGIN_EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Login {
@@ -49,7 +49,7 @@ pub(crate) struct Logout {
 ///
 /// The key goes to stdout, once: what the server keeps (in a file of keys, TOML) is a hash, from which nobody can find it
 /// out. The entry for that file goes to stderr, or straight into the file that --file names. A running server sees the
-/// change within a second. To take a key back, take its entry out.
+/// change within two seconds. To revoke a key, take its entry out: streams that are open with it end, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(KEY_EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Key {

@@ -119,9 +119,12 @@ pub(crate) struct Connect {
     /// Send a header with every request; may be given again.
     #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL")]
     pub(crate) header: Vec<(String, String)>,
-    /// Show who asks with the token in FILE.
+    /// Send the bearer token in FILE, by https or to this machine only.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
     pub(crate) bearer_file: Option<PathBuf>,
+    /// Let a token go to another machine by plain http, where others can read it.
+    #[arg(long, help_heading = "Server at a URL")]
+    pub(crate) insecure_http: bool,
     /// Trust the certificates in FILE (PEM) beside those of the system.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
     pub(crate) ca: Option<PathBuf>,
@@ -143,6 +146,7 @@ impl Connect {
         let given = [
             ("--header", !self.header.is_empty()),
             ("--bearer-file", self.bearer_file.is_some()),
+            ("--insecure-http", self.insecure_http),
             ("--ca", self.ca.is_some()),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))

@@ -59,6 +59,9 @@ pub(crate) struct Search {
     /// Seconds that a request to the model's service may take; for a model that is slow, or long to load [default: 30].
     #[arg(long, value_name = "SECONDS", requires = "embed", value_parser = EmbedTimeout::parse)]
     pub(crate) embed_timeout: Option<EmbedTimeout>,
+    /// Let OPENAI_API_KEY go to another machine by plain http, where others can read it.
+    #[arg(long, requires = "embed")]
+    pub(crate) embed_insecure_http: bool,
 }
 
 impl Index {
@@ -71,12 +74,13 @@ impl Index {
 
 impl Search {
     pub(crate) fn options(self) -> blog::Options {
-        let Search { store, embed, embed_url, embed_timeout } = self;
+        let Search { store, embed, embed_url, embed_timeout, embed_insecure_http } = self;
         blog::Options {
             store,
             embed: embed.map(|embed| embed.choice),
             embed_url,
             embed_timeout: embed_timeout.map(|timeout| timeout.time),
+            embed_insecure_http,
             ..blog::Options::default()
         }
     }

@@ -98,7 +98,8 @@ pub(crate) struct Http {
     /// Tell figures at /metrics, for Prometheus.
     #[arg(long, requires = "http")]
     pub(crate) metrics: bool,
-    /// Serve only those who have one of the keys in FILE (`papertape key` makes them). It is read again when it changes.
+    /// Serve only those who have one of the keys in FILE (`papertape key` makes them). It is read again when it changes; while
+    /// it is gone or broken, no key is valid.
     #[arg(long, value_name = "FILE", requires = "http", value_hint = ValueHint::FilePath)]
     pub(crate) auth: Option<PathBuf>,
     /// Serve those who have a token of this authorization server (OAuth 2.1); may be given again.

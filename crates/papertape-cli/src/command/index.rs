@@ -121,6 +121,9 @@ fn given(args: &Index) -> String {
     if let Some(timeout) = &args.search.embed_timeout {
         options.extend(["--embed-timeout", &timeout.typed]);
     }
+    if args.search.embed_insecure_http {
+        options.push("--embed-insecure-http");
+    }
     shell_words::join(options)
 }
 

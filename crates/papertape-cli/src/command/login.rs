@@ -15,8 +15,9 @@ use crate::print::{self, text::one_line};
 use crate::sign_in;
 
 pub(crate) fn run(args: Login) -> Result<(), Failure> {
-    let kept = Arc::new(Mutex::new(None));
-    let store = Anew { file: sign_in::store()?, kept: kept.clone() };
+    let file = sign_in::store()?;
+    let given = Arc::new(Mutex::new(None));
+    let store = OnTrial { file: file.clone(), given: given.clone() };
     let mut oauth =
         OAuth::new().client_name("papertape").browser(sign_in::browser(!args.no_open)).store(store);
     oauth = sign_in::trusting(oauth, args.ca.as_deref())?;
@@ -36,18 +37,33 @@ pub(crate) fn run(args: Login) -> Result<(), Failure> {
         .context("cannot start the runtime")?;
     let visit = runtime.block_on(visit(endpoint));
     runtime.shutdown_background();
-    let kept = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match kept {
-        Some(Err(error)) => Err(Failure::Output(format!("signed in, but cannot keep the tokens: {error}"))),
-        Some(Ok(())) => Ok(print::out(format!("Signed in to {}.\n", one_line(&args.url)))?),
-        None => {
-            visit?;
-            Ok(print::out(format!("{} does not want to know who asks.\n", one_line(&args.url)))?)
-        }
+    let url = one_line(&args.url);
+    let Some((key, tokens)) = given.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        visit?;
+        return Ok(print::out(format!("{url} does not want to know who asks.\n"))?);
+    };
+    // A token that the server refuses is worth nothing, and the tokens from before may be worth something.
+    if visit.as_ref().is_err_and(is_refusal) {
+        print::err(&format!(
+            "papertape: not signed in to {url}: it refuses the new token, which is not kept\n"
+        ));
+        return visit;
     }
+    file.save(&key, &tokens)
+        .map_err(|error| Failure::Output(format!("signed in, but cannot keep the tokens: {error}")))?;
+    if visit.is_err() {
+        print::err(&format!("papertape: the tokens for {url} are kept, but could not be tried\n"));
+        return visit;
+    }
+    Ok(print::out(format!("Signed in to {url}.\n"))?)
 }
 
-/// Goes as far as it takes for the server to ask: some let everybody in and ask at the first list.
+/// Whether the server will not have whoever asks.
+fn is_refusal(failure: &Failure) -> bool {
+    matches!(failure, Failure::Server { error, .. } if matches!(error.kind(), ErrorKind::Unauthorized(_)))
+}
+
+/// Goes as far as it takes for the server to ask, and with the token as far: some let everybody in and ask at the first list.
 async fn visit(endpoint: Endpoint) -> Result<(), Failure> {
     let options = ClientOptions::new().identity("papertape", env!("CARGO_PKG_VERSION"));
     let client =
@@ -62,30 +78,25 @@ async fn visit(endpoint: Endpoint) -> Result<(), Failure> {
     }
 }
 
-/// A file whose old tokens are not looked at, but stay until there are new ones.
-struct Anew {
+/// Tokens that are new, and kept only once the server has accepted them. Older ones are not looked at, and stay until then.
+struct OnTrial {
     file: FileTokens,
-    /// What became of the new ones.
-    kept: Arc<Mutex<Option<io::Result<()>>>>,
+    given: Arc<Mutex<Option<(TokenKey, SavedTokens)>>>,
 }
 
-impl TokenStore for Anew {
+impl TokenStore for OnTrial {
     fn load(&self, _: &TokenKey) -> io::Result<Option<SavedTokens>> {
         // A file that cannot be read cannot be written either: better to know before somebody signs in.
         self.file.keys().map(|_| None)
     }
 
     fn save(&self, key: &TokenKey, tokens: &SavedTokens) -> io::Result<()> {
-        let saved = self.file.save(key, tokens);
-        let told = match &saved {
-            Ok(()) => Ok(()),
-            Err(e) => Err(io::Error::new(e.kind(), e.to_string())),
-        };
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
-        saved
+        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = Some((key.clone(), tokens.clone()));
+        Ok(())
     }
 
-    fn delete(&self, key: &TokenKey) -> io::Result<()> {
-        self.file.delete(key)
+    fn delete(&self, _: &TokenKey) -> io::Result<()> {
+        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(())
     }
 }

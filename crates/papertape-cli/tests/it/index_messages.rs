@@ -54,6 +54,31 @@ fn how_long_a_model_may_take_can_be_said() {
 }
 
 #[test]
+fn a_key_goes_to_other_machines_by_https_alone() {
+    let folder = docs("index_key_in_plain");
+    let with = |key: &str, more: &[&str]| {
+        let there = ["index", "docs", "--embed", "openai:m", "--embed-url", "http://box.invalid:1/v1"];
+        run(beside(&folder, there).args(more).env("OPENAI_API_KEY", key), "")
+    };
+    let end = with("sk-secret", &[]);
+    contains(
+        &end.log,
+        &[
+            "OPENAI_API_KEY would go to the service at box.invalid:1 by plain http",
+            "https",
+            "unset",
+            "--embed-insecure-http",
+        ],
+    );
+    assert!(!end.status.success() && !end.log.contains("sk-secret"), "{end:?}");
+    // Who wants no key needs none, and who knows better may say so.
+    for end in [with("", &[]), with("sk-secret", &["--embed-insecure-http"])] {
+        contains(&end.is_clean().log, &["box.invalid:1 cannot be reached"]);
+    }
+    contains(text(&with("x", &["--embed-insecure-http"])), &["--embed-insecure-http\n"]);
+}
+
+#[test]
 fn a_time_for_a_model_that_makes_no_sense_is_refused() {
     let folder = docs("index_embed_timeout_wrong");
     for typed in ["0", "0.9", "-1", "3601", "1e9", "nan", "inf", "30s", ""] {

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::papertape;
-use crate::process::{Process, run};
+use crate::process::{End, Process, run};
+use crate::{contains, papertape};
 
 /// An MCP server that is its own authorization server.
 struct Site {
@@ -27,6 +27,16 @@ struct Site {
 impl Site {
     /// `open` lets everybody in.
     fn start(name: &str, open: bool) -> Self {
+        Self::start_with(name, open, "authorization: bearer t0ken")
+    }
+
+    /// A server that refuses the very tokens that it gives.
+    fn refusing(name: &str) -> Self {
+        Self::start_with(name, false, "authorization: bearer another")
+    }
+
+    /// `wanted` is the header of those who are let in.
+    fn start_with(name: &str, open: bool, wanted: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let data = std::env::temp_dir().join(format!("papertape-{name}-{}", std::process::id()));
@@ -38,7 +48,8 @@ impl Site {
                 let (url, paths) = (url.clone(), paths.clone());
                 thread::spawn(move || {
                     let stream = stream.unwrap();
-                    let (target, token, body) = read(&stream);
+                    let (target, head, body) = read(&stream);
+                    let token = head.contains(wanted);
                     paths.lock().unwrap().push(target.split('?').next().unwrap().to_owned());
                     answer(stream, &url, &target, token || open, &body);
                 });
@@ -68,8 +79,8 @@ impl Drop for Site {
     }
 }
 
-/// The target of a request, whether it has the right token, and its body.
-fn read(stream: &TcpStream) -> (String, bool, Value) {
+/// The target of a request, its head in lower case, and its body.
+fn read(stream: &TcpStream) -> (String, String, Value) {
     let mut reader = BufReader::new(stream);
     let mut head = Vec::new();
     while reader.read_until(b'\n', &mut head).unwrap() > 2 {}
@@ -78,13 +89,18 @@ fn read(stream: &TcpStream) -> (String, bool, Value) {
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body).unwrap();
     let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    (target, head.contains("authorization: bearer t0ken"), serde_json::from_slice(&body).unwrap_or_default())
+    (target, head, serde_json::from_slice(&body).unwrap_or_default())
 }
 
 fn answer(mut stream: TcpStream, url: &str, target: &str, known: bool, body: &Value) {
     let path = target.split('?').next().unwrap();
     let (status, header, body) = match path {
-        "/mcp" if !known => ("401 Unauthorized", "WWW-Authenticate: Bearer".to_owned(), Value::Null),
+        "/mcp" if !known => (
+            "401 Unauthorized",
+            "WWW-Authenticate: Bearer error=\"invalid_token\", error_description=\"for another audience\""
+                .to_owned(),
+            Value::Null,
+        ),
         "/mcp" => {
             let id = body["id"].clone();
             let result = match body["method"].as_str().unwrap_or_default() {
@@ -148,15 +164,44 @@ fn say_yes(page: &str) -> String {
 }
 
 fn sign_in(site: &Site) {
+    let end = login(site);
+    assert!(end.status.success(), "{}", end.log);
+    assert_eq!(String::from_utf8(end.output).unwrap(), format!("Signed in to {}.\n", site.mcp()));
+    assert!(!end.log.contains("t0ken") && !end.log.contains("c0de"), "{}", end.log);
+}
+
+/// What `login` comes to if the person says yes.
+fn login(site: &Site) -> End {
     let mut process = Process::start(&mut site.papertape(&["login", &site.mcp(), "--no-open"]));
     process.wait_for_log("Waiting");
     let page = process.log_so_far().lines().find(|line| line.contains("/authorize?")).unwrap().to_owned();
     let seen = say_yes(&page);
     assert!(seen.contains("200 OK") && seen.contains("Done"), "{seen}");
-    let end = process.wait();
-    assert!(end.status.success(), "{}", end.log);
-    assert_eq!(String::from_utf8(end.output).unwrap(), format!("Signed in to {}.\n", site.mcp()));
-    assert!(!end.log.contains("t0ken") && !end.log.contains("c0de"), "{}", end.log);
+    process.wait()
+}
+
+#[test]
+fn a_token_that_the_server_refuses_is_no_login() {
+    let site = Site::refusing("refusing");
+    let end = login(&site);
+    assert_eq!((end.status.code(), end.output.as_slice()), (Some(3), &b""[..]), "{}", end.log);
+    contains(&end.log, &["not signed in", "not kept", "for another audience"]);
+    assert!(!end.log.contains("t0ken"), "{}", end.log);
+    assert!(!site.data.join("papertape/tokens.json").exists());
+}
+
+#[test]
+fn a_login_that_fails_leaves_the_tokens_from_before() {
+    let (before, refusing) = (Site::start("before", false), Site::refusing("after"));
+    sign_in(&before);
+    let file = before.data.join("papertape/tokens.json");
+    let kept = fs::read_to_string(&file).unwrap().replace(&before.url, &refusing.url);
+    let other = refusing.data.join("papertape/tokens.json");
+    fs::create_dir_all(other.parent().unwrap()).unwrap();
+    fs::copy(&file, &other).unwrap();
+    fs::write(&other, &kept).unwrap();
+    assert_eq!(login(&refusing).status.code(), Some(3));
+    assert_eq!(fs::read_to_string(&other).unwrap(), kept);
 }
 
 #[test]

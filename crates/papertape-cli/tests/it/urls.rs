@@ -76,6 +76,21 @@ fn a_tool_is_called_with_headers_of_ones_own() {
 }
 
 #[test]
+fn a_token_goes_to_other_machines_by_https_alone() {
+    let token = scratch("url_token_in_plain").join("token");
+    std::fs::write(&token, "secret\n").unwrap();
+    let url = "http://tools.invalid/mcp";
+    for option in [["--bearer-file", token.to_str().unwrap()], ["--header", "Authorization: Bearer secret"]] {
+        let end = run(papertape(["list", url]).args(option), "");
+        assert_eq!((end.status.code(), text(&end)), (Some(3), ""), "{end:?}");
+        contains(&end.log, &["http://tools.invalid/mcp by plain http", "use https", "--insecure-http"]);
+        assert!(!end.log.contains("secret"), "{end:?}");
+        let end = run(papertape(["list", url, "--insecure-http"]).args(option), "");
+        contains(&end.log, &["the server cannot be reached"]);
+    }
+}
+
+#[test]
 fn what_cannot_be_reached_is_code_3_and_what_breaks_is_code_4() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

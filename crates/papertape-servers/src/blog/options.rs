@@ -28,6 +28,8 @@ pub struct Options {
     pub embed_url: Option<String>,
     /// How long a request to the model's service may take, if not as long as usual.
     pub embed_timeout: Option<Duration>,
+    /// Whether OpenAI's key may go to another machine by plain `http://`, where others can read it.
+    pub embed_insecure_http: bool,
     /// Whether tables of an older version of this program may be changed in the database.
     pub upgrade: bool,
     /// Whether to index what changes while it is served.
@@ -113,7 +115,8 @@ impl Options {
     pub fn embedder(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
         let Some(choice) = &self.embed else { return Ok(None) };
         let timeout = self.embed_timeout.unwrap_or(embed::Options::default().timeout);
-        let options = embed::Options { url: self.embed_url.clone(), timeout };
+        let insecure_http = self.embed_insecure_http;
+        let options = embed::Options { url: self.embed_url.clone(), timeout, insecure_http };
         choice.open(&options).map(Some)
     }
 }

@@ -14,7 +14,7 @@ const SHORT: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(60);
 
 fn open(typed: &str, url: &str, timeout: Duration) -> Arc<dyn Embedder> {
-    let options = Options { url: Some(url.to_owned()), timeout };
+    let options = Options { url: Some(url.to_owned()), timeout, ..Options::default() };
     Choice::parse(typed).unwrap().open(&options).unwrap()
 }
 

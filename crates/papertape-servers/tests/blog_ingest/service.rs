@@ -71,7 +71,7 @@ fn client(url: &str) -> Arc<dyn Embedder> {
 }
 
 fn client_with(url: &str, timeout: Duration) -> Arc<dyn Embedder> {
-    let options = embed::Options { url: Some(url.to_owned()), timeout };
+    let options = embed::Options { url: Some(url.to_owned()), timeout, ..embed::Options::default() };
     Choice::parse("ollama:numbers").unwrap().open(&options).unwrap()
 }
 

@@ -10,10 +10,13 @@
 mod entrance;
 mod metadata;
 mod principals;
+mod revoking;
 mod scopes;
 mod site;
 mod steps;
 
+#[path = "../../src/transport/http/auth/crypto.rs"]
+mod crypto;
 #[expect(dead_code, reason = "the tests within the library use the rest")]
 #[path = "../../src/transport/http/auth/tests/issuer.rs"]
 mod issuer;

@@ -1,5 +1,7 @@
 //! A server on a real socket, and a client that sends what it is told to.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 use papertape::http::{Auth, Keys, NewKey, OAuthServer, Options, serve_until};
 use papertape::{Cx, Form, Prompt, PromptOutput, Resource, ResourceTemplate, Server, Tool, ToolError};
@@ -16,10 +18,11 @@ use crate::signing::{Signer, claims_but};
 pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY: &str = "2025-11-25";
 
+#[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) origin: String,
     client: reqwest::Client,
-    _stop: oneshot::Sender<()>,
+    _stop: Arc<oneshot::Sender<()>>,
 }
 
 /// What came back.
@@ -50,6 +53,12 @@ async fn ask(_: (), cx: Cx) -> Result<String, ToolError> {
     Ok(answer.map(|answer| answer.colour).unwrap_or_default())
 }
 
+/// Says that it has begun, and never ends.
+async fn endless(_: (), cx: Cx) -> Result<String, ToolError> {
+    cx.progress(1.0, None, "begun");
+    std::future::pending().await
+}
+
 async fn prompt(topic: Topic, _: Cx) -> Result<impl PromptOutput, ToolError> {
     Ok(topic.topic)
 }
@@ -59,6 +68,7 @@ fn server() -> Server {
     let mut server = Server::new("notes", "1.0.0")
         .tool(tool("whoami"), whoami)
         .tool(tool("ask"), ask)
+        .tool(tool("endless"), endless)
         .tool(tool("long").long_running(), whoami)
         .tool(tool("write").scopes(["notes:read", "notes:write"]), whoami)
         .resource(Resource::new("notes://all").scopes(["notes:read"]), |_| async { Ok("all".to_owned()) })
@@ -83,11 +93,11 @@ impl Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
-        let options = Options::new().auth(auth).health();
+        let options = Options::new().auth(auth).health().legacy_sse();
         tokio::spawn(async move {
             serve_until(listener, server(), options, async move { drop(stopped.await) }).await.unwrap();
         });
-        Self { origin, client: reqwest::Client::builder().no_proxy().build().unwrap(), _stop: stop }
+        Self { origin, client: reqwest::Client::builder().no_proxy().build().unwrap(), _stop: Arc::new(stop) }
     }
 
     pub(crate) fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
@@ -98,8 +108,14 @@ impl Site {
     }
 
     /// A request that stands alone, with a token if that is not empty.
-    pub(crate) async fn ask(&self, token: &str, method: &str, mut params: Value) -> Reply {
+    pub(crate) async fn ask(&self, token: &str, method: &str, params: Value) -> Reply {
+        send(self.asking(token, method, params)).await
+    }
+
+    /// The same, to be sent.
+    pub(crate) fn asking(&self, token: &str, method: &str, mut params: Value) -> reqwest::RequestBuilder {
         params["_meta"] = json!({
+            "progressToken": 1,
             "io.modelcontextprotocol/protocolVersion": MODERN,
             "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
             "io.modelcontextprotocol/clientCapabilities": {
@@ -112,7 +128,7 @@ impl Site {
             request = request.header("mcp-name", name);
         }
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        send(with_token(request, token).body(body.to_string())).await
+        with_token(request, token).body(body.to_string())
     }
 
     pub(crate) async fn call(&self, token: &str, tool: &str) -> Reply {
@@ -121,11 +137,16 @@ impl Site {
 
     /// A message of a session.
     pub(crate) async fn say(&self, token: &str, session: &str, message: &Value) -> Reply {
+        send(self.saying(token, session, message)).await
+    }
+
+    /// The same, to be sent.
+    pub(crate) fn saying(&self, token: &str, session: &str, message: &Value) -> reqwest::RequestBuilder {
         let mut request = self.request("POST", "/mcp");
         if !session.is_empty() {
             request = request.header("mcp-session-id", session).header("mcp-protocol-version", LEGACY);
         }
-        send(with_token(request, token).body(message.to_string())).await
+        with_token(request, token).body(message.to_string())
     }
 
     /// Opens a session and tells its id.
@@ -198,16 +219,23 @@ pub(crate) fn key(name: &str, scopes: &[&str]) -> NewKey {
 /// An issuer, and a server that trusts it.
 pub(crate) struct Trusting {
     pub(crate) site: Site,
-    issuer: FakeIssuer,
-    signer: Signer,
+    pub(crate) issuer: FakeIssuer,
+    pub(crate) signer: Signer,
 }
 
 impl Trusting {
     pub(crate) async fn start(change: impl FnOnce(Auth) -> Auth) -> Self {
+        Self::start_with(change, |oauth| oauth).await
+    }
+
+    pub(crate) async fn start_with(
+        change: impl FnOnce(Auth) -> Auth,
+        server: impl FnOnce(OAuthServer) -> OAuthServer,
+    ) -> Self {
         let (issuer, signer) = (FakeIssuer::start().await, Signer::es256(1));
         issuer.publish(&[&signer]);
         let oauth = OAuthServer::new(RESOURCE).issuer_with_keys(issuer.name(), issuer.jwks_url());
-        let site = Site::start(change(Auth::new().oauth(oauth))).await;
+        let site = Site::start(change(Auth::new().oauth(server(oauth)))).await;
         Self { site, issuer, signer }
     }
 

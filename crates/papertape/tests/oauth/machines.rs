@@ -2,6 +2,8 @@
 
 use data_encoding::BASE64;
 use papertape::http::{Assertion, Credentials, IdentityProvider, OAuth, OAuthClient, Secret};
+use rustls_pki_types::SubjectPublicKeyInfoDer;
+use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json as value};
 
 use crate::site::{Site, json};
@@ -39,7 +41,10 @@ async fn a_client_that_signs_says_who_it_is_to_whom_and_when() {
     assert_eq!(form["client_assertion_type"], "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
     let mut rules = jsonwebtoken::Validation::new(jsonwebtoken::Algorithm::ES256);
     rules.set_audience(&[&world.issuer.url]);
-    let key = jsonwebtoken::DecodingKey::from_ec_pem(include_bytes!("key.pub.pem")).unwrap();
+    let key = SubjectPublicKeyInfoDer::from_pem_slice(include_bytes!("key.pub.pem")).unwrap();
+    // A point, and what it is before it.
+    let key = jsonwebtoken::DecodingKey::from_ec_der(&key[key.len() - 65..]);
+    crate::crypto::install();
     let claims = jsonwebtoken::decode::<Value>(&form["client_assertion"], &key, &rules).unwrap().claims;
     assert_eq!((claims["iss"].as_str(), claims["sub"].as_str()), (Some("me"), Some("me")));
     assert!(claims["jti"].is_string() && claims["iat"].is_u64());

@@ -7,6 +7,8 @@
 )]
 
 mod browser;
+#[path = "../../src/transport/http/auth/crypto.rs"]
+mod crypto;
 mod discovery;
 mod files;
 mod issuers;

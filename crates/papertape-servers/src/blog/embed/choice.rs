@@ -36,11 +36,13 @@ pub struct Options {
     pub url: Option<String>,
     /// How long a request may take, repetitions and all.
     pub timeout: Duration,
+    /// Whether OpenAI's key may go to another machine by plain `http://`, where others can read it.
+    pub insecure_http: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { url: None, timeout: Duration::from_secs(30) }
+        Self { url: None, timeout: Duration::from_secs(30), insecure_http: false }
     }
 }
 
@@ -74,9 +76,9 @@ impl Choice {
     /// The embedder. Nothing is asked or loaded yet.
     ///
     /// # Errors
-    /// If the address makes no sense, or OpenAI's key is missing.
+    /// If the address cannot be used, OpenAI's key is missing, or others could read it on its way.
     pub fn open(&self, options: &Options) -> Result<Arc<dyn Embedder>, EmbedError> {
-        let Options { url, timeout } = options;
+        let Options { url, timeout, insecure_http } = options;
         let service = match self {
             Self::Local { folder } => return Ok(Arc::new(Local::new(folder))),
             Self::Ollama { model } => {
@@ -94,6 +96,15 @@ impl Choice {
                 }
                 let address = openai::address(url.as_deref().unwrap_or(openai::DEFAULT_ADDRESS));
                 let http = Http::new("the service", address, key, *timeout)?;
+                if http.shows_key() && !insecure_http {
+                    return Err(EmbedError::Refused(format!(
+                        "{} would go to {} by plain http, where others can read it: use https, unset {} if the service \
+                         wants no key, or allow it with --embed-insecure-http if the network is safe",
+                        openai::KEY,
+                        http.who(),
+                        openai::KEY
+                    )));
+                }
                 Service::new(http, Words::OpenAi, model)
             }
         };

@@ -37,6 +37,8 @@ pub(super) struct Http {
     who: String,
     key: Option<String>,
     time: Duration,
+    /// It is on this machine.
+    here: bool,
 }
 
 /// What went wrong with a request.
@@ -74,13 +76,22 @@ impl Http {
         let mut client =
             reqwest::Client::builder().redirect(redirect::Policy::none()).connect_timeout(CONNECT);
         // What stays on this machine has no business at a proxy, whatever the environment says.
-        let here = matches!(base.host(), Some(Host::Ipv4(ip)) if ip.is_loopback())
-            || matches!(base.host(), Some(Host::Ipv6(ip)) if ip.is_loopback());
-        if here || host == "localhost" {
+        let here = match base.host() {
+            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(Host::Ipv4(ip)) => ip.is_loopback(),
+            Some(Host::Ipv6(ip)) => ip.is_loopback(),
+            None => false,
+        };
+        if here {
             client = client.no_proxy();
         }
         let client = client.build().map_err(|error| wrong(&root_cause(&error)))?;
-        Ok(Self { client, base, who, key, time })
+        Ok(Self { client, base, who, key, time, here })
+    }
+
+    /// Whether others could read a key on its way: it goes to another machine without encryption.
+    pub(super) fn shows_key(&self) -> bool {
+        self.key.is_some() && self.base.scheme() == "http" && !self.here
     }
 
     /// Who is asked, for messages.

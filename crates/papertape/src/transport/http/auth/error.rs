@@ -14,6 +14,14 @@ pub enum AuthSetupError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A file of keys cannot be written.
+    #[error("cannot write {}: {problem}", path.display())]
+    NotWritten {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        problem: String,
+    },
     /// Keys cannot be used.
     #[error("the keys: {0}")]
     Keys(String),

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -100,9 +101,9 @@ pub(super) struct Key {
 }
 
 /// All keys of a file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Table {
-    keys: Vec<Key>,
+    keys: Vec<Arc<Key>>,
 }
 
 impl Table {
@@ -121,7 +122,7 @@ impl Table {
         if let Some(scope) = hierarchy.names().find(|scope| !is_scope(scope)) {
             return Err(AuthSetupError::Scope(scope.to_owned()).to_string());
         }
-        let mut keys: Vec<Key> = Vec::with_capacity(file.key.len());
+        let mut keys: Vec<Arc<Key>> = Vec::with_capacity(file.key.len());
         for entry in file.key {
             let name = entry.name.clone();
             let key = entry.read(&hierarchy).map_err(|problem| format!("key {name:?}: {problem}"))?;
@@ -129,7 +130,7 @@ impl Table {
                 let what = if other.name == name { "name" } else { "hash" };
                 return Err(format!("key {name:?}: there is another with this {what}"));
             }
-            keys.push(key);
+            keys.push(Arc::new(key));
         }
         Ok(Self { keys })
     }
@@ -143,7 +144,7 @@ impl Table {
     }
 
     /// The key that a token is. It takes the same time whichever it is, and if it is none.
-    pub(super) fn find(&self, token: &str) -> Option<&Key> {
+    pub(super) fn find(&self, token: &str) -> Option<&Arc<Key>> {
         let random = token.strip_prefix(PREFIX)?;
         let ours = BASE64URL_NOPAD.decode(random.as_bytes()).is_ok_and(|random| random.len() == RANDOM_BYTES);
         let wanted = hash(token);
@@ -154,6 +155,14 @@ impl Table {
             }
         }
         found.filter(|_| ours)
+    }
+
+    /// The same key in this table: under the same name, and with the same scopes.
+    pub(super) fn find_again(&self, key: &Key) -> Option<&Arc<Key>> {
+        let same = |other: &&Arc<Key>| {
+            (&other.name, &other.scopes, &other.sha256) == (&key.name, &key.scopes, &key.sha256)
+        };
+        self.keys.iter().find(same)
     }
 }
 

@@ -1,18 +1,23 @@
 //! Who asks: a header to a principal, or to a challenge.
 //!
-//! `bearer` finds the token; `keys` knows those that are ours (`key`, `key_file`), `token` those that an issuer has signed,
-//! with the keys that `issuer` gets (`fetch`, `jwks`); `challenge` says what is missing.
+//! `bearer` finds the token; `keys` knows those that are ours (`key`, `key_file`,
+//! `key_writing`), `token` those that an issuer has signed
+//! (`crypto`), with the keys that `issuer` gets (`fetch`, `jwks`); `lease` says for how long
+//! they are let in, `challenge` what is missing.
 
 mod algorithm;
 mod bearer;
 mod challenge;
+pub(super) mod crypto;
 mod error;
 mod fetch;
 mod issuer;
 mod jwks;
 mod key;
 mod key_file;
+mod key_writing;
 mod keys;
+mod lease;
 mod oauth_server;
 #[cfg(test)]
 mod tests;
@@ -28,12 +33,21 @@ pub(crate) use challenge::Challenge;
 pub use error::AuthSetupError;
 pub use key::NewKey;
 pub use keys::Keys;
+pub(crate) use lease::Lease;
 pub use oauth_server::OAuthServer;
 
 use crate::server::Principal;
 use crate::server::scope::{Hierarchy, is_scope};
 use challenge::{Refusal, challenge};
 use oauth_server::ResourceServer;
+
+/// Somebody who is let in.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub(crate) principal: Arc<Principal>,
+    /// For how long.
+    pub(crate) lease: Lease,
+}
 
 /// Who may ask, and how they show it: with keys of ours, with the tokens of an authorization server, or either.
 ///
@@ -99,8 +113,8 @@ impl Auth {
     }
 
     /// Who asks, by the headers of a request.
-    pub(crate) async fn check(&self, headers: &HeaderMap) -> Result<Arc<Principal>, Challenge> {
-        let (mut principal, required) = self.identify(headers).await.map_err(|refusal| {
+    pub(crate) async fn check(&self, headers: &HeaderMap) -> Result<Admitted, Challenge> {
+        let (mut principal, lease, required) = self.identify(headers).await.map_err(|refusal| {
             tracing::debug!(?refusal, "not let in");
             self.challenge(refusal, &[])
         })?;
@@ -112,7 +126,7 @@ impl Auth {
             );
             return Err(self.insufficient(required));
         }
-        Ok(Arc::new(principal))
+        Ok(Admitted { principal: Arc::new(principal), lease })
     }
 
     /// What somebody gets whose scopes are not enough: these are, together with what everybody needs.
@@ -126,13 +140,19 @@ impl Auth {
         oauth.paths.iter().any(|known| known == path).then(|| oauth.metadata.clone())
     }
 
-    /// Who asks, and the scopes that everybody needs who comes this way.
-    async fn identify(&self, headers: &HeaderMap) -> Result<(Principal, &[String]), Refusal> {
+    /// Who asks, for how long they may, and the scopes that everybody needs who comes this way.
+    async fn identify(&self, headers: &HeaderMap) -> Result<(Principal, Lease, &[String]), Refusal> {
         let token = bearer::token(headers)?;
         match (&self.keys, &self.oauth) {
             // No JWT begins like this.
-            (Some(keys), _) if Keys::looks_like_one(token) => Ok((keys.check(token).await?, &[])),
-            (_, Some(oauth)) => Ok((oauth.verifier.check(token).await?, &oauth.required)),
+            (Some(keys), _) if Keys::looks_like_one(token) => {
+                let (principal, lease) = keys.check(token).await?;
+                Ok((principal, lease, &[]))
+            }
+            (_, Some(oauth)) => {
+                let (principal, until) = oauth.verifier.check(token).await?;
+                Ok((principal, Lease::until(until), &oauth.required))
+            }
             (Some(_), None) => Err(Refusal::invalid("this is no key of this server")),
             (None, None) => Err(Refusal::invalid("this server lets nobody in")),
         }

@@ -150,9 +150,7 @@ impl OAuthServer {
         if let Some(scope) = self.required.iter().chain(&self.supported).find(|scope| !is_scope(scope)) {
             return Err(AuthSetupError::Scope(scope.clone()));
         }
-        // With two providers in one program, the library would not know which one is meant. If somebody has chosen before,
-        // theirs is as good.
-        let _ = jsonwebtoken::crypto::rust_crypto::DEFAULT_PROVIDER.install_default();
+        super::crypto::install();
         let fetcher = Fetcher::new(self.timeout, self.allow_http).map_err(bad)?;
         let mut issuers = Vec::new();
         for (name, jwks) in &self.issuers {

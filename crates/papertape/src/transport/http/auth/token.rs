@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{DecodingKey, Header, Validation, dangerous};
@@ -35,14 +35,16 @@ struct Origin {
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
+    /// A number; whether it has passed is found out with the signature.
+    exp: Option<Value>,
     scope: Option<Value>,
     scp: Option<Value>,
     cnf: Option<Value>,
 }
 
 impl Verifier {
-    /// Who a token was given to, and with which scopes.
-    pub(super) async fn check(&self, token: &str) -> Result<Principal, Refusal> {
+    /// Who a token was given to, with which scopes, and until when.
+    pub(super) async fn check(&self, token: &str) -> Result<(Principal, Option<SystemTime>), Refusal> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| {
             Refusal::invalid("the token is no JWT, or signed in a way that is not accepted here")
         })?;
@@ -64,7 +66,12 @@ impl Verifier {
             return Err(Refusal::invalid("the token does not say whose it is"));
         }
         let scopes = [claims.scope, claims.scp].iter().flatten().flat_map(words).collect();
-        Ok(Principal { name: format!("{} {}", issuer.name, claims.sub), scopes })
+        // One that cannot be told is further away than any stream lasts.
+        let until = claims
+            .exp
+            .and_then(|exp| Duration::try_from_secs_f64(exp.as_f64()?).ok())
+            .and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)?.checked_add(self.leeway()));
+        Ok((Principal { name: format!("{} {}", issuer.name, claims.sub), scopes }, until))
     }
 
     /// How a token is signed, if that is accepted.
@@ -114,9 +121,13 @@ impl Verifier {
         }
     }
 
+    fn leeway(&self) -> Duration {
+        self.leeway.min(MOST_LEEWAY)
+    }
+
     fn validation(&self, algorithm: Algorithm, issuer: &Issuer) -> Validation {
         let mut validation = Validation::new(algorithm.of_library());
-        validation.leeway = self.leeway.min(MOST_LEEWAY).as_secs();
+        validation.leeway = self.leeway().as_secs();
         validation.validate_nbf = true;
         validation.aud = Some(self.audiences.clone());
         validation.set_issuer(&[&issuer.name]);

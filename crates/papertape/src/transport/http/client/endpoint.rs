@@ -36,6 +36,7 @@ pub struct Endpoint {
     ca: Option<PathBuf>,
     proxy: Proxying,
     connect_timeout: Duration,
+    allow_http: bool,
 }
 
 #[derive(Clone)]
@@ -64,6 +65,7 @@ impl Endpoint {
             ca: None,
             proxy: Proxying::AsUsual,
             connect_timeout: Duration::from_secs(10),
+            allow_http: false,
         }
     }
 
@@ -73,7 +75,7 @@ impl Endpoint {
         self
     }
 
-    /// How to show who asks.
+    /// How to show who asks. A token goes to other machines by `https` only, unless [`allow_http`](Self::allow_http) is set.
     pub fn credentials(mut self, credentials: Credentials) -> Self {
         self.credentials = credentials;
         self
@@ -104,9 +106,31 @@ impl Endpoint {
         self
     }
 
+    /// Lets a bearer token and `Authorization` headers go to another machine by plain `http://`: whoever is on the way can
+    /// read and use them. For networks that something else keeps safe, such as that between two containers.
+    pub fn allow_http(mut self) -> Self {
+        self.allow_http = true;
+        self
+    }
+
+    /// A secret must not be sent where others can read it.
+    fn check_encrypted(&self, url: &Url) -> Result<(), String> {
+        let secret = matches!(self.credentials, Credentials::Bearer(_))
+            || self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        if !secret || self.allow_http || url.scheme() == "https" || is_loopback(url) {
+            return Ok(());
+        }
+        Err(format!(
+            "the token would go to {} by plain http, where others can read it: use https, or allow it with \
+             `Endpoint::allow_http` (`--insecure-http`) if the network is safe",
+            shown(url)
+        ))
+    }
+
     /// What sends requests there; or what is wrong with it.
     pub(super) fn build(self) -> Result<Sender, String> {
         let url = read_url(&self.url)?;
+        self.check_encrypted(&url)?;
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             let wrong = |what: &str| format!("the header {} has {what}", excerpt(name));
@@ -176,8 +200,8 @@ fn read_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Whether a URL leads to this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
+/// Whether a URL leads to this machine, without any doubt.
+pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
@@ -207,7 +231,7 @@ impl fmt::Debug for Endpoint {
 mod tests {
     use url::Url;
 
-    use super::{Endpoint, is_loopback, read_url, shown};
+    use super::{Credentials, Endpoint, is_loopback, read_url, shown};
 
     #[test]
     fn what_is_no_endpoint_is_said() {
@@ -227,6 +251,25 @@ mod tests {
         assert!(build(endpoint().header("a", "x\ny")).contains("a value that no header"));
         assert!(build(endpoint().ca("/nowhere/ca.pem")).contains("/nowhere/ca.pem"));
         assert!(build(Endpoint::new("http://example.com").proxy("")).contains("is no proxy"));
+    }
+
+    #[test]
+    fn a_token_goes_to_other_machines_by_https_alone() {
+        let bearer = |url: &str| Endpoint::new(url).credentials(Credentials::Bearer("secret".to_owned()));
+        let by_hand = |url: &str| Endpoint::new(url).header("AUTHORIZATION", "Bearer secret");
+        for url in ["http://example.com/mcp", "http://tools/mcp", "http://10.0.0.1/", "http://[::127.0.0.1]/"]
+        {
+            for endpoint in [bearer(url), by_hand(url)] {
+                let told = endpoint.clone().build().map(drop).unwrap_err();
+                assert!(told.contains("use https") && told.contains("--insecure-http"), "{told}");
+                assert!(!told.contains("secret"), "{told}");
+                endpoint.allow_http().build().unwrap();
+            }
+            Endpoint::new(url).header("X-Team", "blue").build().unwrap();
+        }
+        for url in ["http://localhost:1/", "http://127.0.0.1/", "http://[::1]/", "https://example.com/"] {
+            bearer(url).build().unwrap();
+        }
     }
 
     #[test]

@@ -107,6 +107,7 @@ impl Line {
             })));
         }
         let response = sending.send().await.map_err(|error| fault::not_sent(url, &error))?;
+        self.sender.credentials.met(response.remote_addr());
         self.sender.credentials.observe(response.headers());
         if let Some(id) = request.id {
             self.session.has_reached(id, "the response began; the answer did not come");

@@ -27,6 +27,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 pub use endpoint::Endpoint;
+pub(crate) use endpoint::is_loopback;
 
 use crate::client::{Client, ClientError, ClientOptions, ErrorKind, Evidence, Remains, Session};
 use crate::outbox::{OUTBOX, Outgoing};

@@ -6,9 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use data_encoding::BASE64;
 use http::{HeaderMap, HeaderValue, header};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use p256::pkcs8::{DecodePrivateKey, EncodePrivateKey};
+use ring::signature::RsaKeyPair;
+use rustls_pki_types::PrivateKeyDer;
+use rustls_pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::super::auth::crypto;
 use super::error::{AuthError, AuthStep};
 use super::issuer::Issuer;
 use super::random;
@@ -68,26 +73,36 @@ impl OAuthClient {
     /// # Errors
     /// If it is not such a key.
     pub fn ec_key(self, pem: &[u8]) -> Result<Self, AuthError> {
-        self.key(Algorithm::ES256, EncodingKey::from_ec_pem(pem), "an EC key on P-256 in PKCS #8 PEM")
+        let key = match PrivateKeyDer::from_pem_slice(pem) {
+            Ok(PrivateKeyDer::Pkcs8(der)) => p256::SecretKey::from_pkcs8_der(der.secret_pkcs8_der()).ok(),
+            _ => None,
+        };
+        // Written again with its public half, without which ring takes none.
+        let key = key.and_then(|key| key.to_pkcs8_der().ok());
+        let key = key.map(|der| EncodingKey::from_ec_der(der.as_bytes()));
+        self.key(Algorithm::ES256, key, "an EC key on P-256 in PKCS #8 PEM")
     }
 
-    /// Its private key, in PEM: RSA for RS256.
+    /// Its private key, in PEM (PKCS #8 or PKCS #1): RSA of 2048 to 4096 bits for RS256.
     ///
     /// # Errors
     /// If it is not such a key.
     pub fn rsa_key(self, pem: &[u8]) -> Result<Self, AuthError> {
-        self.key(Algorithm::RS256, EncodingKey::from_rsa_pem(pem), "an RSA key in PEM")
+        let key = match PrivateKeyDer::from_pem_slice(pem) {
+            Ok(PrivateKeyDer::Pkcs8(der)) => RsaKeyPair::from_pkcs8(der.secret_pkcs8_der())
+                .is_ok()
+                .then(|| EncodingKey::from_rsa_der(der.secret_pkcs8_der())),
+            Ok(PrivateKeyDer::Pkcs1(der)) => RsaKeyPair::from_der(der.secret_pkcs1_der())
+                .is_ok()
+                .then(|| EncodingKey::from_rsa_der(der.secret_pkcs1_der())),
+            _ => None,
+        };
+        self.key(Algorithm::RS256, key, "an RSA key of 2048 to 4096 bits in PEM")
     }
 
-    fn key(
-        mut self,
-        algorithm: Algorithm,
-        key: Result<EncodingKey, jsonwebtoken::errors::Error>,
-        what: &str,
-    ) -> Result<Self, AuthError> {
-        let key =
-            key.map_err(|_| AuthError::new(AuthStep::Token, format!("the private key is not {what}")))?;
-        self.proof = Proof::Key(algorithm, key);
+    fn key(mut self, algorithm: Algorithm, key: Option<EncodingKey>, what: &str) -> Result<Self, AuthError> {
+        let wrong = || AuthError::new(AuthStep::Token, format!("the private key is not {what}"));
+        self.proof = Proof::Key(algorithm, key.ok_or_else(wrong)?);
         Ok(self)
     }
 
@@ -167,6 +182,7 @@ fn method<'a>(client: &'a Registered, methods: Option<&'a [String]>) -> &'a str 
 }
 
 fn assertion(id: &str, audience: &str, algorithm: Algorithm, key: &EncodingKey) -> Result<String, AuthError> {
+    crypto::install();
     let now = now();
     let claims = json!({
         "iss": id,
@@ -252,6 +268,26 @@ mod tests {
         let given = OAuthClient::new("id").secret("hush-hush");
         let text = format!("{given:?} {:?}", Registered::given(&given, None));
         assert!(text.contains("id") && !text.contains("hush"), "{text}");
+    }
+
+    #[test]
+    fn a_key_signs_whichever_way_it_is_written() {
+        const RSA: &[u8] = include_bytes!("../auth/tests/rsa-for-tests.pem");
+        let PrivateKeyDer::Pkcs8(der) = PrivateKeyDer::from_pem_slice(RSA).unwrap() else { panic!() };
+        // PKCS #1 is what PKCS #8 wraps, after a head that has the same length for every key of this size.
+        let inner = BASE64.encode(&der.secret_pkcs8_der()[26..]);
+        let pkcs1 = format!("-----BEGIN RSA PRIVATE KEY-----\n{inner}\n-----END RSA PRIVATE KEY-----\n");
+        let keys = [
+            OAuthClient::new("id").rsa_key(RSA),
+            OAuthClient::new("id").rsa_key(pkcs1.as_bytes()),
+            OAuthClient::new("id").ec_key(include_bytes!("../../../../tests/oauth/key.pem")),
+        ];
+        for client in keys {
+            let Proof::Key(algorithm, key) = client.unwrap().proof else { panic!() };
+            let signed = assertion("id", "https://as.example", algorithm, &key).unwrap();
+            assert_eq!(signed.split('.').count(), 3);
+        }
+        assert!(OAuthClient::new("id").ec_key(RSA).is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One request of the flow to one answer: bounded in size and time, never redirected.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,7 +9,9 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::de::DeserializeOwned;
 use url::Url;
 
+use super::address::Reach;
 use super::error::{AuthError, AuthStep, quote};
+use super::lookup::{Judge, Lookup, Misplaced};
 
 /// The longest answer that is read.
 const LONGEST: usize = 1024 * 1024;
@@ -19,6 +22,7 @@ const WHOLE: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     client: reqwest::Client,
+    judge: Arc<Judge>,
 }
 
 /// What one of them answered.
@@ -29,9 +33,16 @@ pub(crate) struct Answer {
 }
 
 impl Fetcher {
-    /// `client` carries the caller's own certificates and proxies.
-    pub(crate) fn new(client: reqwest::ClientBuilder) -> Result<Self, AuthError> {
+    /// `client` carries the caller's own certificates and proxies; `from` is how near the server is that names others.
+    /// Through a proxy it is the proxy that looks up names, and decides where it goes.
+    pub(crate) fn new(
+        client: reqwest::ClientBuilder,
+        from: Reach,
+        lookup: Lookup,
+    ) -> Result<Self, AuthError> {
+        let judge = Arc::new(Judge::new(from, lookup));
         let client = client
+            .dns_resolver(Arc::clone(&judge))
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .connect_timeout(CONNECT)
@@ -39,7 +50,12 @@ impl Fetcher {
             .user_agent(concat!("papertape/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|e| AuthError::new(AuthStep::Request, format!("no HTTP client could be made: {e}")))?;
-        Ok(Self { client })
+        Ok(Self { client, judge })
+    }
+
+    /// How near the server is that names others.
+    pub(crate) fn from(&self) -> Reach {
+        self.judge.from()
     }
 
     /// Fetches a document.
@@ -90,9 +106,13 @@ impl Fetcher {
         request: reqwest::RequestBuilder,
     ) -> Result<Answer, AuthError> {
         let lost = |e: reqwest::Error| {
-            let why = cause(&e.without_url());
-            AuthError::new(step, format!("{} did not answer: {why}", place(url)))
+            let e = e.without_url();
+            if let Some(misplaced) = misplaced(&e) {
+                return AuthError::refusal(step, misplaced.to_string());
+            }
+            AuthError::new(step, format!("{} did not answer: {}", place(url), cause(&e)))
         };
+        self.judge.watch(url);
         let mut response = request.send().await.map_err(lost)?;
         let status = response.status();
         if status.is_redirection() {
@@ -167,6 +187,17 @@ impl fmt::Display for Complaint {
 /// An address without what may be secret in it.
 pub(crate) fn place(url: &Url) -> String {
     quote(&format!("{}{}", url.origin().ascii_serialization(), url.path()), &[])
+}
+
+/// Whether a name led to where it may not.
+fn misplaced(error: &reqwest::Error) -> Option<&Misplaced> {
+    let mut inner: &dyn std::error::Error = error;
+    loop {
+        if let Some(misplaced) = inner.downcast_ref() {
+            return Some(misplaced);
+        }
+        inner = inner.source()?;
+    }
 }
 
 /// An error's innermost reason.

@@ -1,12 +1,13 @@
 //! A refused request to a token: every step, in order, once at a time.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use url::Url;
 
-use super::address;
+use super::address::{self, Reach};
 use super::challenge::{self, Wanted};
 use super::dpop;
 use super::error::{AuthError, AuthStep, quote};
@@ -14,6 +15,7 @@ use super::fetch::{Fetcher, place};
 use super::grant::Grant;
 use super::held::{Held, Origin, State};
 use super::issuer::{self, Issuer};
+use super::lookup;
 use super::options::OAuth;
 use super::resource::{self, Resource};
 use super::store::{SavedTokens, TokenKey};
@@ -25,7 +27,10 @@ const NONCES: usize = 2;
 /// An [`OAuth`] at work, for one server.
 pub struct Flow {
     pub(super) options: OAuth,
+    /// Goes where the server sends us, if it may.
     fetcher: OnceLock<Result<Fetcher, AuthError>>,
+    /// Goes where the caller sends us.
+    own_fetcher: OnceLock<Result<Fetcher, AuthError>>,
     state: Mutex<State>,
     /// Held by whoever gets tokens: all others wait, and use the same.
     flight: tokio::sync::Mutex<()>,
@@ -42,7 +47,13 @@ pub(super) struct Need {
 impl Flow {
     pub(crate) fn new(options: OAuth) -> Self {
         let state = Mutex::new(State::default());
-        Self { options, fetcher: OnceLock::new(), state, flight: tokio::sync::Mutex::new(()) }
+        Self {
+            options,
+            fetcher: OnceLock::new(),
+            own_fetcher: OnceLock::new(),
+            state,
+            flight: tokio::sync::Mutex::new(()),
+        }
     }
 
     /// The headers that one request needs.
@@ -68,6 +79,11 @@ impl Flow {
             headers.insert("dpop", key.proof(method, url, Some(token), nonce.as_deref())?);
         }
         Ok(headers)
+    }
+
+    /// The server answered from this address.
+    pub(crate) fn met(&self, peer: Option<SocketAddr>) {
+        self.state().peer = peer;
     }
 
     /// Looks at the headers of a response: the next nonce may be among them.
@@ -167,12 +183,13 @@ impl Flow {
         wanted: &Wanted,
         attempt: usize,
     ) -> Result<Held, AuthError> {
-        let fetcher = self.fetcher()?;
         let server = self.state().server.clone().unwrap_or_else(|| url.clone());
+        self.find_reach(&server).await;
+        let fetcher = self.fetcher()?;
         let resource = resource::discover(fetcher, &server, wanted.resource_metadata.as_deref()).await?;
         let held = self.state().held().cloned();
         let name = self.choose(&resource, held.as_ref())?;
-        let issuer = issuer::discover(fetcher, &resource, &name, address::reach(&server)).await?;
+        let issuer = issuer::discover(fetcher, &resource, &name, fetcher.from()).await?;
         let key = TokenKey { server: self.server(), issuer: name };
         let held = held.filter(|held| held.issuer.name == issuer.name);
         let before = match &held {
@@ -360,17 +377,32 @@ impl Flow {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How near the server is decides where it may send us; it is found out once.
+    async fn find_reach(&self, server: &Url) {
+        if self.state().reach.is_none() {
+            let peer = self.state().peer;
+            let reach = lookup::reach(server, peer, lookup::by_system).await;
+            self.state().reach = Some(reach);
+        }
+    }
+
     pub(super) fn fetcher(&self) -> Result<&Fetcher, AuthError> {
-        let made = self.fetcher.get_or_init(|| {
-            let mut builder = reqwest::Client::builder();
-            for pem in &self.options.certificates {
-                let bundle = reqwest::Certificate::from_pem_bundle(pem)
-                    .map_err(|_| AuthError::new(AuthStep::Request, "a root certificate is not PEM"))?;
-                builder = bundle.into_iter().fold(builder, reqwest::ClientBuilder::add_root_certificate);
-            }
-            Fetcher::new(builder)
-        });
-        made.as_ref().map_err(Clone::clone)
+        let from = self.state().reach.unwrap_or(Reach::Far);
+        self.fetcher.get_or_init(|| self.new_fetcher(from)).as_ref().map_err(Clone::clone)
+    }
+
+    pub(super) fn own_fetcher(&self) -> Result<&Fetcher, AuthError> {
+        self.own_fetcher.get_or_init(|| self.new_fetcher(Reach::Here)).as_ref().map_err(Clone::clone)
+    }
+
+    fn new_fetcher(&self, from: Reach) -> Result<Fetcher, AuthError> {
+        let mut builder = reqwest::Client::builder();
+        for pem in &self.options.certificates {
+            let bundle = reqwest::Certificate::from_pem_bundle(pem)
+                .map_err(|_| AuthError::new(AuthStep::Request, "a root certificate is not PEM"))?;
+            builder = bundle.into_iter().fold(builder, reqwest::ClientBuilder::add_root_certificate);
+        }
+        Fetcher::new(builder, from, lookup::by_system)
     }
 
     /// What the store has; it may block.

@@ -106,7 +106,7 @@ impl Purpose<'_> {
 }
 
 impl Grant {
-    /// What goes to the token endpoint. None if a person must be asked.
+    /// What goes to the token endpoint. None if a person must be asked. `fetcher` goes where the caller says.
     pub(crate) async fn form(
         &self,
         fetcher: &Fetcher,

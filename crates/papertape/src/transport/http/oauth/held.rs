@@ -1,10 +1,12 @@
 //! What a flow knows between two requests: the tokens in use, and what was tried.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use url::Url;
 
+use super::address::Reach;
 use super::challenge::Wanted;
 use super::client::Registered;
 use super::dpop::ProofKey;
@@ -77,6 +79,9 @@ impl Held {
 pub(crate) struct State {
     /// The one server that it is for.
     pub(crate) server: Option<Url>,
+    /// How near it is, once that is known, and where it answered from.
+    pub(crate) reach: Option<Reach>,
+    pub(crate) peer: Option<SocketAddr>,
     held: Option<Held>,
     /// Counts the tokens, so that whoever waited knows that there is a new one.
     pub(crate) generation: u64,

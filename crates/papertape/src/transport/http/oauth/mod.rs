@@ -2,7 +2,8 @@
 //!
 //! The steps of a flow stand in the order in which they are taken: `challenge` (what the server wants), `resource` (whom it
 //! trusts), `issuer` (where that is), `registration` (who we are there), `browser`, `loopback` and `authorize` (asking a person) or
-//! `grant` (asking nobody), `token`, `store` and `file`. `flow` takes them one after the other.
+//! `grant` (asking nobody), `token`, `store` and `file`. `flow` takes them one after the other; `fetch` asks the servers on
+//! the way, where `address` and `lookup` let it.
 
 mod address;
 mod authorize;
@@ -17,6 +18,7 @@ mod flow;
 mod grant;
 mod held;
 mod issuer;
+mod lookup;
 mod loopback;
 mod obtain;
 mod options;
@@ -28,6 +30,7 @@ mod store;
 mod token;
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -98,6 +101,13 @@ impl Credentials {
                 AuthStep::Challenge,
                 format!("it refuses the token that was given (HTTP {status}{why})"),
             )),
+        }
+    }
+
+    /// The server answered from this address.
+    pub(crate) fn met(&self, peer: Option<SocketAddr>) {
+        if let Self::OAuth(flow) = self {
+            flow.met(peer);
         }
     }
 

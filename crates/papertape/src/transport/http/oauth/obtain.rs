@@ -15,9 +15,8 @@ use super::token::{Given, Request};
 impl Flow {
     /// Asks whoever can give a token. `before` is what the same issuer gave earlier.
     pub(super) async fn ask(&self, need: &Need, before: Option<&SavedTokens>) -> Result<Held, AuthError> {
-        let fetcher = self.fetcher()?;
         let key = self.key(&need.issuer, before)?;
-        let form = self.options.grant.form(fetcher, &need.purpose()).await?;
+        let form = self.options.grant.form(self.own_fetcher()?, &need.purpose()).await?;
         let (client, form) = match form {
             Some(form) => (self.given()?, form),
             None => self.ask_person(need, before, key.as_ref()).await?,
@@ -101,7 +100,7 @@ impl Flow {
             (Grant::Code, None) => {
                 return Err(AuthError::refusal(AuthStep::Refresh, "there is nothing to renew it with"));
             }
-            (other, _) => other.form(self.fetcher()?, &purpose).await?.unwrap_or_default(),
+            (other, _) => other.form(self.own_fetcher()?, &purpose).await?.unwrap_or_default(),
         };
         let client = held.saved.client.clone();
         let given = self.request(AuthStep::Refresh, &held.issuer, &client, held.key.as_ref(), form).await?;

@@ -40,7 +40,7 @@ pub(crate) async fn discover(
     server: &Url,
     told: Option<&str>,
 ) -> Result<Resource, AuthError> {
-    let from = address::reach(server);
+    let from = fetcher.from();
     if let Some(told) = told {
         let url = address::go_to(told, from)
             .map_err(|why| AuthError::refusal(STEP, format!("the server's resource_metadata: {why}")))?;

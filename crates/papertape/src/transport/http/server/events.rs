@@ -12,6 +12,7 @@ use super::site::Site;
 use super::stream::{Reader, write_data};
 use crate::link::Link;
 use crate::outbox::Outgoing;
+use crate::transport::http::auth::Lease;
 use crate::wire::tape::Direction;
 
 /// How long a stream may be silent: whoever stands in between may take a longer silence for the end.
@@ -25,6 +26,8 @@ pub(crate) struct Events {
     first: Option<Bytes>,
     frames: Outgoing,
     alive: Pin<Box<Sleep>>,
+    /// Ready when the principal may no longer ask.
+    revoked: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
     ended: bool,
 }
 
@@ -117,6 +120,7 @@ impl Events {
             first: Some(Bytes::from(first)),
             frames: Outgoing::default(),
             alive: Box::pin(sleep(SILENCE)),
+            revoked: None,
             ended: false,
         }
     }
@@ -127,11 +131,23 @@ impl Events {
         self
     }
 
+    /// The stream ends when this does.
+    pub(crate) fn end_with(&mut self, lease: Lease) {
+        self.revoked = Some(Box::pin(lease.over()));
+    }
+
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
         }
         if self.ended {
+            return Poll::Ready(None);
+        }
+        if let Some(revoked) = &mut self.revoked
+            && revoked.as_mut().poll(cx).is_ready()
+        {
+            (self.revoked, self.ended) = (None, true);
+            tracing::info!("a stream ends: its key was revoked, or its token has expired");
             return Poll::Ready(None);
         }
         loop {

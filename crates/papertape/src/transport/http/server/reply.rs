@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::events::Events;
 use crate::outbox::write_anonymous_error;
+use crate::transport::http::auth::Lease;
 use crate::wire::RpcError;
 
 /// The body of a response.
@@ -26,6 +27,13 @@ enum Kind {
 impl HttpBody {
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
         Self(Kind::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty())))
+    }
+
+    /// If it is a stream, it ends when its principal may no longer ask.
+    pub(crate) fn end_with(&mut self, lease: Lease) {
+        if let Kind::Events(events) = &mut self.0 {
+            events.end_with(lease);
+        }
     }
 }
 

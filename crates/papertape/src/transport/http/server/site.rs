@@ -18,7 +18,7 @@ use super::session::Sessions;
 use super::{cors, legacy, old, post};
 use crate::link::Link;
 use crate::server::{Principal, Service};
-use crate::transport::http::auth::{Auth, Challenge};
+use crate::transport::http::auth::{Admitted, Auth, Challenge, Lease};
 use crate::transport::tap::Tap;
 use crate::wire::tape::Direction;
 
@@ -92,19 +92,20 @@ impl Site {
         }
         let path = parts.uri.path();
         if path == self.options.path {
-            let principal = self.principal(parts).await?;
-            return match parts.method {
+            let (principal, lease) = self.admit(parts).await?;
+            let answer = match parts.method {
                 Method::POST => post::serve(self, parts, body, principal).await,
                 Method::GET if self.options.legacy => legacy::listen(self, parts, principal.as_ref()),
                 Method::DELETE if self.options.legacy => legacy::end(self, parts, principal.as_ref()),
                 _ => Err(self.not_allowed()),
             };
+            return Ok(ending_with(lease, answer?));
         }
         let read_only = parts.method == Method::GET || parts.method == Method::HEAD;
         match path {
             old::STREAM | old::MESSAGES if self.options.legacy_sse => {
-                let principal = self.principal(parts).await?;
-                Box::pin(old::serve(self, parts, body, principal)).await
+                let (principal, lease) = self.admit(parts).await?;
+                Ok(ending_with(lease, Box::pin(old::serve(self, parts, body, principal)).await?))
             }
             "/healthz" if self.options.health && read_only => {
                 Ok(reply::text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"))
@@ -132,11 +133,12 @@ impl Site {
         refusal.header(ALLOW, HeaderValue::from_static(allowed))
     }
 
-    /// Who asks, if that matters here.
-    async fn principal(&self, parts: &Parts) -> Result<Option<Arc<Principal>>, Refusal> {
-        let Some(auth) = &self.options.auth else { return Ok(None) };
+    /// Who asks and for how long they may, if that matters here.
+    async fn admit(&self, parts: &Parts) -> Result<(Option<Arc<Principal>>, Option<Lease>), Refusal> {
+        let Some(auth) = &self.options.auth else { return Ok((None, None)) };
         // Boxed: it may have to fetch keys, and every connection would hold the room for that.
-        Ok(Some(Box::pin(auth.check(&parts.headers)).await?))
+        let Admitted { principal, lease } = Box::pin(auth.check(&parts.headers)).await?;
+        Ok((Some(principal), Some(lease)))
     }
 
     /// Puts what crosses on the tape.
@@ -179,6 +181,14 @@ impl Site {
             }
         });
     }
+}
+
+/// A stream ends when its principal's key is revoked or token has expired.
+fn ending_with(lease: Option<Lease>, mut answer: Answer) -> Answer {
+    if let Some(lease) = lease {
+        answer.body_mut().end_with(lease);
+    }
+    answer
 }
 
 impl From<Challenge> for Refusal {

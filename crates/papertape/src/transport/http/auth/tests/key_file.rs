@@ -67,28 +67,105 @@ async fn changes_are_seen_within_a_second_and_not_sooner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_for_the_worse_leaves_the_keys_as_they_were() {
+async fn a_file_that_is_gone_or_broken_lets_nobody_in_until_it_is_repaired() {
     let folder = Folder::new("worse");
-    let (old, new) = (key("old"), key("new"));
-    folder.write(old.entry());
+    let key = key("ci");
+    folder.write(key.entry());
     let auth = Auth::new().keys(Keys::open(folder.file()).unwrap());
     let later = || tokio::time::advance(Duration::from_secs(1));
-    folder.write(&format!("{}oops", new.entry()));
-    later().await;
-    admitted(&auth, old.secret()).await;
+    admitted(&auth, key.secret()).await;
+    let ways: [(&str, &dyn Fn()); 5] = [
+        ("broken", &|| folder.write(&format!("{}oops", key.entry()))),
+        ("gone", &|| fs::remove_file(folder.file()).unwrap()),
+        ("readable", &|| mode(&folder.file(), 0o644)),
+        ("empty", &|| folder.write("")),
+        ("another", &|| folder.write(self::key("ci").entry())),
+    ];
+    for (what, spoil) in ways {
+        spoil();
+        later().await;
+        invalid(&auth, key.secret(), "not known").await;
+        later().await;
+        invalid(&auth, key.secret(), "not known").await;
+        folder.write(key.entry());
+        later().await;
+        assert!(auth.check(&super::bearer(key.secret())).await.is_ok(), "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_editor_that_empties_a_file_before_it_writes_it_revokes_nothing() {
+    let folder = Folder::new("editor");
+    let key = key("ci");
+    folder.write(key.entry());
+    let auth = Auth::new().keys(Keys::open(folder.file()).unwrap());
+    for moment in ["", "[[key", "gone"] {
+        match moment {
+            "gone" => fs::remove_file(folder.file()).unwrap(),
+            text => folder.write(text),
+        }
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let repair = async {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            folder.write(key.entry());
+        };
+        tokio::join!(admitted(&auth, key.secret()), repair);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_an_idle_hour_no_revoked_key_comes_in_beside_the_one_that_finds_out() {
+    let folder = Folder::new("idle");
+    let key = key("ci");
+    folder.write(key.entry());
+    let auth = Auth::new().keys(Keys::open(folder.file()).unwrap());
     fs::remove_file(folder.file()).unwrap();
-    later().await;
-    admitted(&auth, old.secret()).await;
-    folder.write(new.entry());
-    mode(&folder.file(), 0o644);
-    later().await;
-    admitted(&auth, old.secret()).await;
-    invalid(&auth, new.secret(), "not known").await;
-    // Repaired: only the mode has changed.
-    mode(&folder.file(), 0o600);
-    later().await;
-    admitted(&auth, new.secret()).await;
-    invalid(&auth, old.secret(), "not known").await;
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    let one = || invalid(&auth, key.secret(), "not known");
+    tokio::join!(one(), one(), one(), one());
+}
+
+#[test]
+fn keys_are_added_in_one_step_whoever_reads_and_adds_meanwhile() {
+    let folder = Folder::new("adding");
+    let file = folder.file();
+    key("first").add_to(&file).unwrap();
+    mode(&file, 0o640);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::SeqCst) {
+                assert!(format!("{:?}", Keys::open(&file).unwrap()).contains("\"first\""));
+            }
+        });
+        let writers: Vec<_> = ["a", "b"]
+            .into_iter()
+            .map(|who| (who, &file))
+            .map(|(who, file)| {
+                scope.spawn(move || (0..20).for_each(|i| key(&format!("{who}{i}")).add_to(file).unwrap()))
+            })
+            .collect();
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        done.store(true, std::sync::atomic::Ordering::SeqCst);
+        reader.join().unwrap();
+    });
+    let names = format!("{:?}", Keys::open(&file).unwrap());
+    assert_eq!(names.matches("\", \"").count(), 40, "{names}");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing else is left there");
+}
+
+#[test]
+fn a_key_goes_where_a_link_points() {
+    let folder = Folder::new("link");
+    key("first").add_to(folder.file()).unwrap();
+    let link = folder.0.join("link.toml");
+    std::os::unix::fs::symlink(folder.file(), &link).unwrap();
+    key("second").add_to(&link).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(folder.file()).unwrap().contains("\"second\""));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::{Auth, Challenge, OAuthServer};
+use super::{Auth, Challenge, OAuthServer, crypto};
 use crate::server::Principal;
 use issuer::FakeIssuer;
 use signing::Signer;
@@ -43,7 +43,7 @@ fn ready(auth: Auth) -> Auth {
 }
 
 async fn admitted(auth: &Auth, token: &str) -> Arc<Principal> {
-    auth.check(&bearer(token)).await.unwrap()
+    auth.check(&bearer(token)).await.unwrap().principal
 }
 
 /// The challenge to a token that must not be let in, which has no part of it.

@@ -4,10 +4,12 @@ use data_encoding::BASE64URL_NOPAD;
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use p256::pkcs8::EncodePrivateKey;
+use rustls_pki_types::PrivatePkcs8KeyDer;
+use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
-use super::RESOURCE;
 use super::issuer::FakeIssuer;
+use super::{RESOURCE, crypto};
 
 /// Made for these tests and used nowhere else.
 const RSA: &[u8] = include_bytes!("rsa-for-tests.pem");
@@ -34,12 +36,14 @@ impl Signer {
     }
 
     pub(super) fn rsa(algorithm: Algorithm) -> Self {
-        let key = EncodingKey::from_rsa_pem(RSA).unwrap();
+        let key = PrivatePkcs8KeyDer::from_pem_slice(RSA).unwrap();
+        let key = EncodingKey::from_rsa_der(key.secret_pkcs8_der());
         Self { key, algorithm, id: format!("rsa-{algorithm:?}") }
     }
 
     /// The public half, as issuers publish it.
     pub(super) fn jwk(&self) -> Value {
+        crypto::install();
         let mut jwk = Jwk::from_encoding_key(&self.key, self.algorithm).unwrap();
         jwk.common.key_id = Some(self.id.clone());
         serde_json::to_value(jwk).unwrap()
@@ -54,6 +58,7 @@ impl Signer {
     }
 
     pub(super) fn sign_with(&self, header: &Header, claims: &Value) -> String {
+        crypto::install();
         jsonwebtoken::encode(header, claims, &self.key).unwrap()
     }
 }
