@@ -231,7 +231,10 @@ fn sigterm_ends_a_server_whose_output_is_full() {
     let input = server.input.take();
     let end = server.wait();
     drop((input, unread));
-    assert!(end.is_clean().log.contains("does not read"), "{}", end.log);
+    // Decision 12: an answer that was dropped makes the exit code say so.
+    assert_eq!(end.status.code(), Some(1), "{}", end.log);
+    let told = "the client has not read for 200ms: 2 answers were not delivered";
+    assert!(end.log.contains(told), "{}", end.log);
 }
 
 // Decision 12: a grace period of an hour, and a second signal.
@@ -262,6 +265,8 @@ fn a_full_disk_under_stdout_ends_the_server() {
     server.wait_for_log("refused");
     server.send(loud_requests(1));
     let input = server.input.take();
-    server.wait().is_clean();
+    let end = server.wait();
+    assert_eq!(end.status.code(), Some(1), "{}", end.log);
+    assert!(end.log.contains("No space left on device") && end.log.contains("not delivered"), "{}", end.log);
     drop(input);
 }

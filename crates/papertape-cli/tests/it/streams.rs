@@ -203,6 +203,8 @@ fn sigterm_ends_a_server_whose_socket_is_full() {
     server.wait_for_log("refused a frame");
     server.signal(Signal::TERM);
     let end = server.wait();
-    assert!(end.is_clean().log.contains("does not read"), "{}", end.log);
+    assert_eq!(end.status.code(), Some(1), "{}", end.log);
+    let told = "the client has not read for 200ms: 2 answers were not delivered";
+    assert!(end.log.contains(told), "{}", end.log);
     drop(ours);
 }

@@ -470,8 +470,8 @@ impl Service {
         let cursor = Self::cursor(asking)?;
         let offers = registry.snapshot();
         let size = self.limits.page.min(T::MOST_PER_PAGE);
-        let page = offers.page(cursor.as_deref(), asking.revision, size).ok_or_else(Self::lost)?;
-        self.reply(asking.to, page, Some(self.cache), asking.revision, asking.link);
+        let page = offers.page(cursor.as_deref(), asking.revision, size).ok_or_else(Self::bad_cursor)?;
+        self.reply(asking.to, &*page, Some(self.cache), asking.revision, asking.link);
         Ok(())
     }
 
@@ -479,15 +479,13 @@ impl Service {
     pub(super) fn cursor(asking: &Asking<'_>) -> Result<Option<String>, RpcError> {
         match asking.params.cursor.map(RawValue::get) {
             None | Some("null") => Ok(None),
-            Some(raw) => serde_json::from_str(raw).map(Some).map_err(|_| Self::lost()),
+            Some(raw) => serde_json::from_str(raw).map(Some).map_err(|_| Self::bad_cursor()),
         }
     }
 
-    /// A cursor leads nowhere.
-    pub(super) fn lost() -> RpcError {
-        RpcError::invalid_params(
-            "the cursor leads nowhere (the list may have changed): list again without one",
-        )
+    /// A cursor that was not made here.
+    pub(super) fn bad_cursor() -> RpcError {
+        RpcError::invalid_params("invalid or stale cursor: list again from the start")
     }
 }
 

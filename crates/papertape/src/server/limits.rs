@@ -30,7 +30,8 @@ pub struct Limits {
     pub subscriptions: usize,
     /// Members on one page of a list.
     pub page: usize,
-    /// Time that running requests get to finish once the input has ended.
+    /// Time that running requests get to finish once the input has ended, and that a client which reads nothing is waited
+    /// for then: one that reads, however slowly, gets all its answers.
     pub grace: Duration,
 }
 

@@ -10,6 +10,7 @@ mod begin;
 mod call;
 mod completion;
 mod context;
+mod cursor;
 mod dialogue;
 mod dispatch;
 mod error;

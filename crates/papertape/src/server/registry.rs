@@ -1,12 +1,15 @@
 //! What a server offers, now: looked up by name, listed page by page, changed at run time.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use serde::Serialize;
 use serde::ser::SerializeMap;
+use serde_json::value::{RawValue, to_raw_value};
 
+use super::cursor;
 use super::error::SetupError;
 use super::scope::is_scope;
 use crate::link::{Kind, Link};
@@ -43,8 +46,7 @@ pub(crate) struct Registry<T> {
 
 impl<T> Default for Registry<T> {
     fn default() -> Self {
-        let nothing =
-            Snapshot { offers: Vec::new(), by_key: HashMap::new(), generation: 0, pages: Default::default() };
+        let nothing = Snapshot::new(Vec::new(), HashMap::new());
         Self { now: RwLock::new(Arc::new(nothing)), links: Mutex::default() }
     }
 }
@@ -138,20 +140,25 @@ fn check_scopes<T: Offer>(offer: &T) -> Result<(), SetupError> {
 pub(crate) struct Snapshot<T> {
     pub(crate) offers: Vec<Arc<T>>,
     by_key: HashMap<String, usize>,
-    /// Counts changes, so that a cursor into another list is found out.
-    generation: u64,
-    /// The pages of the list, written once per revision.
-    pages: [OnceLock<Vec<Page>>; Revision::ALL.len()],
+    /// The offers by key: the order of a list that has several pages, because every replica has it alike.
+    sorted: OnceLock<Vec<Arc<T>>>,
+    /// The pages of the list, each written once per revision.
+    pages: [OnceLock<Vec<OnceLock<Page>>>; Revision::ALL.len()],
 }
 
 /// One page of a list: the members of the result that are the list and `nextCursor`, as JSON.
-pub(crate) type Page = Box<serde_json::value::RawValue>;
+type Page = Box<RawValue>;
+
+impl<T> Snapshot<T> {
+    fn new(offers: Vec<Arc<T>>, by_key: HashMap<String, usize>) -> Self {
+        Self { offers, by_key, sorted: OnceLock::new(), pages: Default::default() }
+    }
+}
 
 /// Whoever is still looking at a list goes on looking at it as it was.
 impl<T> Clone for Snapshot<T> {
     fn clone(&self) -> Self {
-        let (offers, by_key) = (self.offers.clone(), self.by_key.clone());
-        Self { offers, by_key, generation: self.generation, pages: Default::default() }
+        Self::new(self.offers.clone(), self.by_key.clone())
     }
 }
 
@@ -193,7 +200,7 @@ impl<T: Offer> Snapshot<T> {
     }
 
     fn has_changed(&mut self) {
-        self.generation += 1;
+        self.sorted = OnceLock::new();
         self.pages = Default::default();
     }
 
@@ -201,33 +208,51 @@ impl<T: Offer> Snapshot<T> {
         self.offers.iter().map(|offer| offer.key())
     }
 
-    /// The page a cursor leads to, or the first; `None` if the cursor leads nowhere.
-    pub(crate) fn page(&self, cursor: Option<&str>, revision: Revision, size: usize) -> Option<&Page> {
-        let pages = self.pages.get(revision.index())?.get_or_init(|| self.write_pages(revision, size.max(1)));
-        let at = match cursor {
+    /// The page after a cursor, or the first; `None` if the cursor was not made here.
+    ///
+    /// A list that fits on one page is in the order of registration, a longer one in that of its keys: so "after the
+    /// cursor" means the same whatever has changed since, and in every replica. Nothing that is there all the time is
+    /// left out.
+    pub(crate) fn page(
+        &self,
+        cursor: Option<&str>,
+        revision: Revision,
+        size: usize,
+    ) -> Option<Cow<'_, RawValue>> {
+        let size = size.max(1);
+        let from = match cursor {
             None => 0,
             Some(cursor) => {
-                let (generation, page) = cursor.strip_prefix(T::LIST)?.split_once('.')?;
-                if generation.parse() != Ok(self.generation) {
-                    return None;
-                }
-                page.parse().ok().filter(|&page| page > 0)?
+                let last = cursor::decode(T::LIST, cursor)?;
+                self.sorted().partition_point(|offer| offer.key() <= last.as_str())
             }
         };
-        pages.get(at)
+        let count = self.offers.len().div_ceil(size).max(1);
+        let pages = self.pages.get(revision.index())?.get_or_init(|| vec![OnceLock::new(); count]);
+        let write = || self.write_page(from, size, revision);
+        // A list that has changed since the cursor was made may go on in the middle of a page.
+        Some(match pages.get(from / size).filter(|_| from % size == 0) {
+            Some(page) => Cow::Borrowed(page.get_or_init(write)),
+            None => Cow::Owned(write()),
+        })
     }
 
-    fn write_pages(&self, revision: Revision, size: usize) -> Vec<Page> {
-        let count = self.offers.len().div_ceil(size).max(1);
-        (0..count)
-            .filter_map(|page| {
-                let offers = self.offers.iter().skip(page * size).take(size);
-                let list = offers.map(|offer| offer.definition(revision)).collect();
-                let next_cursor =
-                    (page + 1 < count).then(|| format!("{}{}.{}", T::LIST, self.generation, page + 1));
-                serde_json::value::to_raw_value(&List::<T> { list, next_cursor }).ok()
-            })
-            .collect()
+    fn sorted(&self) -> &[Arc<T>] {
+        self.sorted.get_or_init(|| {
+            let mut sorted = self.offers.clone();
+            sorted.sort_unstable_by(|a, b| a.key().cmp(b.key()));
+            sorted
+        })
+    }
+
+    fn write_page(&self, from: usize, size: usize, revision: Revision) -> Page {
+        let all = if self.offers.len() <= size && from == 0 { &self.offers } else { self.sorted() };
+        let rest = all.get(from..).unwrap_or_default();
+        let page = rest.get(..size).unwrap_or(rest);
+        let list = page.iter().map(|offer| offer.definition(revision)).collect();
+        let last = page.last().filter(|_| page.len() < rest.len());
+        let next_cursor = last.map(|last| cursor::encode(T::LIST, last.key()));
+        to_raw_value(&List::<T> { list, next_cursor }).unwrap_or_default()
     }
 }
 

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::tap::Tap;
 use super::writing::Writing;
 use crate::link::Link;
-use crate::outbox::OUTBOX;
+use crate::outbox::{OUTBOX, Outgoing};
 use crate::server::{Begun, Calls, Server, Service};
 use crate::wire::RpcError;
 use crate::wire::frame::{Decoder, Fault, Framing, Kind};
@@ -25,18 +25,20 @@ use crate::wire::tape::Direction;
 /// Returns when the client has gone and everything that could be answered has been.
 ///
 /// # Errors
-/// If a tool has a bad schema.
+/// If a tool has a bad schema, or answers could not be delivered: see [`Limits::grace`](crate::Limits::grace).
 pub async fn serve<R, W>(server: Server, reader: R, writer: W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    run(server.build()?, reader, writer).await;
-    Ok(())
+    match run(server.build()?, reader, writer).await.lost {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
 }
 
 /// Serves one client over a pair of streams.
-pub(super) async fn run<R, W>(service: Arc<Service>, mut reader: R, mut writer: W)
+pub(super) async fn run<R, W>(service: Arc<Service>, mut reader: R, mut writer: W) -> Ended
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -51,7 +53,7 @@ where
             break;
         }
     }
-    connection.close(&mut writer).await;
+    connection.close(&mut writer).await
 }
 
 /// One connection.
@@ -73,9 +75,23 @@ pub(crate) struct Connection {
     /// Calls that are ready to run.
     calls: Calls,
     output: Writing,
-    deadlines: Option<Deadlines>,
+    /// When running requests are given up, once all that was read is served.
+    give_up_requests: Option<Instant>,
+    /// When answers are given up, unless the peer reads some of them before; once the input has ended.
+    give_up_answers: Option<Instant>,
     /// A call did not end in time.
     gave_up: bool,
+    /// Why nothing more can be written, other than that the peer has gone.
+    broken: Option<io::Error>,
+}
+
+/// How a connection has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    /// A call did not end in time.
+    pub(crate) gave_up: bool,
+    /// Why answers were not delivered, and how many.
+    pub(crate) lost: Option<io::Error>,
 }
 
 /// How much of the input there still is.
@@ -87,15 +103,6 @@ enum Input {
     Ended,
     /// All that was read has been served.
     Served,
-}
-
-/// What the end of the input leaves time for.
-#[derive(Debug, Clone, Copy)]
-struct Deadlines {
-    /// Running requests are given up.
-    requests: Instant,
-    /// Everything is.
-    everything: Instant,
 }
 
 impl Connection {
@@ -111,8 +118,10 @@ impl Connection {
             interrupted: false,
             calls: Calls::new(),
             output: Writing::default(),
-            deadlines: None,
+            give_up_requests: None,
+            give_up_answers: None,
             gave_up: false,
+            broken: None,
         }
     }
 
@@ -133,9 +142,8 @@ impl Connection {
             self.output.begin(|frames| self.link.take(frames));
         }
         self.tap.flush();
-        if self.input != Input::Open && self.deadlines.is_none() {
-            let (now, grace) = (Instant::now(), self.service.limits().grace);
-            self.deadlines = Some(Deadlines { requests: now + grace.mul_f32(0.9), everything: now + grace });
+        if self.input != Input::Open {
+            self.set_deadlines();
         }
         let idle = self.link.is_idle();
         if self.input == Input::Served && idle && self.output.is_done() && self.link.pending() == 0 {
@@ -145,9 +153,12 @@ impl Connection {
         tokio::select! {
             biased;
             written = writer.write(self.output.rest()), if !self.output.is_done() => match written {
-                Ok(count) if count > 0 => _ = self.output.advance(count, Direction::ToClient, &mut self.tap),
+                Ok(count) if count > 0 => {
+                    self.output.advance(count, Direction::ToClient, &mut self.tap);
+                    self.give_up_answers = None;
+                }
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    tracing::warn!(%error, "answers cannot be written any more");
+                    self.broken = Some(error);
                     return false;
                 }
                 _ => {
@@ -168,29 +179,63 @@ impl Connection {
                 self.interrupted = true;
             }
             () = self.link.bell() => {}
-            () = until(self.deadlines.map(|at| at.requests)), if !idle => {
+            () = until(self.give_up_requests), if !idle => {
                 let error = RpcError::internal("the server is shutting down and the request took too long");
                 self.gave_up |= self.link.abort_all(&error);
             }
-            () = until(self.deadlines.map(|at| at.everything)) => {
-                tracing::warn!("gave up on answers that the client does not read");
+            () = until(self.give_up_answers), if !self.output.is_done() => {
+                let message = format!("the client has not read for {:?}", self.service.limits().grace);
+                self.broken = Some(io::Error::new(io::ErrorKind::TimedOut, message));
                 return false;
             }
         }
         true
     }
 
-    /// Ends what is still running and lets the last bytes go. True if a call was given up.
-    pub(crate) async fn close<W: AsyncWrite + Unpin + ?Sized>(&mut self, writer: &mut W) -> bool {
+    /// What the end of the input leaves time for. Requests count from when the last one has begun, answers from when the
+    /// peer last read some of them: one that reads slowly gets them all.
+    fn set_deadlines(&mut self) {
+        let (now, grace) = (Instant::now(), self.service.limits().grace);
+        if self.input == Input::Served {
+            self.give_up_requests.get_or_insert(now + grace.mul_f32(0.9));
+        }
+        if !self.output.is_done() {
+            self.give_up_answers.get_or_insert(now + grace);
+        }
+    }
+
+    /// Ends what is still running and lets the last bytes go.
+    pub(crate) async fn close<W: AsyncWrite + Unpin + ?Sized>(&mut self, writer: &mut W) -> Ended {
         self.gave_up |= self.link.abort_all(&RpcError::internal("the connection has ended"));
         self.output.give_up(Direction::ToClient, &mut self.tap);
         self.tap.flush();
-        let patience =
-            self.deadlines.map_or_else(|| Instant::now() + Duration::from_millis(100), |at| at.everything);
-        if !matches!(timeout_at(patience, writer.flush()).await, Ok(Ok(()))) {
-            tracing::debug!("the last answers may not have arrived");
+        let patience = match self.broken {
+            None if self.input == Input::Served => self.service.limits().grace,
+            _ => Duration::from_millis(100),
+        };
+        let flushed = timeout(patience, writer.flush()).await.unwrap_or_else(|late| Err(late.into()));
+        if let Err(error) = flushed
+            && error.kind() != io::ErrorKind::BrokenPipe
+            && self.input == Input::Served
+        {
+            self.broken.get_or_insert(error);
         }
-        self.gave_up
+        let broken = self.broken.take();
+        Ended { gave_up: self.gave_up, lost: broken.map(|why| self.count_lost(&why)) }
+    }
+
+    /// The error for answers that were not delivered.
+    fn count_lost(&mut self, why: &io::Error) -> io::Error {
+        let mut waiting = Outgoing::default();
+        self.link.take(&mut waiting);
+        let undelivered = self.output.unfinished() + waiting.ends.len();
+        let mut unserved = self.calls.len();
+        while let Some(piece) = self.decoder.next_piece() {
+            unserved += usize::from(matches!(piece.kind, Kind::Frame(body) if !body.is_empty()));
+        }
+        let message =
+            format!("{why}: {undelivered} answers were not delivered, and {unserved} messages not served");
+        io::Error::new(why.kind(), message)
     }
 
     /// Serves the frames that have arrived, as long as there is room for answers, up to the next call of a tool.

@@ -37,6 +37,7 @@ pub async fn connect_with(server: Server, options: ClientOptions) -> Result<Clie
     })?;
     let (ours, theirs) = tokio::io::duplex(PIPE);
     let (reader, writer) = tokio::io::split(theirs);
+    // What was lost was lost with the client, in this process.
     tokio::spawn(connection::run(service, reader, writer));
     let (reader, writer) = tokio::io::split(ours);
     pump::connect(reader, writer, options).await

@@ -20,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 pub use super::child::{ServerCommand, spawn, spawn_with};
-use super::connection::Connection;
+use super::connection::{Connection, Ended};
 use super::tap::Tap;
 use super::wire::Wire;
 use crate::server::Server;
@@ -35,7 +35,7 @@ pub struct Options {
     pub outlive_parent: bool,
     /// Leave the process alone when a tool did not end within the grace period.
     ///
-    /// Otherwise it is ended, with exit code 0, when the grace period is over.
+    /// Otherwise it is ended when the grace period is over, with exit code 0, or 1 if answers could not be delivered.
     pub keep_process: bool,
 }
 
@@ -73,7 +73,8 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 /// Whatever the program prints to stdout from here on goes to stderr, also after this returns.
 ///
 /// # Errors
-/// If a tool has a bad schema, or the standard streams cannot be used.
+/// If a tool has a bad schema, the standard streams cannot be used, no thread can be started, or answers could not be
+/// delivered because the client did not read for as long as [`Limits::grace`](crate::Limits::grace) after the input ended.
 pub async fn serve(server: Server) -> io::Result<()> {
     serve_with(server, Options::default()).await
 }
@@ -81,7 +82,7 @@ pub async fn serve(server: Server) -> io::Result<()> {
 /// The same, with options.
 ///
 /// # Errors
-/// If a tool has a bad schema, or the standard streams or the tape cannot be used.
+/// As with [`serve`], and if the tape cannot be written.
 pub async fn serve_with(server: Server, options: Options) -> io::Result<()> {
     let service = server.build()?;
     let tap = match &options.tape {
@@ -97,13 +98,16 @@ pub async fn serve_with(server: Server, options: Options) -> io::Result<()> {
     let (done, wait) = oneshot::channel();
     let (input, output) = claim_standard_streams()?;
     open_wire(Connection::new(service, tap), (input, output), (stop, stopped), done, &options)?.start()?;
-    let gave_up =
+    let Ended { gave_up, lost } =
         wait.await.map_err(|_| io::Error::other("the wire's thread has died: this is a bug in papertape"))?;
     if gave_up && !options.keep_process {
         // Requests were given up when nine tenths of the grace period were over.
-        end_process_after(grace.mul_f32(0.1).max(LAST_WORDS))?;
+        end_process_after(grace.mul_f32(0.1).max(LAST_WORDS), i32::from(lost.is_some()))?;
     }
-    Ok(())
+    match lost {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
 }
 
 /// Makes all that the wire's thread needs.
@@ -111,7 +115,7 @@ fn open_wire(
     connection: Connection,
     (input, output): (OwnedFd, OwnedFd),
     (stop, mut stopped): (mpsc::Sender<()>, mpsc::Receiver<()>),
-    done: oneshot::Sender<bool>,
+    done: oneshot::Sender<Ended>,
     options: &Options,
 ) -> io::Result<Wire> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -138,10 +142,10 @@ impl Drop for StopWhenDropped {
 ///
 /// A tool that would not end may keep a thread, and a runtime waits for its threads when it is dropped: the client would
 /// wait for ever for a server that has long said its last word.
-fn end_process_after(time: Duration) -> io::Result<()> {
+fn end_process_after(time: Duration, code: i32) -> io::Result<()> {
     std::thread::Builder::new().name("end".to_owned()).spawn(move || {
         std::thread::sleep(time);
-        std::process::exit(0);
+        std::process::exit(code);
     })?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Handle, Runtime, RuntimeFlavor};
 use tokio::sync::oneshot;
 
-use super::connection::Connection;
+use super::connection::{Connection, Ended};
 use crate::link::Ticket;
 use crate::server::Call;
 
@@ -33,8 +33,8 @@ pub(super) struct Wire {
     pub(super) stop: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// The runtime of the functions.
     pub(super) handlers: Handle,
-    /// Told at the end whether a call had to be given up.
-    pub(super) done: oneshot::Sender<bool>,
+    /// Told at the end how it was.
+    pub(super) done: oneshot::Sender<Ended>,
 }
 
 impl Wire {
@@ -74,11 +74,11 @@ impl Wire {
         }
         lending.end();
         let Wire { mut connection, runtime, mut writer, done, .. } = *self;
-        let gave_up = runtime.block_on(connection.close(&mut writer));
+        let ended = runtime.block_on(connection.close(&mut writer));
         // A blocking read of a terminal or a file may still be under way; it must not keep the process.
         runtime.shutdown_background();
         // Nobody may be waiting any more.
-        let _ = done.send(gave_up);
+        drop(done.send(ended));
     }
 }
 

@@ -49,6 +49,11 @@ impl Writing {
         crossed
     }
 
+    /// How many frames have not crossed whole.
+    pub(super) fn unfinished(&self) -> usize {
+        self.frames.ends.len() - self.taped.0
+    }
+
     /// Puts the beginning of a frame that never crossed whole on the tape.
     pub(super) fn give_up(&self, direction: Direction, tap: &mut Tap) {
         let (_, start) = self.taped;

@@ -4,10 +4,10 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
@@ -109,6 +109,61 @@ fn what_is_running_when_the_input_ends_is_answered() {
     let answers = end.is_clean().messages();
     assert_eq!(answers.len(), 21);
     assert!(answers[1..].iter().all(|answer| text(answer).as_str().unwrap().len() == 100_000));
+}
+
+// M3: a client that has said all and reads 64 KiB now and then gets everything, however long that takes.
+#[test]
+fn a_client_that_reads_slowly_gets_every_answer() {
+    const GRACE: Duration = Duration::from_secs(4);
+    const CALLS: usize = 400;
+    let mut server = noisy("4");
+    // Some are answered at once, some when the input has long ended.
+    let calls = (0..CALLS)
+        .map(|id| call(id, "blob", &json!({"letters": 4_000, "after": (id % 4 == 0).then_some(1_500)})));
+    server.send(calls.collect::<String>());
+    drop(server.input.take());
+    let (ended, mut output) = (Instant::now(), server.output.take().unwrap());
+    let mut bytes = Vec::new();
+    // Well beyond the grace period, with no pause in it that is anywhere near as long.
+    while ended.elapsed() < GRACE * 3 / 2 {
+        let mut some = [0; 16 * 1024];
+        let count = output.read(&mut some).unwrap();
+        bytes.extend_from_slice(&some[..count]);
+        std::thread::sleep(GRACE / 16);
+    }
+    output.read_to_end(&mut bytes).unwrap();
+    let answers: Vec<Value> =
+        bytes.split_inclusive(|&b| b == b'\n').map(|line| serde_json::from_slice(line).unwrap()).collect();
+    let ids: HashSet<u64> = answers.iter().filter_map(|answer| answer["id"].as_u64()).collect();
+    assert_eq!((answers.len(), ids.len()), (CALLS, CALLS));
+    assert!(answers.iter().all(|answer| text(answer).as_str().is_some_and(|text| text.len() == 4_000)));
+    server.wait().is_clean();
+}
+
+// M3: what nobody reads is given up after the grace period, and the exit code and the message tell.
+#[test]
+fn answers_that_were_not_delivered_make_the_exit_code_say_so() {
+    // More than a pipe takes, and little enough for the server to read on and see the end of its input.
+    const CALLS: usize = 30;
+    for hang in [false, true] {
+        let mut server = noisy("0.5");
+        if hang {
+            server.send(call(CALLS, "hang", &json!({})));
+        }
+        server.send((0..CALLS).map(|id| call(id, "blob", &json!({"letters": 8_000}))).collect::<String>());
+        drop(server.input.take());
+        // The pipe holds a part of them; its reader is kept, and reads when it is too late.
+        let mut output = server.output.take().unwrap();
+        let end = server.wait();
+        let mut bytes = Vec::new();
+        output.read_to_end(&mut bytes).unwrap();
+        let whole = bytes.iter().filter(|&&b| b == b'\n').count();
+        assert!(whole < CALLS, "everything fitted into the pipe");
+        assert_eq!(end.status.code(), Some(1), "{}", end.log);
+        let lost = CALLS - whole + usize::from(hang);
+        let told = format!("the client has not read for 500ms: {lost} answers were not delivered");
+        assert!(end.log.contains(&told), "{told}: {}", end.log);
+    }
 }
 
 // S-76

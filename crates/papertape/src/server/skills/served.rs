@@ -1,6 +1,7 @@
 //! What is known of a server's skills while it serves: the list, the files by URI, and the folders they are in.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -14,6 +15,7 @@ use crate::protocol::skills::{FOLDER_TYPE, SKILL_FILE, SkillFile, SkillResources
 use crate::protocol::{self, Revision, method};
 use crate::server::around::{self, Hook};
 use crate::server::begin::Asking;
+use crate::server::cursor;
 use crate::server::dispatch::Service;
 use crate::server::error::SetupError;
 use crate::server::registry::{Offer, Registry};
@@ -272,7 +274,6 @@ impl Service {
             #[serde(skip_serializing_if = "Option::is_none")]
             next_cursor: Option<String>,
         }
-        const CURSOR: &str = "folder";
         let uri = asking.params.uri(method::DIRECTORY_READ)?;
         let Some(folder) = self.skills.folders.get(&uri) else {
             let what = if self.has_resource(&uri) {
@@ -285,16 +286,16 @@ impl Service {
             return Err(RpcError::invalid_params(format!("{} {what}", excerpt(&uri))));
         };
         let size = self.limits.page.max(1);
-        let page = match Self::cursor(asking)? {
-            None => 0,
-            Some(cursor) => cursor
-                .strip_prefix(CURSOR)
-                .and_then(|page| page.parse().ok())
-                .filter(|&page: &usize| page > 0 && page < folder.len().div_ceil(size))
-                .ok_or_else(Self::lost)?,
+        let last = match Self::cursor(asking)? {
+            None => None,
+            Some(cursor) => Some(cursor::decode(&uri, &cursor).ok_or_else(Self::bad_cursor)?),
         };
-        let resources = folder.values().skip(page * size).take(size).collect();
-        let next_cursor = ((page + 1) * size < folder.len()).then(|| format!("{CURSOR}{}", page + 1));
+        let after = last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut rest = folder.range::<String, _>((after, Bound::Unbounded));
+        let page: Vec<_> = rest.by_ref().take(size).collect();
+        let last = page.last().filter(|_| rest.next().is_some());
+        let next_cursor = last.map(|(last, _)| cursor::encode(&uri, last));
+        let resources = page.into_iter().map(|(_, resource)| resource).collect();
         self.reply(asking.to, &Folder { resources, next_cursor }, None, asking.revision, asking.link);
         Ok(())
     }

@@ -241,17 +241,60 @@ fn lists_that_change_while_they_are_read() {
             }
             changes
         });
-        let mut cursor = Value::Null;
+        let stable: Vec<String> = (0..100).filter(|n| *n != 50).map(|n| format!("x:{n}")).collect();
+        let (mut cursor, mut seen, mut listings) = (Value::Null, Vec::new(), 0);
         for id in 0..1_000 {
             peer.write(modern("{}", id, "resources/list", json!({"cursor": cursor})) + "\n").await;
             let reply = peer.next().await;
-            match reply["result"]["resources"].as_array() {
-                Some(page) => assert!((9..=10).contains(&page.len()), "{reply}"),
-                None => assert_eq!(reply["error"]["code"], -32602, "{reply}"),
-            }
+            let page = reply["result"]["resources"].as_array().unwrap_or_else(|| panic!("{reply}"));
+            assert!((9..=10).contains(&page.len()), "{reply}");
+            seen.extend(page.iter().map(|item| item["uri"].as_str().unwrap().to_owned()));
             cursor = reply["result"]["nextCursor"].clone();
+            if cursor.is_null() {
+                seen.retain(|uri| uri != "x:50");
+                seen.sort_by_key(|uri| uri[2..].parse::<u32>().unwrap());
+                assert_eq!(std::mem::take(&mut seen), stable);
+                listings += 1;
+            }
         }
+        assert!(listings >= 99, "{listings}");
         done.store(true, Ordering::Relaxed);
         assert!(changing.join().unwrap() > 0);
+    });
+}
+
+// H1: under `serve blog --watch` the list of 2,300 files was never completed while files were saved.
+#[test]
+fn a_long_list_is_completed_while_it_changes_between_all_pages() {
+    run(async {
+        let uri = |n: u32| format!("file:///notes/{n:04}.md");
+        let mut server = named("s").limits(papertape::Limits { page: 100, ..papertape::Limits::default() });
+        let resources = server.resources();
+        let note = |uri: String| (papertape::Resource::new(uri), |_| async { Ok("") });
+        resources.exchange(&[], (0..2_300).map(|n| note(uri(n)))).unwrap();
+        let mut peer = Peer::connect(server);
+        for listing in 0..10_u32 {
+            let (mut seen, mut cursor, mut page) = (Vec::new(), Value::Null, 0);
+            loop {
+                let reply =
+                    one(&mut peer, modern("{}", 1, "resources/list", json!({"cursor": cursor}))).await;
+                let list = reply["result"]["resources"].as_array().unwrap_or_else(|| panic!("{reply}"));
+                seen.extend(list.iter().map(|item| item["uri"].as_str().unwrap().to_owned()));
+                cursor = reply["result"]["nextCursor"].clone();
+                if cursor.is_null() {
+                    break;
+                }
+                // A file is saved, one is new, and the new one of the page before is gone, which is before or behind.
+                let fresh =
+                    |page: u32| format!("file:///notes/{:04}-{listing}-{page}.md", (page * 1_777) % 2_300);
+                let saved = [uri(page * 97 % 2_300), fresh(page)].map(note);
+                let gone = page.checked_sub(1).map(fresh);
+                resources.exchange(gone.as_slice(), saved).unwrap();
+                page += 1;
+            }
+            assert!(seen.is_sorted() && page >= 22, "{page}");
+            seen.retain(|uri| uri.len() == "file:///notes/0000.md".len());
+            assert_eq!(seen, (0..2_300).map(uri).collect::<Vec<_>>(), "listing {listing}");
+        }
     });
 }
