@@ -89,6 +89,10 @@ pub(crate) struct Http {
     /// Pages that may use the server from a browser, given as SCHEME://NAME; may be given again.
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(crate) allow_origin: Vec<String>,
+    /// The most requests of one client that are served at once, open streams among them. A client is a key or token, and
+    /// without --auth and --issuer an address (all clients behind a proxy share one). Half of all connections by default.
+    #[arg(long, value_name = "N", requires = "http")]
+    pub(crate) requests_per_client: Option<usize>,
     /// Serve the transport of 2024-11-05 too, at /sse and /messages.
     #[arg(long, requires = "http")]
     pub(crate) legacy_sse: bool,

@@ -80,6 +80,10 @@ async fn on_http(
     tape: Option<PathBuf>,
     args: &Http,
 ) -> anyhow::Result<()> {
+    // Each connection needs a descriptor, and the usual soft limit of 1,024 is soon used up.
+    if let Err(error) = http::raise_open_file_limit() {
+        tracing::warn!("the limit on open files cannot be raised: {error}");
+    }
     if let Some(key) = state_key(args)? {
         server = server.state_key(key, STATE_LIFETIME);
     }
@@ -98,8 +102,11 @@ async fn on_http(
 }
 
 fn options(args: &Http, address: SocketAddr) -> http::Options {
-    let Http { allow_host, allow_origin, legacy_sse, health, metrics, .. } = args;
+    let Http { allow_host, allow_origin, requests_per_client, legacy_sse, health, metrics, .. } = args;
     let mut options = http::Options::new();
+    if let Some(requests) = requests_per_client {
+        options = options.requests_per_client(*requests);
+    }
     for host in allow_host {
         options = options.host(host);
     }

@@ -6,7 +6,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 
 use crate::{papertape, shell};
@@ -54,6 +55,16 @@ impl Served {
 
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
+        stream
+    }
+
+    /// Another machine's connection, as far as the server can tell.
+    fn connect_from(&self, address: [u8; 4]) -> TcpStream {
+        let stream = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&stream, &SocketAddr::from((address, 0))).unwrap();
+        connect(&stream, &self.address).unwrap();
+        let stream = TcpStream::from(stream);
         stream.set_read_timeout(Some(HANG)).unwrap();
         stream
     }
@@ -219,7 +230,10 @@ fn written(line: &str) -> u64 {
 #[test]
 fn few_file_descriptors_are_enough_for_who_is_served() {
     const DAY: u64 = 86_400_000_000;
-    let mut server = Served::start(&mut shell("ulimit -n 40; exec \"$@\"", &serve([])));
+    let mut server = Served::start(&mut serve([]));
+    // It has made its plans with more.
+    let few = Rlimit { current: Some(40), maximum: Some(40) };
+    prlimit(Some(Pid::from_child(&server.child)), Resource::Nofile, few).unwrap();
     let log = server.log.take().unwrap();
     let failures = std::thread::spawn(move || {
         let lines = log.lines().map(Result::unwrap);
@@ -241,6 +255,70 @@ fn few_file_descriptors_are_enough_for_who_is_served() {
         // It says 10 ms and more; somebody may be setting the clock.
         assert!(pause >= 5_000, "after {pause} microseconds it tried again: {pair:?}");
     }
+}
+
+// The usual soft limit is far below what the system allows.
+#[test]
+fn the_limit_on_open_files_is_raised() {
+    let server = Served::start(&mut shell("ulimit -S -n 64; exec \"$@\"", &serve([])));
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.child.id())).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let mut limits = line.split_whitespace();
+    let (soft, hard) = (limits.next().unwrap(), limits.next().unwrap());
+    assert!(soft == hard && soft != "64", "{line}");
+}
+
+// One client opens more streams than there are descriptors: it is told that these are too many, and others are served.
+#[test]
+fn streams_of_one_client_leave_room_for_others() {
+    let server = Served::start(&mut shell("ulimit -n 128; exec \"$@\"", &serve([])));
+    let listen = request(1, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    let mut streams = Vec::new();
+    let mut statuses = Vec::new();
+    for _ in 0..200 {
+        let mut stream = server.connect();
+        stream.write_all(&post(&listen)).unwrap();
+        statuses.push(response(&mut stream).0);
+        streams.push(stream);
+    }
+    let open = statuses.iter().take_while(|status| **status == 200).count();
+    assert!((20..100).contains(&open), "{statuses:?}");
+    assert!(statuses.iter().skip(open).all(|status| *status == 503), "{statuses:?}");
+    for _ in 0..50 {
+        let mut other = server.connect_from([127, 0, 0, 2]);
+        other.write_all(&post(&count(1, "one two three"))).unwrap();
+        assert_eq!(response(&mut other).0, 200);
+    }
+    let mut other = server.connect_from([127, 0, 0, 2]);
+    other.write_all(&post(&listen)).unwrap();
+    assert_eq!(response(&mut other).0, 200);
+    // Who has room again is served again.
+    drop(streams);
+    let mut status = 503;
+    while status == 503 {
+        status = server.ask(&count(1, "one two three")).0;
+    }
+    assert_eq!(status, 200);
+}
+
+// What is only announced takes no memory: 500 clients that announce 4 MiB each and send 3 bytes.
+#[test]
+fn announced_bodies_take_no_memory() {
+    let server = Served::start(&mut serve([]));
+    let before = server.memory("VmPeak");
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\ncontent-length: 4000000\r\n\r\n";
+    let mut clients: Vec<_> = (0..500).map(|_| server.connect()).collect();
+    for part in [head, "{", " ", " "] {
+        for client in &mut clients {
+            client.set_nodelay(true).unwrap();
+            client.write_all(part.as_bytes()).unwrap();
+        }
+        // It has most likely read that once it has answered this.
+        assert_eq!(server.ask(&count(1, "one two three")).0, 200);
+    }
+    let grown = server.memory("VmPeak") - before;
+    assert!(grown < 1024 * 1024, "{grown} KiB of addresses were taken");
 }
 
 // G8, R-03: bodies that are small and would be large.

@@ -11,6 +11,7 @@
 mod around;
 mod batches;
 mod calls;
+mod clients;
 mod doors;
 mod ending;
 mod fixture;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::request::Request;
@@ -107,7 +107,17 @@ impl Response {
 
 impl Wire {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.unwrap();
+        Self::new(TcpStream::connect(address).await.unwrap())
+    }
+
+    /// From another address of this machine.
+    pub(crate) async fn connect_from(from: [u8; 4], address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from((from, 0))).unwrap();
+        Self::new(socket.connect(address).await.unwrap())
+    }
+
+    fn new(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         Self { stream, buffer: Vec::new(), text: String::new(), events: VecDeque::new(), over: true }
     }

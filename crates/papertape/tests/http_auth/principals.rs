@@ -1,8 +1,9 @@
 //! What belongs to one is of no use to another: sessions, dialogues and tasks.
 
+use papertape::http::{Auth, Keys, NewKey, Options};
 use serde_json::{Value, json};
 
-use crate::site::{LEGACY, Reply, Site, keyed, send, with_token};
+use crate::site::{LEGACY, Reply, Site, key, keyed, send, with_token};
 
 async fn pair() -> (Site, String, String) {
     let (site, keys) = keyed(&[("alice", &[]), ("bob", &[])]).await;
@@ -38,6 +39,23 @@ async fn a_session_is_its_owners() {
     assert_eq!(site.say(&alice, &session, &ping).await.status, 200);
     assert_eq!(touch(&site, "DELETE", &alice, &session, None).await.status, 204);
     assert_eq!(site.say(&alice, &session, &ping).await.status, 404);
+}
+
+// Who has a name is counted by it, and not by the address that others come from, too.
+#[tokio::test]
+async fn how_much_one_may_ask_for_at_once_is_counted_by_principal() {
+    let keys = [key("alice", &[]), key("bob", &[])];
+    let text: String = keys.iter().map(NewKey::entry).collect();
+    let options = Options::new().auth(Auth::new().keys(Keys::parse(&text).unwrap())).requests_per_client(1);
+    let site = Site::with(options).await;
+    let [alice, bob] = keys.each_ref().map(NewKey::secret);
+    let session = site.open(alice).await;
+    let news = with_token(site.request("GET", "/mcp"), alice).header("mcp-session-id", &session);
+    let news = news.send().await.unwrap();
+    assert_eq!(news.status(), 200);
+    assert_eq!(site.call(alice, "whoami").await.status, 503);
+    assert_eq!(site.call(bob, "whoami").await.text(), "bob");
+    drop(news);
 }
 
 #[tokio::test]

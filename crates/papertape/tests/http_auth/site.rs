@@ -90,10 +90,13 @@ fn server() -> Server {
 
 impl Site {
     pub(crate) async fn start(auth: Auth) -> Self {
+        Self::with(Options::new().auth(auth).health().legacy_sse()).await
+    }
+
+    pub(crate) async fn with(options: Options) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
-        let options = Options::new().auth(auth).health().legacy_sse();
         tokio::spawn(async move {
             serve_until(listener, server(), options, async move { drop(stopped.await) }).await.unwrap();
         });

@@ -10,6 +10,7 @@ pub(crate) mod headers;
 mod oauth;
 mod server;
 
+pub use accept::raise_open_file_limit;
 pub use auth::{Algorithm, Auth, AuthSetupError, Keys, NewKey, OAuthServer};
 pub use client::{Endpoint, connect, connect_with};
 pub use oauth::{

@@ -7,7 +7,8 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct ConnectionLimits {
     /// Connections open at once. When there are as many, the oldest that waits for a request makes room for a new one; if all
-    /// are at work, the new one is answered with 503.
+    /// are at work, the new one is answered with 503. There are never more than the process has file descriptors for, with a
+    /// reserve for everything else ([`raise_open_file_limit`](crate::http::raise_open_file_limit)).
     pub connections: usize,
     /// Bytes of the head of a request: its first line and its headers.
     pub header_block: usize,

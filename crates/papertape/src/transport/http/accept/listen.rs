@@ -19,15 +19,12 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, 
 use super::clock::Clock;
 use super::connection::{Shared, draining, serve};
 use super::crowd::Crowd;
+use super::descriptors::Room;
 use super::limits::ConnectionLimits;
 use super::pulse::Pulse;
 use super::scan::Fault;
 use super::{farewell, wire};
 
-/// Connections over the limit while those that make room for them are still on their way out.
-const OVERLAP: usize = 256;
-/// Connections that are told at the same time that there is no room; more than that just close.
-const REFUSALS: usize = 64;
 /// The shortest and the longest pause after `accept` has failed.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
@@ -63,9 +60,12 @@ where
 
 struct Listen<H> {
     shared: Arc<Shared<H>>,
+    room: Room,
     crowd: Crowd,
     served: JoinSet<()>,
     refused: JoinSet<()>,
+    /// A connection that waits until one of those has ended that make room for it.
+    waiting: Option<(TcpStream, SocketAddr)>,
     /// How long to wait after the next failure of `accept`, and until when it is waited now.
     pause: Duration,
     paused: Option<Instant>,
@@ -80,13 +80,15 @@ where
 {
     fn new(handle: H, limits: ConnectionLimits) -> Self {
         let http = http(&limits);
-        let clock = Clock::new(&limits);
+        let (clock, room) = (Clock::new(&limits), Room::new(&limits));
         let rules = Arc::new(wire::Rules { limits, clock });
         Self {
             shared: Arc::new(Shared { handle, http, rules, draining: AtomicU8::new(draining::NOT) }),
+            room,
             crowd: Crowd::default(),
             served: JoinSet::new(),
             refused: JoinSet::new(),
+            waiting: None,
             pause: PAUSE.0,
             paused: None,
         }
@@ -105,10 +107,15 @@ where
                 biased;
                 () = &mut stop => return Ok(()),
                 _ = rounds.tick(), if !self.crowd.is_empty() => self.crowd.round(self.shared.rules.clock.now()),
-                Some(ended) = self.served.join_next() => tell_panic(ended),
+                Some(ended) = self.served.join_next() => {
+                    tell_panic(ended);
+                    if let Some((stream, peer)) = self.waiting.take() {
+                        self.welcome(stream, peer);
+                    }
+                }
                 Some(_) = self.refused.join_next() => {}
                 () = sleep_until(paused.unwrap_or_else(Instant::now)), if paused.is_some() => self.paused = None,
-                accepted = listener.accept(), if paused.is_none() => match accepted {
+                accepted = listener.accept(), if paused.is_none() && self.waiting.is_none() => match accepted {
                     Ok((stream, peer)) => self.welcome(stream, peer),
                     Err(error) => self.failed(&error),
                 },
@@ -118,17 +125,27 @@ where
 
     fn welcome(&mut self, stream: TcpStream, peer: SocketAddr) {
         self.pause = PAUSE.0;
+        let Room { connections, overlap, .. } = self.room;
+        if self.served.len() < connections {
+            self.serve(stream, peer);
+        } else if !self.crowd.make_room(self.shared.rules.clock.now()) {
+            self.refuse(stream);
+        } else if self.served.len() < connections.saturating_add(overlap) {
+            self.serve(stream, peer);
+        } else {
+            self.waiting = Some((stream, peer));
+        }
+    }
+
+    fn refuse(&mut self, stream: TcpStream) {
+        if self.refused.len() < self.room.refusals {
+            self.refused.spawn(farewell::say(stream, CROWDED));
+        }
+    }
+
+    fn serve(&mut self, stream: TcpStream, peer: SocketAddr) {
         let Shared { rules, .. } = &*self.shared;
         let now = rules.clock.now();
-        let most = rules.limits.connections;
-        let room = self.served.len() < most
-            || (self.crowd.make_room(now) && self.served.len() < most.saturating_add(OVERLAP));
-        if !room {
-            if self.refused.len() < REFUSALS {
-                self.refused.spawn(farewell::say(stream, CROWDED));
-            }
-            return;
-        }
         let pulse = Arc::new(Pulse::new(now, rules.clock.in_time(rules.limits.header_time)));
         self.crowd.join(Arc::clone(&pulse));
         self.served.spawn(serve(stream, peer, Arc::clone(&self.shared), pulse));
@@ -160,6 +177,10 @@ where
                 && let Ok(stream) = TcpStream::from_std(stream)
             {
                 self.welcome(stream, peer);
+            }
+            // There is no time left to wait for room.
+            if let Some((stream, _)) = self.waiting.take() {
+                self.refuse(stream);
             }
         }
     }

@@ -7,6 +7,7 @@
 mod clock;
 mod connection;
 mod crowd;
+mod descriptors;
 mod farewell;
 mod limits;
 mod listen;
@@ -17,5 +18,7 @@ mod scan;
 mod tests;
 mod wire;
 
+pub(crate) use descriptors::most_connections;
+pub use descriptors::raise_open_file_limit;
 pub use limits::ConnectionLimits;
 pub(crate) use listen::run;

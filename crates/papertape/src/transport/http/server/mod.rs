@@ -5,6 +5,7 @@
 //! and on the way back `events` (from a `stream` that a client can come back to; `turns` says on which connection) and
 //! `reply`.
 
+mod clients;
 mod cors;
 mod events;
 mod guard;
@@ -26,6 +27,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -72,6 +74,8 @@ pub async fn serve_until(
     options: Options,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
+    let mut options = options;
+    options.connections.connections = accept::most_connections(&options.connections);
     let limits = options.connections.clone();
     let service = service(server, options)?;
     let grace = service.site.service.limits().grace;
@@ -82,9 +86,9 @@ pub async fn serve_until(
         site.drain();
     };
     let site = service.site;
-    let handle = move |request, _| {
+    let handle = move |request, peer: SocketAddr| {
         let site = Arc::clone(&site);
-        async move { site.serve(request).await }
+        async move { site.serve(request, Some(peer.ip())).await }
     };
     accept::run(listener, handle, limits, grace, stop).await
 }
@@ -113,7 +117,7 @@ impl HttpService {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.site.serve(request).await
+        self.site.serve(request, None).await
     }
 
     /// Ends subscriptions and other streams that would go on for ever, because the application is about to end.
@@ -137,6 +141,6 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let site = Arc::clone(&self.site);
-        Box::pin(async move { Ok(site.serve(request).await) })
+        Box::pin(async move { Ok(site.serve(request, None).await) })
     }
 }

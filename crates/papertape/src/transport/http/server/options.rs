@@ -17,6 +17,7 @@ pub struct Options {
     pub(crate) origins: Vec<String>,
     pub(crate) any_host: bool,
     pub(crate) body: usize,
+    pub(crate) requests_per_client: Option<usize>,
     pub(crate) legacy: bool,
     pub(crate) legacy_sse: bool,
     pub(crate) health: bool,
@@ -36,6 +37,7 @@ impl Default for Options {
             origins: Vec::new(),
             any_host: false,
             body: 4 * 1024 * 1024,
+            requests_per_client: None,
             legacy: true,
             legacy_sse: false,
             health: false,
@@ -87,6 +89,24 @@ impl Options {
     pub fn body(mut self, bytes: usize) -> Self {
         self.body = bytes;
         self
+    }
+
+    /// The most requests of one client that are served at once, open streams among them; over it, the answer is 503 with
+    /// `Retry-After`. Half of [`ConnectionLimits::connections`] unless told otherwise, so that one client cannot shut out all
+    /// others.
+    ///
+    /// A client is a principal, wherever it comes from; without [`auth`](Self::auth) it is an address (in IPv6 a network of 64
+    /// bits). Behind a reverse proxy all clients have the proxy's address and share the limit, because `X-Forwarded-For` and
+    /// its like are not believed: let the proxy limit them, or use principals. A server that is mounted with
+    /// [`service`](super::service) knows no addresses, and counts principals only.
+    #[must_use]
+    pub fn requests_per_client(mut self, requests: usize) -> Self {
+        self.requests_per_client = Some(requests);
+        self
+    }
+
+    pub(crate) fn most_requests_per_client(&self) -> usize {
+        self.requests_per_client.unwrap_or(self.connections.connections / 2).max(1)
     }
 
     /// Serves only revisions whose requests stand alone: no sessions.

@@ -10,13 +10,18 @@ use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
+use super::clients::Place;
 use super::events::Events;
 use crate::outbox::write_anonymous_error;
 use crate::transport::http::auth::Lease;
 use crate::wire::RpcError;
 
 /// The body of a response.
-pub struct HttpBody(Kind);
+pub struct HttpBody {
+    /// Counted for its client until the end. Let go before anything else is, so that who sees the end finds room.
+    place: Option<Place>,
+    kind: Kind,
+}
 
 enum Kind {
     /// All of it, or nothing.
@@ -26,7 +31,7 @@ enum Kind {
 
 impl HttpBody {
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self(Kind::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty())))
+        Kind::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty())).into()
     }
 
     /// If it is a stream, it ends when its principal may no longer ask.
@@ -37,6 +42,18 @@ impl HttpBody {
     }
 }
 
+impl From<Kind> for HttpBody {
+    fn from(kind: Kind) -> Self {
+        Self { place: None, kind }
+    }
+}
+
+/// An answer that keeps its place until its body has been made.
+pub(crate) fn in_place(mut answer: Answer, place: Option<Place>) -> Answer {
+    answer.body_mut().place = place;
+    answer
+}
+
 impl Body for HttpBody {
     type Data = Bytes;
     type Error = Infallible;
@@ -45,7 +62,7 @@ impl Body for HttpBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Kind::Events(events) => {
                 events.poll_next(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
@@ -54,11 +71,11 @@ impl Body for HttpBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Kind::Whole(None))
+        matches!(&self.kind, Kind::Whole(None))
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Kind::Events(_) => SizeHint::default(),
         }
@@ -67,7 +84,7 @@ impl Body for HttpBody {
 
 impl fmt::Debug for HttpBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.kind {
             Kind::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
             Kind::Events(_) => f.write_str("Events"),
         }
@@ -98,7 +115,7 @@ pub(crate) fn empty(status: StatusCode) -> Answer {
 
 /// A stream of events.
 pub(crate) fn events(events: Events) -> Answer {
-    let body = HttpBody(Kind::Events(Box::new(events)));
+    let body = Kind::Events(Box::new(events)).into();
     let mut response = with_type(StatusCode::OK, HeaderValue::from_static("text/event-stream"), body);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // A proxy that collects before it passes on would keep the events to itself.

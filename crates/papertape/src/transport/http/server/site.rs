@@ -1,5 +1,6 @@
 //! What all connections of a server share, and the first turns of every request: who may come in, and where to.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use http::header::ALLOW;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode};
 
+use super::clients::Clients;
 use super::guard::Guard;
 use super::metrics::Metrics;
 use super::old::OldStreams;
@@ -32,6 +34,7 @@ pub(crate) struct Site {
     pub(crate) options: Options,
     guard: Guard,
     pub(crate) budget: Arc<Budget>,
+    clients: Arc<Clients>,
     pub(crate) sessions: Sessions,
     pub(crate) old: OldStreams,
     pub(crate) metrics: Metrics,
@@ -55,6 +58,7 @@ impl Site {
         Ok(Arc::new(Self {
             guard: Guard::new(&options.hosts, &options.origins, options.any_host),
             budget: Budget::new(service.limits().bytes_in_flight),
+            clients: Clients::new(options.most_requests_per_client()),
             sessions: Sessions::new(&service),
             old: OldStreams::default(),
             metrics: Metrics::default(),
@@ -65,14 +69,14 @@ impl Site {
         }))
     }
 
-    /// Serves one request.
-    pub(crate) async fn serve<B>(self: &Arc<Self>, request: Request<B>) -> Answer
+    /// Serves one request, which comes from an address if that is known.
+    pub(crate) async fn serve<B>(self: &Arc<Self>, request: Request<B>, address: Option<IpAddr>) -> Answer
     where
         B: Readable,
     {
         let (parts, body) = request.into_parts();
         let mut answer = self
-            .route(&parts, body)
+            .route(&parts, body, address)
             .await
             .unwrap_or_else(|refusal| refusal.into_answer(Named::read(&parts.headers).omits_unreadable_id()));
         if self.guard.knows_origin(&parts.headers) {
@@ -82,7 +86,12 @@ impl Site {
         answer
     }
 
-    async fn route<B>(self: &Arc<Self>, parts: &Parts, body: B) -> Result<Answer, Refusal>
+    async fn route<B>(
+        self: &Arc<Self>,
+        parts: &Parts,
+        body: B,
+        address: Option<IpAddr>,
+    ) -> Result<Answer, Refusal>
     where
         B: Readable,
     {
@@ -93,19 +102,25 @@ impl Site {
         let path = parts.uri.path();
         if path == self.options.path {
             let (principal, lease) = self.admit(parts).await?;
+            // To end something is never too much.
+            if parts.method == Method::DELETE && self.options.legacy {
+                return legacy::end(self, parts, principal.as_ref());
+            }
+            let place = self.clients.enter(principal.as_ref(), address)?;
             let answer = match parts.method {
                 Method::POST => post::serve(self, parts, body, principal).await,
                 Method::GET if self.options.legacy => legacy::listen(self, parts, principal.as_ref()),
-                Method::DELETE if self.options.legacy => legacy::end(self, parts, principal.as_ref()),
                 _ => Err(self.not_allowed()),
             };
-            return Ok(ending_with(lease, answer?));
+            return Ok(ending_with(lease, reply::in_place(answer?, place)));
         }
         let read_only = parts.method == Method::GET || parts.method == Method::HEAD;
         match path {
             old::STREAM | old::MESSAGES if self.options.legacy_sse => {
                 let (principal, lease) = self.admit(parts).await?;
-                Ok(ending_with(lease, Box::pin(old::serve(self, parts, body, principal)).await?))
+                let place = self.clients.enter(principal.as_ref(), address)?;
+                let answer = Box::pin(old::serve(self, parts, body, principal)).await?;
+                Ok(ending_with(lease, reply::in_place(answer, place)))
             }
             "/healthz" if self.options.health && read_only => {
                 Ok(reply::text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"))
