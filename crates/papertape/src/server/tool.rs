@@ -355,6 +355,11 @@ impl Registered {
             .map_err(|problem| format!("invalid arguments for tool \"{name}\": {problem}"))
     }
 
+    /// Whether its structured result may be something else than an object.
+    pub(crate) fn is_wrapped(&self) -> bool {
+        self.definition.output_schema.as_ref().is_some_and(project::is_wrapped)
+    }
+
     /// What is wrong with a result, if anything is.
     pub(crate) fn check_output(&self, result: &CallToolResult) -> Option<String> {
         let validator = self.work.output.as_ref()?;
