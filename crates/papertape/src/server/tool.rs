@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::around::{self, Hook};
 use super::call::{Output, Run};
+use super::check;
 use super::context::Cx;
 use super::error::{SetupError, ToolError};
 use super::output::ToolOutput;
@@ -285,10 +286,6 @@ impl Registered {
         if definition.input_schema.is_null() {
             return Err(bad("input", "there is none: give it one with `Tool::input_schema`".to_owned()));
         }
-        if definition.description.is_none() {
-            let way_out = "write a doc comment on the type of its arguments, or use `Tool::description`";
-            tracing::warn!(tool = definition.name, "a model cannot know what this tool does: {way_out}");
-        }
         let checked = checked.unwrap_or_else(|| definition.input_schema.clone());
         let input = Input::new(checked, explain).map_err(|problem| bad("input", problem))?;
         if definition.input_schema.get("type") != Some(&Value::from("object")) {
@@ -304,6 +301,7 @@ impl Registered {
             .transpose()
             .map_err(|problem| bad("output", problem))?;
         definition.output_schema = output_schema;
+        tell(&check::tool(&definition));
         Ok(Self {
             definition,
             hooks: Vec::new(),
@@ -397,6 +395,17 @@ impl Offer for Registered {
 impl fmt::Debug for Registered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.definition.fmt(f)
+    }
+}
+
+/// Tells an author what known hosts reject, in one line.
+fn tell(warnings: &[check::Warning]) {
+    if let Some((first, others)) = warnings.split_first() {
+        let more = match others.len() {
+            0 => String::new(),
+            more => format!(" (and {more} more: `Server::check` lists them)"),
+        };
+        tracing::warn!("{first}{more}");
     }
 }
 
