@@ -58,6 +58,8 @@ pub enum WarningKind {
     Closed,
     /// An array without `items`.
     NoItems,
+    /// Arguments without `properties`.
+    NoProperties,
     /// A schema that is `true` or `false`.
     Boolean,
     /// A prompt whose first message has no text.
@@ -81,6 +83,9 @@ impl WarningKind {
             Self::Unknown(keyword) => format!("OpenAI's strict mode and Gemini's API do not know `{keyword}`: describe it in words, and check it in the tool"),
             Self::Closed => "google-genai 3.1 fails on `additionalProperties: false`: leave it out (for a tool whose arguments are a type, unknown ones are refused all the same)".to_owned(),
             Self::NoItems => "OpenAI's and Gemini's APIs refuse an array without `items`: say what it consists of".to_owned(),
+            Self::NoProperties => {
+                "OpenAI's API refuses arguments without `properties`: write `\"properties\": {}`".to_owned()
+            }
             Self::Boolean => "many frameworks read no schema that is not an object: for anything write `{}`".to_owned(),
             Self::NoText => "Gemini CLI reads nothing but the text of its first message, and LangChain refuses embedded resources: put all it needs there as text".to_owned(),
         }
@@ -166,6 +171,9 @@ fn schema(root: &Value, found: &mut Vec<(String, WarningKind)>) {
         if root.get(keyword).is_some() {
             found.push((format!("/{keyword}"), WarningKind::AtRoot(keyword)));
         }
+    }
+    if root.get("properties").is_none() && root.get("anyOf").is_none() {
+        found.push((String::new(), WarningKind::NoProperties));
     }
     let mut todo = vec![(String::new(), root)];
     while let Some((pointer, schema)) = todo.pop() {
