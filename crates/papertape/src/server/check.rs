@@ -9,12 +9,13 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::protocol::tools::ToolDefinition;
-use crate::protocol::{Content, Prompt, PromptResult};
+use crate::protocol::{Content, PromptResult};
 use crate::schema::walk;
 
 /// Something that a server offers and that a known host rejects, or cannot use.
 ///
-/// [`Server::check`](crate::Server::check) gives them; `Display` says what to do about it.
+/// [`Server::check`](crate::Server::check) gives those of tools, [`Warning::of_prompt`] those of prompts; `Display` says what
+/// to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
@@ -22,7 +23,7 @@ pub struct Warning {
     pub what: &'static str,
     /// Its name.
     pub name: String,
-    /// Where in the input schema, as a JSON pointer; empty for the root, or if it is not about the schema.
+    /// Where in a tool's input schema or in a prompt's result, as a JSON pointer; empty if it is about the whole.
     pub pointer: String,
     /// What it is.
     pub kind: WarningKind,
@@ -64,31 +65,89 @@ pub enum WarningKind {
     Boolean,
     /// A prompt whose first message has no text.
     NoText,
+    /// A prompt's message that is not text.
+    NotText,
 }
 
 impl WarningKind {
     /// What is rejected, by which host, and what to do about it.
-    fn explanation(self) -> String {
+    fn explanation(self) -> &'static str {
         match self {
-            Self::Name => "OpenAI's and Gemini's APIs refuse its name: use up to 64 of A-Z, a-z, 0-9, _ and -, with a letter or _ first".to_owned(),
-            Self::NoDescription => "a model cannot know what it does: write a doc comment on the type of its arguments, or use `Tool::description`".to_owned(),
-            Self::MemberName => "Anthropic's API refuses the member's name: use up to 64 of A-Z, a-z, 0-9, _, . and -".to_owned(),
-            Self::TypeList => "AutoGen 0.7 and Semantic Kernel 1.45 cannot load a server that has a list of types: write one `type`, and leave an optional member out of `required`; or write `anyOf`".to_owned(),
-            Self::NullInEnum => "Semantic Kernel 1.45 and langchain-google-genai 4.4 fail on null in an `enum`: leave it out, and an optional member out of `required`".to_owned(),
-            Self::EnumNotOfStrings => "Gemini's API knows only strings in an `enum`: write strings, or say in the description what is allowed".to_owned(),
-            Self::Reference => "VS Code and Claude Desktop drop `$defs`, so that `$ref` leads to nothing: write the part where it is used".to_owned(),
-            Self::AtRoot(keyword) => format!("OpenAI's and Anthropic's APIs refuse a tool with `{keyword}` at the root: make the choice a member of its arguments"),
-            Self::OneOf => "OpenAI's strict mode does not know `oneOf`: write `anyOf`".to_owned(),
-            Self::Const => "Gemini's API does not know `const`: write an `enum` of one".to_owned(),
-            Self::Unknown(keyword) => format!("OpenAI's strict mode and Gemini's API do not know `{keyword}`: describe it in words, and check it in the tool"),
-            Self::Closed => "google-genai 3.1 fails on `additionalProperties: false`: leave it out (for a tool whose arguments are a type, unknown ones are refused all the same)".to_owned(),
-            Self::NoItems => "OpenAI's and Gemini's APIs refuse an array without `items`: say what it consists of".to_owned(),
-            Self::NoProperties => {
-                "OpenAI's API refuses arguments without `properties`: write `\"properties\": {}`".to_owned()
+            Self::Name => {
+                "OpenAI's and Gemini's APIs refuse its name: use up to 64 of A-Z, a-z, 0-9, _ and -, with a letter or _ first"
             }
-            Self::Boolean => "many frameworks read no schema that is not an object: for anything write `{}`".to_owned(),
-            Self::NoText => "Gemini CLI reads nothing but the text of its first message, and LangChain refuses embedded resources: put all it needs there as text".to_owned(),
+            Self::NoDescription => {
+                "a model cannot know what it does: write a doc comment on the type of its arguments, or use \
+                 `Tool::description`"
+            }
+            Self::MemberName => {
+                "Anthropic's API refuses the member's name: use up to 64 of A-Z, a-z, 0-9, _, . and -"
+            }
+            Self::TypeList => {
+                "AutoGen 0.7 and Semantic Kernel 1.45 cannot load a server that has a list of types: write one `type`, and \
+                 leave an optional member out of `required`; or write `anyOf`"
+            }
+            Self::NullInEnum => {
+                "Semantic Kernel 1.45 and langchain-google-genai 4.4 fail on null in an `enum`: leave it out, and an \
+                 optional member out of `required`"
+            }
+            Self::EnumNotOfStrings => {
+                "Gemini's API knows only strings in an `enum`: write strings, or say in the description what is allowed"
+            }
+            Self::Reference => {
+                "VS Code and Claude Desktop drop `$defs`, so that `$ref` leads to nothing: write the part where it is used"
+            }
+            Self::AtRoot(_) => {
+                "OpenAI's and Anthropic's APIs refuse a tool with such a keyword at the root: make the choice a member of \
+                 its arguments"
+            }
+            Self::OneOf => "OpenAI's strict mode does not know `oneOf`: write `anyOf`",
+            Self::Const => "Gemini's API does not know `const`: write an `enum` of one",
+            Self::Unknown(_) => {
+                "OpenAI's strict mode and Gemini's API do not know the keyword: say it in a description, and check it in \
+                 the tool"
+            }
+            Self::Closed => {
+                "google-genai 3.1 fails on `additionalProperties: false`: leave it out (where arguments are read as a \
+                 type, unknown ones are refused all the same)"
+            }
+            Self::NoItems => {
+                "OpenAI's and Gemini's APIs refuse an array without `items`: say what it consists of"
+            }
+            Self::NoProperties => {
+                "OpenAI's API refuses arguments without `properties`: write `\"properties\": {}`"
+            }
+            Self::Boolean => "many frameworks read no schema but objects: for anything, write `{}`",
+            Self::NoText => {
+                "Gemini CLI reads the text of a prompt's first message and nothing else: put all that is needed there"
+            }
+            Self::NotText => "LangChain refuses a prompt with a message that is not text: put its text in",
         }
+    }
+}
+
+impl Warning {
+    /// What known hosts reject of a prompt, once it has been filled in: for tests.
+    #[must_use]
+    pub fn of_prompt(name: &str, result: &PromptResult) -> Vec<Self> {
+        let texts = result.messages.iter().map(|message| match &message.content {
+            Content::Text(text) => Some(text.text.trim()),
+            _ => None,
+        });
+        let mut found = Vec::new();
+        for (number, text) in texts.enumerate() {
+            let kind = match text {
+                None => WarningKind::NotText,
+                Some("") if number == 0 => WarningKind::NoText,
+                Some(_) => continue,
+            };
+            found.push((format!("/messages/{number}"), kind));
+        }
+        if result.messages.is_empty() {
+            found.push((String::new(), WarningKind::NoText));
+        }
+        let warning = |(pointer, kind)| Self { what: "prompt", name: name.to_owned(), pointer, kind };
+        found.into_iter().map(warning).collect()
     }
 }
 
@@ -96,9 +155,21 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {:?}", self.what, self.name)?;
         if !self.pointer.is_empty() {
-            write!(f, ", {} of its input schema", self.pointer)?;
+            let of = if self.what == "tool" { "input schema" } else { "result" };
+            write!(f, ", {} of its {of}", self.pointer)?;
         }
         write!(f, ": {}", self.kind.explanation())
+    }
+}
+
+/// Tells an author in one line.
+pub(super) fn log(warnings: &[Warning]) {
+    if let Some((first, others)) = warnings.split_first() {
+        let more = match others.len() {
+            0 => String::new(),
+            more => format!(" (and {more} more: see `Server::check`)"),
+        };
+        tracing::warn!("{first}{more}");
     }
 }
 
@@ -114,28 +185,6 @@ pub(super) fn tool(definition: &ToolDefinition) -> Vec<Warning> {
     schema(&definition.input_schema, &mut found);
     let warning = |(pointer, kind)| Warning { what: "tool", name: definition.name.clone(), pointer, kind };
     found.into_iter().map(warning).collect()
-}
-
-/// What known hosts reject of a prompt before it is filled in.
-pub(super) fn prompt(definition: &Prompt) -> Vec<Warning> {
-    let kinds = if is_name(&definition.name) { Vec::new() } else { vec![WarningKind::Name] };
-    let name = &definition.name;
-    kinds
-        .into_iter()
-        .map(|kind| Warning { what: "prompt", name: name.clone(), pointer: String::new(), kind })
-        .collect()
-}
-
-/// What known hosts reject of a prompt that was filled in.
-pub(super) fn filled(name: &str, result: &PromptResult) -> Option<Warning> {
-    let first = result.messages.first().map(|message| &message.content);
-    let has_text = matches!(first, Some(Content::Text(text)) if !text.text.trim().is_empty());
-    (!has_text).then(|| Warning {
-        what: "prompt",
-        name: name.to_owned(),
-        pointer: String::new(),
-        kind: WarningKind::NoText,
-    })
 }
 
 fn is_name(name: &str) -> bool {

@@ -385,7 +385,8 @@ impl Server {
     /// Whether the server can start, and what known hosts reject of what it offers: for tests.
     ///
     /// An error is what serving would tell: it names the tool at fault. A warning is about something that is right by the
-    /// protocol, but loses users of one host or another; a server without warnings can be used from all of them.
+    /// protocol, but loses users of one host or another. Prompts are checked once they are filled in, by
+    /// [`Warning::of_prompt`].
     ///
     /// ```
     /// use papertape::{Server, Tool, WarningKind};
@@ -405,10 +406,7 @@ impl Server {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());
         }
-        let (tools, prompts) = (self.tools.snapshot(), self.prompts.snapshot());
-        let tools = tools.offers.iter().flat_map(|offer| check::tool(&offer.definition));
-        let prompts = prompts.offers.iter().flat_map(|offer| check::prompt(offer.listed()));
-        Ok(tools.chain(prompts).collect())
+        Ok(self.tools.snapshot().offers.iter().flat_map(|offer| check::tool(&offer.definition)).collect())
     }
 
     /// The first thing that goes wrong is told when the server is built.

@@ -181,19 +181,12 @@ impl RegisteredPrompt {
             let run: Run = Box::pin(async move {
                 let mut result = fill(values, cx).await?.into_prompt();
                 result.description = result.description.or(description);
-                if let Some(warning) = check::filled(&name, &result) {
-                    told.call_once(|| tracing::warn!("{warning}"));
-                }
+                told.call_once(|| check::log(&check::Warning::of_prompt(&name, &result)));
                 Ok(Output::Prompt(result))
             });
             Ok(run)
         });
         Ok(Self { definition, hooks: Vec::new(), completers, scopes, fill, pace: Arc::default() })
-    }
-
-    /// What clients see of it, in the newest revision.
-    pub(crate) fn listed(&self) -> &protocol::Prompt {
-        &self.definition
     }
 
     pub(crate) fn pace(&self) -> &Pace {

@@ -301,7 +301,7 @@ impl Registered {
             .transpose()
             .map_err(|problem| bad("output", problem))?;
         definition.output_schema = output_schema;
-        tell(&check::tool(&definition));
+        check::log(&check::tool(&definition));
         Ok(Self {
             definition,
             hooks: Vec::new(),
@@ -395,17 +395,6 @@ impl Offer for Registered {
 impl fmt::Debug for Registered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.definition.fmt(f)
-    }
-}
-
-/// Tells an author what known hosts reject, in one line.
-fn tell(warnings: &[check::Warning]) {
-    if let Some((first, others)) = warnings.split_first() {
-        let more = match others.len() {
-            0 => String::new(),
-            more => format!(" (and {more} more: `Server::check` lists them)"),
-        };
-        tracing::warn!("{first}{more}");
     }
 }
 

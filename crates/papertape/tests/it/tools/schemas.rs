@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use papertape::protocol::Revision;
-use papertape::{ClientOptions, Cx, Json, Server, Tool, WarningKind, memory};
+use papertape::protocol::{PromptMessage, PromptResult, Revision};
+use papertape::{ClientOptions, Content, Cx, Json, Server, Tool, Warning, WarningKind, memory};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -345,4 +345,24 @@ fn a_result_that_is_no_object_is_a_member_of_one_where_it_must_be() {
             }
         }
     });
+}
+
+#[test]
+fn a_prompt_that_hosts_cannot_read_is_told() {
+    let filled = |contents: &[Content]| PromptResult {
+        messages: contents.iter().map(|content| PromptMessage::user(content.clone())).collect(),
+        ..PromptResult::default()
+    };
+    let (text, empty) = (Content::text("Hello."), Content::text(" "));
+    let passage = Content::text_resource("note:one", "text/plain", "x");
+    for (contents, expected) in [
+        (vec![text.clone(), text.clone()], vec![]),
+        (vec![], vec![("", WarningKind::NoText)]),
+        (vec![empty, text.clone()], vec![("/messages/0", WarningKind::NoText)]),
+        (vec![text, passage], vec![("/messages/1", WarningKind::NotText)]),
+    ] {
+        let warnings = Warning::of_prompt("p", &filled(&contents));
+        let told: Vec<_> = warnings.iter().map(|told| (told.pointer.as_str(), told.kind)).collect();
+        assert_eq!(told, expected, "{contents:?}");
+    }
 }
