@@ -59,7 +59,7 @@ pub use server::{
     About, Completing, Cx, Done, Elicited, Form, Json, Limits, MemoryTasks, Next, Principal, Prompt,
     PromptOutput, Prompts, Question, ReadOutput, Resource, ResourceTemplate, Resources, Roots, Server,
     SetupError, Skill, Skills, Stored, Task, TaskStatus, TaskStore, Tool, ToolError, ToolOutput, Tools,
-    Visit,
+    Visit, Warning, WarningKind,
 };
 #[cfg(feature = "http")]
 pub use transport::http;

@@ -59,11 +59,6 @@ pub(super) async fn read_one_verb(blank: OneVerb, _: Cx) -> Result<String, ToolE
     Ok(markdown(blank.verb.0))
 }
 
-/// Where a verb can be read.
-pub(super) fn uri(verb: &Verb<'_>) -> String {
-    format!("grammar://verb/{}", verb.name)
-}
-
 /// Good for people and for models; the tools answer most questions without it.
 fn hints() -> Annotations {
     Annotations { audience: vec![Role::User, Role::Assistant], priority: Some(0.5), ..Annotations::default() }

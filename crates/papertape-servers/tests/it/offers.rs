@@ -2,7 +2,7 @@
 
 use papertape::protocol::content::Annotations;
 use papertape::protocol::{Reference, Revision, Role};
-use papertape::{Client, ClientOptions, Content};
+use papertape::{Client, ClientOptions, Content, Warning};
 use papertape_servers::grammar;
 use serde_json::{Map, Value, json};
 
@@ -122,6 +122,7 @@ async fn a_tense_is_explained_with_its_forms_and_the_whole_verb() {
                 client.prompt("explain_tense", words(&json!({"verb": "eat", "tense": tense}))).await.unwrap();
             assert_eq!(filled.description.as_deref(), Some(described));
             assert!(filled.messages.iter().all(|message| message.role == Role::User));
+            assert_eq!(Warning::of_prompt("explain_tense", &filled), []);
             let request = "Explain the past simple of \"eat\", an irregular English verb, to a learner who speaks Spanish: \
                            how it is formed, when it is used, and which mistake to avoid. Give a short example for each \
                            person. Its forms are I ate (comí), you ate (comiste), he/she/it ate (comió). Take every form \

@@ -66,7 +66,7 @@ async fn every_server_can_start_and_says_who_it_is() {
     for Bundled { name, about, make } in ALL {
         assert!(!about.is_empty());
         let server = made(make).await;
-        server.check().unwrap();
+        assert_eq!(server.check().unwrap(), [], "known hosts reject something of it");
         let answers = converse(server, "2025-11-25", &[]).await;
         let info = &answers[0]["result"]["serverInfo"];
         assert_eq!(info["name"], format!("papertape-{name}"));

@@ -235,7 +235,7 @@ pub fn tool(mut tool: ToolDefinition, revision: Revision) -> ToolDefinition {
     }
     if !revision.structured_output_is_any_json() {
         tool.output_schema =
-            tool.output_schema.filter(|schema| schema.get("type") == Some(&Value::from("object")));
+            tool.output_schema.map(|schema| if is_wrapped(&schema) { wrapped(schema) } else { schema });
     }
     if revision.opens_with_handshake() {
         spell_out_booleans(&mut tool.input_schema);
@@ -255,6 +255,47 @@ pub fn tool(mut tool: ToolDefinition, revision: Revision) -> ToolDefinition {
     tool
 }
 
+/// The member that holds a result where results must be objects.
+const RESULT: &str = "result";
+
+/// Whether results of this schema may be something else than an object, so that revisions whose results must be objects get
+/// them as a member of one.
+#[must_use]
+pub fn is_wrapped(schema: &Value) -> bool {
+    schema.get("type") != Some(&Value::from("object"))
+}
+
+/// The schema of an object with such a result in it. References go on leading where they led.
+fn wrapped(mut schema: Value) -> Value {
+    move_references(&mut schema);
+    let parts = ["$schema", "$defs"].map(|keyword| {
+        let part = schema.as_object_mut().and_then(|members| members.shift_remove(keyword));
+        part.map(|part| (keyword.to_owned(), part))
+    });
+    let mut object = json!({"type": "object", "properties": {RESULT: schema}, "required": [RESULT]});
+    if let Some(members) = object.as_object_mut() {
+        members.extend(parts.into_iter().flatten());
+    }
+    object
+}
+
+fn move_references(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::String(reference)) = members.get_mut("$ref")
+                && let Some(pointer) = reference.strip_prefix('#')
+                && (pointer.is_empty() || pointer.starts_with('/'))
+                && !pointer.starts_with("/$defs/")
+            {
+                *reference = format!("#/properties/{RESULT}{pointer}");
+            }
+            members.values_mut().for_each(move_references);
+        }
+        Value::Array(items) => items.iter_mut().for_each(move_references),
+        _ => {}
+    }
+}
+
 /// Older revisions know properties whose schema is an object only, not `true` (anything) and `false` (nothing).
 fn spell_out_booleans(schema: &mut Value) {
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
@@ -267,19 +308,24 @@ fn spell_out_booleans(schema: &mut Value) {
     }
 }
 
-/// What a call gives back; `identity` goes into the `_meta` of revisions that want it there.
+/// What a call gives back; `identity` goes into the `_meta` of revisions that want it there, and `wrapped` says whether the
+/// tool's output schema [is](is_wrapped).
 #[must_use]
 pub fn call_result(
     mut result: CallToolResult,
     revision: Revision,
     identity: &Implementation,
+    wrapped: bool,
 ) -> CallToolResult {
     result.meta = meta(result.meta, revision, identity);
     if revision.results_describe_themselves() {
         return result;
     }
-    result.structured_content =
-        result.structured_content.filter(|value| revision.has_structured_output() && value.is_object());
+    let structured = result.structured_content.filter(|_| revision.has_structured_output());
+    result.structured_content = structured.map(|value| match value {
+        Value::Object(_) if !wrapped => value,
+        _ => json!({RESULT: value}),
+    });
     for (number, block) in (1..).zip(&mut result.content) {
         content(block, revision, number);
     }
@@ -431,14 +477,34 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_is_no_object_is_for_modern_peers_only() {
+    fn an_output_that_is_no_object_is_a_member_of_one_for_older_peers() {
         let mut any = rich_tool();
-        any.output_schema = Some(json!({"type": "array"}));
-        assert_eq!(tool(any.clone(), Revision::V2025_11_25).output_schema, None);
+        any.output_schema = Some(json!({
+            "type": "array",
+            "items": {"anyOf": [{"$ref": "#"}, {"$ref": "#/$defs/a"}, {"$ref": "#/items"}]},
+            "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {}},
+        }));
+        let wrapped = json!({
+            "type": "object",
+            "properties": {"result": {"type": "array", "items": {"anyOf": [
+                {"$ref": "#/properties/result"}, {"$ref": "#/$defs/a"}, {"$ref": "#/properties/result/items"},
+            ]}}},
+            "required": ["result"],
+            "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {}},
+        });
+        assert_eq!(tool(any.clone(), Revision::V2025_11_25).output_schema, Some(wrapped));
+        assert_eq!(tool(any.clone(), Revision::V2025_03_26).output_schema, None);
         assert_eq!(tool(any.clone(), Revision::V2026_07_28), any);
-        let result = CallToolResult { structured_content: Some(Value::Null), ..CallToolResult::text("null") };
-        assert_eq!(call_result(result.clone(), Revision::V2025_11_25, &identity()).structured_content, None);
-        assert_eq!(call_result(result.clone(), Revision::V2026_07_28, &identity()), result);
+        for (value, is_wrapped) in [(json!(null), true), (json!({"a": 1}), true), (json!([1]), false)] {
+            let result =
+                CallToolResult { structured_content: Some(value.clone()), ..CallToolResult::text("null") };
+            let shaped = |revision| call_result(result.clone(), revision, &identity(), is_wrapped);
+            for revision in [Revision::V2025_06_18, Revision::V2025_11_25] {
+                assert_eq!(shaped(revision).structured_content, Some(json!({"result": value})));
+            }
+            assert_eq!(shaped(Revision::V2025_03_26).structured_content, None);
+            assert_eq!(shaped(Revision::V2026_07_28), result);
+        }
     }
 
     #[test]
@@ -453,8 +519,9 @@ mod tests {
 
     #[test]
     fn results_by_revision() {
-        let shaped =
-            |revision| serde_json::to_value(call_result(rich_result(), revision, &identity())).unwrap();
+        let shaped = |revision| {
+            serde_json::to_value(call_result(rich_result(), revision, &identity(), false)).unwrap()
+        };
         assert_eq!(
             shaped(Revision::V2024_11_05),
             json!({
@@ -481,8 +548,8 @@ mod tests {
         for revision in Revision::ALL {
             let once = tool(rich_tool(), revision);
             assert_eq!(tool(once.clone(), revision), once);
-            let once = call_result(rich_result(), revision, &identity());
-            assert_eq!(call_result(once.clone(), revision, &identity()), once);
+            let once = call_result(rich_result(), revision, &identity(), false);
+            assert_eq!(call_result(once.clone(), revision, &identity(), false), once);
             let once = implementation(identity(), revision);
             assert_eq!(implementation(once.clone(), revision), once);
         }

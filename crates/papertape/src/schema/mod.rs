@@ -32,10 +32,17 @@ use portable::Direction;
 /// The schema of the arguments that a type reads, as it goes to clients. [`refuse_unknown`] makes of it what the arguments
 /// are checked against.
 pub(crate) fn of_arguments<T: JsonSchema>() -> Value {
-    let schema = of::<T>(&SchemaSettings::draft2020_12().for_deserialize(), Direction::In);
+    let mut schema = of::<T>(&SchemaSettings::draft2020_12().for_deserialize(), Direction::In);
     // `()` and the like: a tool that takes nothing.
     if schema.get("type") == Some(&Value::from("null")) {
-        return json!({"type": "object", "properties": {}});
+        schema = json!({"type": "object"});
+    }
+    // OpenAI's API refuses an object without `properties`.
+    if schema.get("type") == Some(&Value::from("object"))
+        && schema.get("anyOf").is_none()
+        && let Some(root) = schema.as_object_mut()
+    {
+        root.entry("properties").or_insert_with(|| json!({}));
     }
     schema
 }

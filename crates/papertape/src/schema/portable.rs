@@ -61,6 +61,20 @@ fn simplify(schema: &mut Value, direction: Direction) {
         split_types(members);
     }
     walk::change_parts(schema, &mut |part| simplify(part, direction));
+    spell_out_anything(schema);
+}
+
+/// `true` is a schema too, but many frameworks read objects alone.
+fn spell_out_anything(schema: &mut Value) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut) {
+        if property == &Value::Bool(true) {
+            *property = json!({});
+        }
+    }
+    if let Some(items) = schema.get_mut("items").filter(|items| **items == Value::Bool(true)) {
+        *items = json!({});
+    }
 }
 
 /// Doc comments are wrapped for the source's sake; a description is not. Empty lines between paragraphs stay. It comes first,

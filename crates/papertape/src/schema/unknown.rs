@@ -1,6 +1,6 @@
 //! Members that a type does not have.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::walk;
 
@@ -10,10 +10,6 @@ pub(crate) fn refuse_unknown(schema: &Value) -> Value {
     let mut closed = schema.clone();
     if mixes_references(schema) {
         return closed;
-    }
-    // A struct without fields.
-    if let Some(root) = closed.as_object_mut().filter(|root| root.len() == 1 && root.contains_key("type")) {
-        root.insert("properties".to_owned(), Value::Object(Map::new()));
     }
     close(&mut closed);
     closed

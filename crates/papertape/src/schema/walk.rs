@@ -117,6 +117,6 @@ pub(super) fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str
 }
 
 /// A name as a step of a JSON pointer.
-pub(super) fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

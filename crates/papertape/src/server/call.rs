@@ -202,12 +202,18 @@ impl Call {
         Err(RpcError::internal(format!("tool \"{name}\": {problem}")))
     }
 
+    /// The result of a tool as the client's revision has it.
+    pub(super) fn shaped(&self, result: CallToolResult) -> CallToolResult {
+        let wrapped = matches!(&self.target, Target::Tool(tool) if tool.is_wrapped());
+        project::call_result(result, self.revision, &self.service.identity, wrapped)
+    }
+
     pub(super) fn write_answer(&self, answer: Answer, send: impl FnOnce(&Reply<'_>)) {
         let (service, revision) = (&self.service, self.revision);
         let own = Some(&*service.identity_json);
         match answer {
             Answer::Complete(Output::Tool(result)) => {
-                let result = project::call_result(result, revision, &service.identity);
+                let result = self.shaped(result);
                 let identity = own.filter(|_| result.meta.is_none());
                 send(&Reply::Result(&|out| write(out, revision, &result, None, identity)));
             }

@@ -8,6 +8,7 @@ mod around;
 mod ask;
 mod begin;
 mod call;
+mod check;
 mod completion;
 mod context;
 mod cursor;
@@ -47,6 +48,7 @@ use serde_json::Value;
 pub use around::{About, Done, Next};
 pub use ask::{Elicited, Form, Question, Roots, Visit};
 pub(crate) use call::Begun;
+pub use check::{Warning, WarningKind};
 pub use completion::Completing;
 pub(crate) use context::Call;
 pub use context::Cx;
@@ -381,14 +383,31 @@ impl Server {
         }
     }
 
-    /// Whether the server can start; the error names the tool at fault.
+    /// Whether the server can start, and what known hosts reject of what it offers: for tests.
     ///
-    /// Serving checks this too; here it is for tests.
+    /// An error is what serving would tell: it names the tool at fault. A warning is about something that is right by the
+    /// protocol, but loses users of one host or another. Prompts are checked once they are filled in, by
+    /// [`Warning::of_prompt`].
+    ///
+    /// ```
+    /// use papertape::{Server, Tool, WarningKind};
+    /// use serde_json::{Value, json};
+    ///
+    /// let schema = json!({"type": "object", "properties": {"text": {"type": ["string", "null"]}}});
+    /// let shout = Tool::new("shout").description("Say it louder.").input_schema(schema);
+    /// let server = Server::new("loud", "1.0.0").raw_tool(shout, async |_: Value, _| Ok("HELLO"));
+    /// let warnings = server.check().unwrap();
+    /// assert_eq!(warnings[0].pointer, "/properties/text/type");
+    /// assert_eq!(warnings[0].kind, WarningKind::TypeList);
+    /// ```
     ///
     /// # Errors
     /// If a tool has a bad schema, no name, or another's name.
-    pub fn check(&self) -> Result<(), SetupError> {
-        self.problem.clone().map_or(Ok(()), Err)
+    pub fn check(&self) -> Result<Vec<Warning>, SetupError> {
+        if let Some(problem) = &self.problem {
+            return Err(problem.clone());
+        }
+        Ok(self.tools.snapshot().offers.iter().flat_map(|offer| check::tool(&offer.definition)).collect())
     }
 
     /// The first thing that goes wrong is told when the server is built.

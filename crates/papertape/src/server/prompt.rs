@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::around::{self, Hook};
 use super::call::{Output, Run};
+use super::check;
 use super::completion::{Completers, Completing};
 use super::context::Cx;
 use super::error::{SetupError, ToolError};
@@ -171,14 +172,16 @@ impl RegisteredPrompt {
         if let Some(Value::String(text)) = schema.get("description") {
             definition.description.get_or_insert_with(|| text.clone());
         }
-        let description = definition.description.clone();
-        let fill = Arc::new(fill);
+        let (name, description) = (definition.name.clone(), definition.description.clone());
+        let (fill, told) = (Arc::new(fill), Arc::new(Once::new()));
         let fill = Arc::new(move |values: &BTreeMap<String, String>, cx: Cx| {
             let values: A = words::read(values)?;
-            let (fill, description) = (Arc::clone(&fill), description.clone());
+            let (fill, name, description) = (Arc::clone(&fill), name.clone(), description.clone());
+            let told = Arc::clone(&told);
             let run: Run = Box::pin(async move {
                 let mut result = fill(values, cx).await?.into_prompt();
                 result.description = result.description.or(description);
+                told.call_once(|| check::log(&check::Warning::of_prompt(&name, &result)));
                 Ok(Output::Prompt(result))
             });
             Ok(run)

@@ -30,8 +30,8 @@ use super::error::{Failure, ToolError};
 use super::principal::Principal;
 use super::tool::Registered;
 use crate::protocol::capabilities::TASKS;
+use crate::protocol::method;
 use crate::protocol::tools::CallToolResult;
-use crate::protocol::{method, project};
 use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 use crate::wire::message;
@@ -302,7 +302,7 @@ impl Service {
         let settled = call.settle(outcome);
         self.change(running, |task| match settled {
             Ok(result) => {
-                let result = project::call_result(result, call.revision, &self.identity);
+                let result = call.shaped(result);
                 task.status = TaskStatus::Completed;
                 task.result = serde_json::to_value(&result).ok();
             }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::around::{self, Hook};
 use super::call::{Output, Run};
+use super::check;
 use super::context::Cx;
 use super::error::{SetupError, ToolError};
 use super::output::ToolOutput;
@@ -285,10 +286,6 @@ impl Registered {
         if definition.input_schema.is_null() {
             return Err(bad("input", "there is none: give it one with `Tool::input_schema`".to_owned()));
         }
-        if definition.description.is_none() {
-            let way_out = "write a doc comment on the type of its arguments, or use `Tool::description`";
-            tracing::warn!(tool = definition.name, "a model cannot know what this tool does: {way_out}");
-        }
         let checked = checked.unwrap_or_else(|| definition.input_schema.clone());
         let input = Input::new(checked, explain).map_err(|problem| bad("input", problem))?;
         if definition.input_schema.get("type") != Some(&Value::from("object")) {
@@ -304,6 +301,7 @@ impl Registered {
             .transpose()
             .map_err(|problem| bad("output", problem))?;
         definition.output_schema = output_schema;
+        check::log(&check::tool(&definition));
         Ok(Self {
             definition,
             hooks: Vec::new(),
@@ -353,6 +351,11 @@ impl Registered {
         }
         (self.work.start)(arguments, cx)
             .map_err(|problem| format!("invalid arguments for tool \"{name}\": {problem}"))
+    }
+
+    /// Whether its structured result may be something else than an object.
+    pub(crate) fn is_wrapped(&self) -> bool {
+        self.definition.output_schema.as_ref().is_some_and(project::is_wrapped)
     }
 
     /// What is wrong with a result, if anything is.

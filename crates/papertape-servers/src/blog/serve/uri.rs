@@ -16,11 +16,6 @@ pub(super) fn of_file(path: &str) -> String {
     format!("{BEGINNING}{}", utf8_percent_encode(path, ESCAPED))
 }
 
-/// Where a chunk can be read.
-pub(super) fn of_chunk(path: &str, index: u32) -> String {
-    format!("{}#chunk{index}", of_file(path))
-}
-
 /// What stands behind the beginning, decoded: the path of a file, and which of its chunks is meant, if one is.
 pub(super) fn chunk_of(decoded: &str) -> Option<(&str, u32)> {
     let (path, index) = decoded.rsplit_once("#chunk")?;
@@ -49,7 +44,6 @@ mod tests {
         ] {
             assert_eq!(of_file(path), uri);
         }
-        assert_eq!(of_chunk("a b.md", 7), "blog:///a%20b.md#chunk7");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Files as resources, completion on their paths, and the prompt.
 
 use papertape::protocol::{Reference, Resource, Revision, Role};
-use papertape::{Client, Content, Interests, Listed};
+use papertape::{Client, Content, Interests, Listed, Warning};
 use serde_json::{Map, json};
 
 use super::{SPANISH, modern, open, options, three_languages, write};
@@ -79,6 +79,7 @@ async fn a_question_comes_with_the_passages_that_may_answer_it() {
         let question = "Where should a hive stand?";
         let words = json!({ "question": question }).as_object().cloned().unwrap();
         let filled = client.prompt("answer_from_blog", words).await.unwrap();
+        assert_eq!(Warning::of_prompt("answer_from_blog", &filled), []);
         let [message] = filled.messages.as_slice() else { panic!("{filled:?}") };
         let Content::Text(request) = &message.content else { panic!("{message:?}") };
         let request = &request.text;

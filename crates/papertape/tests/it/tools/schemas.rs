@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use papertape::{Cx, Json, Server, Tool};
+use papertape::protocol::{PromptMessage, PromptResult, Revision};
+use papertape::{ClientOptions, Content, Cx, Json, Server, Tool, Warning, WarningKind, memory};
 use schemars::JsonSchema;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{REVISIONS, nothing, numbered};
@@ -149,7 +150,7 @@ fn an_enum_of_structs_and_nothing_can_be_arguments() {
 }
 
 #[test]
-fn an_argument_of_any_type_is_listed_as_each_revision_can_read_it() {
+fn an_argument_of_any_type_is_listed_as_every_revision_can_read_it() {
     #[derive(Deserialize, JsonSchema)]
     struct Anything {
         #[expect(dead_code, reason = "only its schema matters")]
@@ -161,7 +162,7 @@ fn an_argument_of_any_type_is_listed_as_each_revision_can_read_it() {
             let mut peer = Peer::open(server, revision).await;
             let list = peer.line(request(revision, "7", "tools/list", json!({}))).await;
             let property = &list[0]["result"]["tools"][0]["inputSchema"]["properties"]["value"];
-            assert_eq!(property, &if revision == MODERN { json!(true) } else { json!({}) }, "{revision}");
+            assert_eq!(property, &json!({}), "{revision}");
         });
     }
 }
@@ -276,4 +277,92 @@ fn a_null_for_an_optional_argument_of_a_raw_tool_counts_as_absent() {
         assert_eq!(tell(json!({"c": "x", "d": null})).await, json!({"c": "x"}).to_string());
         assert!(tell(json!({"c": null})).await.contains(r#""c" is null"#));
     });
+}
+
+#[test]
+fn what_known_hosts_reject_is_told_with_its_place_and_the_way_out() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}}});
+    let server = Server::new("s", "1")
+        .raw_tool(Tool::new("no good").input_schema(schema), async |_: Value, _: Cx| Ok("x"))
+        .tool(Tool::new("good").description("Fine."), async |(): (), _: Cx| Ok("x"));
+    let mounted = Server::new("t", "1").mount(&"p".repeat(61), server);
+    let warnings = mounted.check().unwrap();
+    let said: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let kinds: Vec<WarningKind> = warnings.iter().map(|warning| warning.kind).collect();
+    let expected = [WarningKind::Name, WarningKind::NoDescription, WarningKind::TypeList, WarningKind::Name];
+    assert_eq!(kinds, expected, "{said:#?}");
+    assert!(said[0].starts_with("tool \"ppp") && said[0].contains("up to 64"), "{}", said[0]);
+    assert!(said[2].contains(", /properties/a/type of its input schema: AutoGen 0.7"), "{}", said[2]);
+    assert!(said[2].contains("`anyOf`"), "{}", said[2]);
+    // The second is too long only because of where it is mounted.
+    assert!(said[3].contains("_good\""), "{}", said[3]);
+}
+
+#[test]
+fn a_result_that_is_no_object_is_a_member_of_one_where_it_must_be() {
+    #[derive(Serialize, JsonSchema)]
+    #[serde(untagged)]
+    enum Either {
+        Object { a: u8 },
+        Word(String),
+    }
+    let server = || {
+        Server::new("s", "1")
+            .tool("list", async |(): (), _: Cx| Ok(Json(vec![1, 2])))
+            .tool("number", async |(): (), _: Cx| Ok(Json(7)))
+            .tool("either", async |word: Word, _: Cx| {
+                Ok(Json(word.word.map_or(Either::Object { a: 1 }, Either::Word)))
+            })
+            .tool("map", async |(): (), _: Cx| Ok(Json(BTreeMap::from([("a", 1)]))))
+    };
+    #[derive(Deserialize, JsonSchema)]
+    struct Word {
+        word: Option<String>,
+    }
+    run(async {
+        for revision in Revision::ALL {
+            let client =
+                memory::connect_with(server(), ClientOptions::new().revision(revision)).await.unwrap();
+            let tools = client.tools().await.unwrap();
+            for (tool, arguments, value) in [
+                ("list", json!({}), json!([1, 2])),
+                ("number", json!({}), json!(7)),
+                ("either", json!({}), json!({"a": 1})),
+                ("either", json!({"word": "x"}), json!("x")),
+                ("map", json!({}), json!({"a": 1})),
+            ] {
+                // The client holds it against the schema that was listed.
+                let result = client.call(tool, arguments).await.unwrap();
+                let schema =
+                    &tools.iter().find(|listed| listed.item.name == tool).unwrap().item.output_schema;
+                let is_wrapped = tool != "map" && revision != Revision::MODERN;
+                let right = if is_wrapped { json!({"result": value}) } else { value.clone() };
+                let right = Some(right).filter(|_| revision.has_structured_output());
+                assert_eq!(result.structured_content, right, "{revision} {tool}");
+                assert_eq!(schema.is_some(), revision.has_structured_output());
+                let text = serde_json::to_value(&result.content[0]).unwrap();
+                assert_eq!(serde_json::from_str::<Value>(text["text"].as_str().unwrap()).unwrap(), value);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_prompt_that_hosts_cannot_read_is_told() {
+    let filled = |contents: &[Content]| PromptResult {
+        messages: contents.iter().map(|content| PromptMessage::user(content.clone())).collect(),
+        ..PromptResult::default()
+    };
+    let (text, empty) = (Content::text("Hello."), Content::text(" "));
+    let passage = Content::text_resource("note:one", "text/plain", "x");
+    for (contents, expected) in [
+        (vec![text.clone(), text.clone()], vec![]),
+        (vec![], vec![("", WarningKind::NoText)]),
+        (vec![empty, text.clone()], vec![("/messages/0", WarningKind::NoText)]),
+        (vec![text, passage], vec![("/messages/1", WarningKind::NotText)]),
+    ] {
+        let warnings = Warning::of_prompt("p", &filled(&contents));
+        let told: Vec<_> = warnings.iter().map(|told| (told.pointer.as_str(), told.kind)).collect();
+        assert_eq!(told, expected, "{contents:?}");
+    }
 }
