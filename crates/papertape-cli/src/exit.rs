@@ -72,7 +72,9 @@ impl Failure {
             Failure::SaidNo | Failure::Output(_) => SAID_NO,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
-                ErrorKind::Rpc(_) | ErrorKind::Unauthorized(_) => SAID_NO,
+                ErrorKind::Rpc(_) | ErrorKind::Unauthorized(_) | ErrorKind::Http { status: 403, .. } => {
+                    SAID_NO
+                }
                 _ => BROKEN,
             },
             Failure::Told(failure) => failure.code(),

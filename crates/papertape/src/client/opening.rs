@@ -348,8 +348,8 @@ fn names(error: &crate::wire::RpcError, wanted: Revision) -> bool {
 fn may_be_older(kind: &ErrorKind) -> bool {
     match kind {
         ErrorKind::Rpc(_) | ErrorKind::Protocol(_) => true,
-        // Too many requests, or something before the server that does not find it.
-        ErrorKind::Http { status, .. } => !matches!(status, 300..=399 | 429 | 502..=504),
+        // Not allowed, too many requests, or something before the server that does not find it.
+        ErrorKind::Http { status, .. } => !matches!(status, 300..=399 | 403 | 429 | 502..=504),
         _ => false,
     }
 }
