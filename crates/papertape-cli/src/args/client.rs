@@ -92,7 +92,7 @@ pub(crate) struct Connect {
     /// For people, or one JSON document for programs (errors too).
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
     pub(crate) output: Output,
-    /// Print every frame to stderr as it crosses.
+    /// Print every frame to stderr as it crosses, and of a server that fails all that is known of its stderr.
     #[arg(long)]
     pub(crate) trace: bool,
     /// Record every frame, both ways, into FILE (an old one is kept as FILE.old).

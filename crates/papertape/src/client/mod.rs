@@ -6,6 +6,7 @@
 
 mod answer;
 mod error;
+mod last_words;
 mod listen;
 mod listing;
 mod opening;
