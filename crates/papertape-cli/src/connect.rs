@@ -23,7 +23,7 @@ pub(crate) fn with_server<T>(
     target: &Target,
     work: impl AsyncFnOnce(Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    match target.way()? {
+    let result = match target.way()? {
         Way::Start(mut command) => {
             refuse(args.of_addresses(), &format!("for servers at a URL, and {target} is started here"))?;
             for (name, value) in &args.env {
@@ -43,7 +43,8 @@ pub(crate) fn with_server<T>(
             let opening = http::connect_with(endpoint, options(args, frame::line_on_http));
             converse(opening, |error| Failure::opening(error, String::new()), work)
         }
-    }
+    };
+    if args.trace { result.map_err(Failure::with_whole_stderr) } else { result }
 }
 
 /// An option that has no meaning for the server is a mistake.

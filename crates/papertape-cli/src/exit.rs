@@ -20,7 +20,7 @@ pub(crate) const CODES: &str = "  \
   2  wrong usage; also a tool, a prompt or an argument that the server does not have
   3  the server could not be started or reached, or did not get as far as its first answer
   4  the server died, went silent or broke the protocol after that
-  130, 143  ended by Ctrl-C or SIGTERM, and so was the server";
+  129, 130, 131, 143  ended by SIGHUP, Ctrl-C, SIGQUIT or SIGTERM, and so was the server";
 
 const SAID_NO: u8 = 1;
 const WRONG_USAGE: u8 = 2;
@@ -29,8 +29,11 @@ const BROKEN: u8 = 4;
 /// As shells count: this, and the signal's number.
 const SIGNALLED: u8 = 128;
 
-/// The last lines of the server's stderr that are shown.
+/// The last lines of the server's stderr that are shown, but with `--trace`.
 const STDERR_LINES: usize = 20;
+
+/// What sets how long a server may take.
+const LIMIT: &str = "--timeout";
 
 /// The offending bytes that are shown.
 const SHOWN_BYTES: usize = 300;
@@ -49,7 +52,7 @@ pub(crate) enum Failure {
     /// It did not even begin.
     NotStarted(anyhow::Error),
     /// The server's fault, before or after the conversation was open.
-    Server { error: ClientError, opened: bool, hint: String },
+    Server { error: ClientError, opened: bool, hint: String, whole_stderr: bool },
     /// What came cannot be put where it should go.
     Output(String),
     /// Somebody wants it to end.
@@ -63,7 +66,15 @@ impl Failure {
 
     /// Before the conversation was open.
     pub(crate) fn opening(error: ClientError, hint: String) -> Self {
-        Failure::Server { error, opened: false, hint }
+        Failure::Server { error: error.limited_by(LIMIT), opened: false, hint, whole_stderr: false }
+    }
+
+    /// The same, with all that is known of the server's stderr when it is told.
+    pub(crate) fn with_whole_stderr(mut self) -> Self {
+        if let Failure::Server { whole_stderr, .. } = &mut self {
+            *whole_stderr = true;
+        }
+        self
     }
 
     fn code(&self) -> u8 {
@@ -72,7 +83,9 @@ impl Failure {
             Failure::SaidNo | Failure::Output(_) => SAID_NO,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
-                ErrorKind::Rpc(_) | ErrorKind::Unauthorized(_) => SAID_NO,
+                ErrorKind::Rpc(_) | ErrorKind::Unauthorized(_) | ErrorKind::Http { status: 403, .. } => {
+                    SAID_NO
+                }
                 _ => BROKEN,
             },
             Failure::Told(failure) => failure.code(),
@@ -109,7 +122,8 @@ impl Failure {
 /// After the conversation was open.
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        Failure::Server { error, opened: true, hint: String::new() }
+        let error = error.limited_by(LIMIT);
+        Failure::Server { error, opened: true, hint: String::new(), whole_stderr: false }
     }
 }
 
@@ -176,14 +190,15 @@ fn said(sentence: &str, look: Look) -> String {
 fn in_words(failure: &Failure, look: Look) -> String {
     let sentence = failure.to_string();
     let mut text = said(&sentence, look);
-    if let Failure::Server { error, .. } = failure {
-        text += &details(error, &sentence, look);
+    if let Failure::Server { error, whole_stderr, .. } = failure {
+        let lines = if *whole_stderr { usize::MAX } else { STDERR_LINES };
+        text += &details(error, &sentence, lines, look);
     }
     text
 }
 
-/// What the sentence does not say.
-fn details(error: &ClientError, sentence: &str, look: Look) -> String {
+/// What the sentence does not say, with so many lines of stderr.
+fn details(error: &ClientError, sentence: &str, most: usize, look: Look) -> String {
     let mut text = String::new();
     let mut note = |name: &str, value: &str| {
         let value = if value.is_empty() { String::new() } else { format!(" {value}") };
@@ -206,7 +221,7 @@ fn details(error: &ClientError, sentence: &str, look: Look) -> String {
         return text;
     }
     let lines: Vec<&str> = error.stderr().lines().collect();
-    let last = lines.get(lines.len().saturating_sub(STDERR_LINES)..).unwrap_or_default();
+    let last = lines.get(lines.len().saturating_sub(most)..).unwrap_or_default();
     match last {
         [] => return text,
         [only] if told(only) => return text,

@@ -92,7 +92,7 @@ pub(crate) struct Connect {
     /// For people, or one JSON document for programs (errors too).
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
     pub(crate) output: Output,
-    /// Print every frame to stderr as it crosses.
+    /// Print every frame to stderr as it crosses, and of a server that fails all that is known of its stderr.
     #[arg(long)]
     pub(crate) trace: bool,
     /// Record every frame, both ways, into FILE (an old one is kept as FILE.old).
@@ -104,10 +104,11 @@ pub(crate) struct Connect {
     /// How messages to the server are told apart; its own may be either [default: line].
     #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server that is started")]
     pub(crate) framing: Option<Framing>,
-    /// How long to wait for the server [default: 30 for the opening, 60 for each answer].
+    /// How long to wait for the server [default: 30 for the whole opening, 60 for each answer].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
     pub(crate) timeout: Option<f64>,
-    /// How long to wait for a sign that the server speaks the newest revision, before an older one is tried.
+    /// How long the server may leave the newest revision's first question unanswered, once it has read it, before an older
+    /// revision is tried too.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, help_heading = "Server")]
     pub(crate) probe: f64,
     /// Set a variable in the server's environment; may be given again.

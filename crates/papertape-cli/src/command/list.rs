@@ -15,9 +15,14 @@ pub(crate) fn run(args: List) -> Result<(), Failure> {
     let (target, _) = target::split(args.target.into_iter().collect(), args.connect.command.clone())?;
     with_server(&args.connect, &target, async |client| {
         let (lists, failures) = Lists::ask(&client).await;
+        // What the server has said beside its answers is taken down by others.
+        tokio::task::yield_now().await;
         match args.connect.output {
             Output::Text => {
                 print::out(lists.in_words(&client, Look::of_stdout()))?;
+                for warning in &lists.warnings {
+                    exit::say(&format!("warning: {}", warning.message));
+                }
                 told(failures)
             }
             Output::Json => {
@@ -45,6 +50,14 @@ struct Lists {
     resources: Option<Vec<Listed<Resource>>>,
     templates: Option<Vec<Listed<ResourceTemplate>>>,
     prompts: Option<Vec<Listed<Prompt>>>,
+    warnings: Vec<Warning>,
+}
+
+/// A list that the server declares and does not have.
+#[derive(Debug)]
+struct Warning {
+    list: &'static str,
+    message: String,
 }
 
 impl Lists {
@@ -59,17 +72,24 @@ impl Lists {
             lists.tools = asking.keep(client.tools()).await;
         }
         if declared.resources.is_some() {
-            lists.resources = asking.keep(client.resources()).await;
-            lists.templates = asking.keep_if_known(client.resource_templates()).await;
+            lists.resources = asking.keep_if_known("resources", client.resources()).await;
+            lists.templates = asking.keep_if_known("resourceTemplates", client.resource_templates()).await;
         }
         if declared.prompts.is_some() {
-            lists.prompts = asking.keep(client.prompts()).await;
+            lists.prompts = asking.keep_if_known("prompts", client.prompts()).await;
         }
+        lists.warnings = asking.warnings;
         (lists, asking.failures)
     }
 
     fn in_words(&self, client: &Client, look: Look) -> String {
-        let mut text = listing::server(look, client.server(), client.revision(), client.instructions());
+        let mut text = listing::server(
+            look,
+            client.server(),
+            client.revision(),
+            client.newer_revision(),
+            client.instructions(),
+        );
         if let Some(tools) = &self.tools {
             text += &listing::section(look, "Tools", tools, listing::tool);
         }
@@ -92,6 +112,9 @@ impl Lists {
         let mut document = Map::new();
         let mut put = |name: &str, value: Value| drop(document.insert(name.to_owned(), value));
         put("revision", client.revision().as_str().into());
+        if let Some(newer) = client.newer_revision() {
+            put("newerRevision", newer.into());
+        }
         put("server", serde_json::to_value(client.server()).unwrap_or_default());
         put("capabilities", serde_json::to_value(client.capabilities()).unwrap_or_default());
         if let Some(instructions) = client.instructions() {
@@ -105,6 +128,9 @@ impl Lists {
             json!({"in": problem.list, "index": problem.index, "name": problem.name, "problem": problem.problem})
         });
         put("problems", problems.collect());
+        let warnings = self.warnings.iter();
+        let warnings = warnings.map(|warning| json!({"in": warning.list, "message": warning.message}));
+        put("warnings", warnings.collect());
         if let Some(failure) = failure {
             put("error", exit::document(failure).into());
         }
@@ -149,6 +175,7 @@ fn raw<T>(list: Option<&[Listed<T>]>) -> Value {
 #[derive(Debug, Default)]
 struct Asking {
     failures: Vec<Failure>,
+    warnings: Vec<Warning>,
     over: bool,
 }
 
@@ -168,20 +195,30 @@ impl Asking {
         }
     }
 
-    /// The same for a list that a server need not know.
-    async fn keep_if_known<T>(&mut self, list: impl Future<Output = Result<T, ClientError>>) -> Option<T> {
-        let unknown = |error: &ClientError| matches!(error.kind(), ErrorKind::Rpc(error) if error.code == METHOD_NOT_FOUND);
-        let mut known = true;
-        let kept = self
-            .keep(async {
-                let list = list.await;
-                known = !list.as_ref().is_err_and(unknown);
-                list
-            })
-            .await;
-        if !known {
-            self.failures.pop();
+    /// The same for a list that may be missing although it is declared: what else there is can be used.
+    async fn keep_if_known<T>(
+        &mut self,
+        name: &'static str,
+        list: impl Future<Output = Result<T, ClientError>>,
+    ) -> Option<T> {
+        let known = async {
+            match list.await {
+                Err(error) if is_unknown(&error) => Ok(Err(error)),
+                list => list.map(Ok),
+            }
+        };
+        match self.keep(known).await? {
+            Ok(list) => Some(list),
+            Err(error) => {
+                let message = format!("{error}; left out, though the server declares the capability");
+                self.warnings.push(Warning { list: name, message });
+                None
+            }
         }
-        kept
     }
+}
+
+/// Whether the server does not know the method.
+fn is_unknown(error: &ClientError) -> bool {
+    matches!(error.kind(), ErrorKind::Rpc(error) if error.code == METHOD_NOT_FOUND)
 }

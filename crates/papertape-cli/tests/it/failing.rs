@@ -40,13 +40,28 @@ fn what_does_not_open_is_code_3_with_its_last_words() {
     fails(
         against(&["list", "--probe", "0.1", "--timeout", "0.3"], &["never-opens"]),
         3,
-        &["did not answer within 0.3 s", "how far it got: "],
+        &["did not answer within 0.3 s (--timeout sets how long it may take)", "how far it got: "],
     );
     fails(against(&["list"], &["initialize-version"]), 3, &["the server speaks 1999-01-01"]);
     fails(
         against(&["list", "--revision", "2024-11-05"], &["--modern", "well-behaved"]),
         3,
         &["papertape: opening the conversation"],
+    );
+}
+
+#[test]
+fn the_line_that_names_the_error_is_told_and_with_trace_all_of_stderr() {
+    let script = "echo 'Error: no token' >&2; for i in $(seq 30); do echo \"    at line $i\" >&2; done; \
+        echo 'Node.js v22.23.3' >&2; exit 1";
+    let told = "its last words on stderr: Error: no token\n";
+    let end =
+        fails(papertape(["list", "--", "sh", "-c", script]), 3, &[told, "the last 20 lines of its stderr"]);
+    assert!(!end.log.contains("| Error: no token"), "{end:?}");
+    fails(
+        papertape(["list", "--trace", "--", "sh", "-c", script]),
+        3,
+        &[told, "  its stderr:\n  | Error: no token\n  |     at line 1\n", "  | Node.js v22.23.3\n"],
     );
 }
 

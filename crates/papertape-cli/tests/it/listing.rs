@@ -207,3 +207,39 @@ fn odd_tools_are_all_there() {
     );
     assert!(!text(&end).contains('\u{1b}'), "{end:?}");
 }
+
+#[test]
+fn lists_that_are_declared_and_unknown_are_warned_of() {
+    let end = run(&mut against(&["list"], &["declares-more"]), "");
+    contains(text(end.is_clean()), &["Tools (9)\n"]);
+    assert!(!text(&end).contains("Resources") && !text(&end).contains("Prompts"), "{end:?}");
+    let warnings = ["listing resources: ", "listing resourceTemplates: ", "listing prompts: "];
+    contains(
+        &end.log,
+        &warnings.map(|list| format!("papertape: warning: {list}")).each_ref().map(|w| &w[..]),
+    );
+    contains(&end.log, &["(-32601)", "left out, though the server declares the capability"]);
+
+    let end = run(&mut against(&["list", "--output", "json"], &["declares-more"]), "");
+    let document = document(end.is_clean());
+    assert_eq!(end.log, "");
+    let warnings = document["warnings"].as_array().unwrap();
+    let lists: Vec<&Value> = warnings.iter().map(|warning| &warning["in"]).collect();
+    assert_eq!(lists, ["resources", "resourceTemplates", "prompts"]);
+    contains(warnings[0]["message"].as_str().unwrap(), &["listing resources: "]);
+    assert!(document.get("error").is_none(), "{document}");
+}
+
+#[test]
+fn a_newer_revision_than_the_one_that_is_spoken_is_named() {
+    let words = ["list", "--probe", "0.1"];
+    let end = run(&mut against(&words, &["probe-too-late"]), "");
+    contains(text(end.is_clean()), &["faulty probe-too-late 1.0.0 (MCP 2025-11-25; it offers 2026-07-28)\n"]);
+    let words = ["list", "--probe", "0.1", "--output", "json"];
+    let end = run(&mut against(&words, &["probe-too-late"]), "");
+    let document = document(end.is_clean());
+    assert_eq!(
+        (&document["revision"], &document["newerRevision"]),
+        (&json!("2025-11-25"), &json!("2026-07-28"))
+    );
+}

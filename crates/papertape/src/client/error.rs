@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use super::last_words::last_words;
 use super::skills::Mismatch;
 use crate::protocol::Revision;
 use crate::wire::RpcError;
@@ -31,6 +32,8 @@ struct Inner {
     reached: String,
     bytes: Option<Vec<u8>>,
     evidence: Evidence,
+    /// What sets the time that was over.
+    limit: Option<&'static str>,
 }
 
 /// What kind of failure it was.
@@ -103,12 +106,21 @@ impl ClientError {
         reached: impl Into<String>,
         evidence: Evidence,
     ) -> Self {
-        Self(Box::new(Inner { doing: doing.into(), kind, reached: reached.into(), bytes: None, evidence }))
+        let (doing, reached) = (doing.into(), reached.into());
+        Self(Box::new(Inner { doing, kind, reached, bytes: None, evidence, limit: None }))
     }
 
     /// The same error with the bytes it is about.
     pub(crate) fn with_bytes(mut self, bytes: Option<Vec<u8>>) -> Self {
         self.0.bytes = bytes;
+        self
+    }
+
+    /// Names what sets the time limit, for [`ErrorKind::TimedOut`]: a program that sets it by an option of its own, such as
+    /// `--timeout`, names that in place of the method of [`ClientOptions`](crate::ClientOptions).
+    #[must_use]
+    pub fn limited_by(mut self, option: &'static str) -> Self {
+        self.0.limit = Some(option);
         self
     }
 
@@ -136,7 +148,8 @@ impl ClientError {
         self.0.evidence.exit
     }
 
-    /// The end of what the server wrote to stderr, at most 64 KiB.
+    /// The end of what the server wrote to stderr, at most 64 KiB. The error displays the one line of it that names the
+    /// cause, as far as that can be told.
     #[must_use]
     pub fn stderr(&self) -> &str {
         &self.0.evidence.stderr
@@ -169,8 +182,11 @@ fn shown(c: char) -> Vec<char> {
 
 impl ClientError {
     fn sentence(&self) -> Vec<char> {
-        let Inner { doing, kind, evidence, .. } = &*self.0;
+        let Inner { doing, kind, evidence, limit, .. } = &*self.0;
         let mut sentence = format!("{doing}: {kind}");
+        if let (ErrorKind::TimedOut(_), Some(option)) = (kind, limit) {
+            sentence.push_str(&format!(" ({option} sets how long it may take)"));
+        }
         let mut add = |more: String| {
             sentence.push_str("; ");
             sentence.push_str(&more);
@@ -180,9 +196,8 @@ impl ClientError {
         }
         if matches!(kind, ErrorKind::TimedOut(_) | ErrorKind::Closed) {
             evidence.stray.advice().map(&mut add);
-            let last = evidence.stderr.lines().rev().find(|line| !line.trim().is_empty());
-            if let Some(line) = last {
-                let short: String = line.trim().chars().take(SHORT_STDERR).collect();
+            if let Some(line) = last_words(&evidence.stderr) {
+                let short: String = line.chars().take(SHORT_STDERR).collect();
                 add(format!("its last words on stderr: {short}"));
             }
         }

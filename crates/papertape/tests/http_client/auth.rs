@@ -42,3 +42,24 @@ fn a_server_that_is_never_content_is_not_asked_for_ever() {
         }
     });
 }
+
+#[test]
+fn a_refusal_without_a_challenge_is_told_as_what_it_says() {
+    run(async {
+        let error = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"only for \u001b[31mus"}}"#;
+        for (body, said) in [
+            ("Access is only allowed at localhost:18103", "Access is only allowed at localhost:18103"),
+            (error, "only for \\u{1b}[31mus"),
+        ] {
+            for credentials in [Credentials::None, Credentials::Bearer("token".to_owned())] {
+                let server = Server::new(move |_| response("403 Forbidden", "", body)).await;
+                let endpoint = Endpoint::new(&server.url).credentials(credentials);
+                let failed = within(connect_with(endpoint, ClientOptions::new())).await.unwrap_err();
+                let ErrorKind::Http { status: 403, message } = failed.kind() else { panic!("{failed:?}") };
+                assert!(message.contains(said), "{message}");
+                assert!(!failed.to_string().contains("authorized"), "{failed}");
+                assert_eq!(server.asked(), ["server/discover"]);
+            }
+        }
+    });
+}

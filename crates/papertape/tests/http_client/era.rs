@@ -52,7 +52,7 @@ fn some_answers_are_no_sign_of_age() {
                 "401 Unauthorized",
                 (|kind| matches!(kind, ErrorKind::Unauthorized(_))) as fn(&ErrorKind) -> bool,
             ),
-            ("403 Forbidden", |kind| matches!(kind, ErrorKind::Unauthorized(_))),
+            ("403 Forbidden", |kind| matches!(kind, ErrorKind::Http { status: 403, .. })),
             ("429 Too Many Requests", |kind| matches!(kind, ErrorKind::Http { status: 429, .. })),
             ("502 Bad Gateway", |kind| matches!(kind, ErrorKind::Http { status: 502, .. })),
             ("503 Service Unavailable", |kind| matches!(kind, ErrorKind::Http { status: 503, .. })),

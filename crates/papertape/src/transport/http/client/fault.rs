@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 
 use http::StatusCode;
+use serde_json::Value;
 use url::Url;
 
 use super::endpoint::shown;
@@ -72,8 +73,11 @@ pub(super) fn broken(problem: String, body: &[u8]) -> Trouble {
     trouble
 }
 
-/// The beginning of a body as a part of a sentence; nothing if it has no words.
+/// The beginning of a body, or the message of the error in it, as a part of a sentence; nothing if it has no words.
 pub(super) fn said(body: &[u8]) -> Option<String> {
+    let error = serde_json::from_slice::<Value>(body).ok();
+    let message = error.as_ref().and_then(|error| error.pointer("/error/message")?.as_str());
+    let body = message.map_or(body, str::as_bytes);
     let text = String::from_utf8_lossy(body.get(..1024).unwrap_or(body));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (!text.is_empty()).then(|| format!("and said {}", excerpt(&text)))

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::header::{LOCATION, RETRY_AFTER};
+use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::Response;
 use tokio::time::{Instant, sleep, timeout};
@@ -66,6 +66,9 @@ impl Line {
                         Trouble::new(kind, "nothing was sent to the new address")
                     })?;
                 }
+                StatusCode::FORBIDDEN if !response.headers().contains_key(WWW_AUTHENTICATE) => {
+                    return Err(self.forbidden(&url, response).await);
+                }
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                     refusals += 1;
                     self.authorize(request, &url, response, refusals).await?;
@@ -113,6 +116,14 @@ impl Line {
             self.session.has_reached(id, "the response began; the answer did not come");
         }
         Ok(response)
+    }
+
+    /// A refusal without a challenge: no credentials would change it, so it is told as what it says.
+    async fn forbidden(&self, url: &Url, response: Response) -> Trouble {
+        let status = response.status();
+        let said = body::beginning(response, SAYING_NO).await;
+        self.see(Direction::ToClient, &said);
+        fault::refused(url, status, &said)
     }
 
     /// Shows who asks, so that the next attempt may be better; an error if it is not worth one.
