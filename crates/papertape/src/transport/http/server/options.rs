@@ -89,7 +89,8 @@ impl Options {
         self
     }
 
-    /// Serves only revisions whose requests stand alone: no sessions.
+    /// Serves only revisions whose requests stand alone: no sessions, and none of the older transports. No other revision is
+    /// named in `server/discover` or in errors.
     #[must_use]
     pub fn modern_only(mut self) -> Self {
         self.legacy = false;

@@ -98,7 +98,7 @@ impl Site {
         }
         let read_only = parts.method == Method::GET || parts.method == Method::HEAD;
         match path {
-            old::STREAM | old::MESSAGES if self.options.legacy_sse => {
+            old::STREAM | old::MESSAGES if self.options.legacy && self.options.legacy_sse => {
                 let principal = self.principal(parts).await?;
                 Box::pin(old::serve(self, parts, body, principal)).await
             }
