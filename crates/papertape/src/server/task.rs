@@ -19,7 +19,6 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::arguments;
 use super::around;
 use super::ask::Asked;
 use super::begin::Asking;
@@ -366,12 +365,11 @@ impl Service {
                 Ok(Output::Object(task.to_object("complete")))
             }),
             method::TASKS_UPDATE => {
-                let tree = self.limits.tree;
                 if asking.params.input_responses.is_none() {
                     let message = "`tasks/update` needs `params.inputResponses`, an object";
                     return Err(RpcError::invalid_params(message));
                 }
-                let answers = arguments::read("params.inputResponses", asking.params.input_responses, tree)?;
+                let answers = self.input_responses(asking.params)?;
                 Box::pin(async move {
                     service.task(&id, who.as_deref()).await?;
                     service.answer_task(&id, answers).await;
