@@ -483,7 +483,7 @@ impl Call {
 }
 
 /// What a client is told that cannot wait for tasks, and would have to.
-fn needs_tasks(message: impl Into<String>) -> RpcError {
+pub(super) fn needs_tasks(message: impl Into<String>) -> RpcError {
     RpcError::new(super::dialogue::MISSING_CAPABILITY, message)
         .with_data(json!({"requiredCapabilities": {"extensions": {TASKS: {}}}}))
 }
