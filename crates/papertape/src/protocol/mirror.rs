@@ -21,11 +21,11 @@ pub(crate) fn annotations(schema: &Value) -> Result<Vec<(String, Vec<String>)>, 
 pub(crate) fn find(schema: &Value, problems: &mut Vec<String>) -> Vec<(String, Vec<String>)> {
     let (mut names, mut found) = (HashSet::new(), Vec::new());
     // The path is known as long as nothing but `properties` has led there.
-    let mut todo = vec![(schema, Some(Vec::new()), true)];
-    while let Some((schema, path, is_root)) = todo.pop() {
+    let mut todo = vec![(schema, Some(Vec::new()))];
+    while let Some((schema, path)) = todo.pop() {
         match schema {
             Value::Object(members) => {
-                if let Some(header) = members.get(KEYWORD).filter(|_| !is_root) {
+                if let Some(header) = members.get(KEYWORD) {
                     match check(header, members.get("type"), path.as_deref(), &mut names) {
                         Ok(annotation) => found.push(annotation),
                         Err(problem) => {
@@ -40,15 +40,15 @@ pub(crate) fn find(schema: &Value, problems: &mut Vec<String>) -> Vec<(String, V
                                 let path = path
                                     .as_ref()
                                     .map(|path| [&path[..], std::slice::from_ref(name)].concat());
-                                (property, path, false)
+                                (property, path)
                             }));
                         }
                         ("enum" | "const" | "default" | "examples" | KEYWORD, _) => {}
-                        (_, value) => todo.push((value, None, false)),
+                        (_, value) => todo.push((value, None)),
                     }
                 }
             }
-            Value::Array(items) => todo.extend(items.iter().map(|item| (item, None, false))),
+            Value::Array(items) => todo.extend(items.iter().map(|item| (item, None))),
             _ => {}
         }
     }
@@ -72,6 +72,7 @@ fn check(
     if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
         return Err("is on a value that is no string, integer or boolean");
     }
+    let path = path.filter(|path| !path.is_empty());
     let path = path.ok_or("is on a value that `properties` alone do not lead to")?;
     Ok((name.to_owned(), path.to_vec()))
 }
@@ -121,6 +122,10 @@ mod tests {
             let schema = json!({"type": "object", "properties": {"a": property, "b": other}});
             let told = annotations(&schema).unwrap_err();
             assert!(told.contains(problem), "{schema}: {told}");
+        }
+        for (kind, problem) in [("object", "no string, integer or boolean"), ("string", "do not lead to")] {
+            let told = annotations(&json!({"type": kind, "x-mcp-header": "Root"})).unwrap_err();
+            assert!(told.contains(problem), "{kind} at the root: {told}");
         }
     }
 }

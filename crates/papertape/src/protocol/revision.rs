@@ -27,6 +27,9 @@ impl Revision {
         Revision::V2024_11_05,
     ];
 
+    /// Those whose requests stand alone, newest first.
+    pub const STATELESS: [Revision; 1] = [Revision::V2026_07_28];
+
     /// The newest that `initialize` can lead to.
     pub const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
 
@@ -187,6 +190,12 @@ mod tests {
         for asked in ["2026-07-28", "2027-01-01", "1.0.0", ""] {
             assert_eq!(Revision::negotiate(asked), Revision::V2025_11_25, "{asked}");
         }
+    }
+
+    #[test]
+    fn stateless_ones_are_those_without_a_handshake() {
+        let stateless = Revision::ALL.into_iter().filter(|revision| !revision.opens_with_handshake());
+        assert!(stateless.eq(Revision::STATELESS));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::protocol::{
     ElicitAction, ElicitResult, Revision, Root, SamplingRequest, SamplingResult, method, project,
 };
 use crate::schema;
+use crate::wire::error::excerpt;
 
 /// Something a handler can ask with [`Cx::ask`].
 pub trait Question {
@@ -268,9 +269,19 @@ impl Cx {
     /// If there is no answer yet, if the client cannot be asked (see [`Cx::can_ask`]), or if its answer makes no sense.
     pub fn ask<Q: Question>(&self, name: &str, question: Q) -> Result<Q::Answer, ToolError> {
         if let Some(answer) = self.dialogue(|dialogue| dialogue.answers.get(name).cloned()) {
-            return Q::read(answer);
+            return Q::read(answer).map_err(|error| self.malformed(name, error));
         }
         Err(ToolError(Failure::Ask(vec![(name.to_owned(), question.into_asked()?)])))
+    }
+
+    /// An answer that cannot be read is a fault of the request if it came with it, as a modern client's does.
+    fn malformed(&self, name: &str, error: ToolError) -> ToolError {
+        match error.0 {
+            Failure::Failed(message) if self.answers_come_with_the_request() => {
+                ToolError::refused(format!("`params.inputResponses`: {}: {message}", excerpt(name)))
+            }
+            _ => error,
+        }
     }
 
     /// Asks two things at once.

@@ -311,7 +311,7 @@ pub(super) fn panicked(target: &Target, panic: Box<dyn Any + Send>) -> RpcError 
 }
 
 /// Drops something of the author's, which may panic; what that panic carries is left alone.
-fn drop_guarded<T>(value: T) {
+pub(super) fn drop_guarded<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         std::mem::forget(panic);
     }

@@ -266,6 +266,11 @@ impl Cx {
         self.call.abilities
     }
 
+    /// Whether the client sends what it was asked along with its request, and does not answer requests of the server's.
+    pub(super) fn answers_come_with_the_request(&self) -> bool {
+        !self.call.revision.opens_with_handshake()
+    }
+
     pub(super) fn dialogue<T>(&self, act: impl FnOnce(&mut Dialogue) -> T) -> T {
         act(&mut self.call.dialogue.lock().unwrap_or_else(PoisonError::into_inner))
     }

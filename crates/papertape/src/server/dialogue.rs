@@ -35,16 +35,24 @@ struct Carried {
 }
 
 impl Service {
-    /// Takes a dialogue up where a modern client was asked.
-    pub(super) fn resume(&self, params: &Params<'_>, purpose: &[u8]) -> Result<Dialogue, RpcError> {
+    /// The client's answers to what it was asked, each of which is an object.
+    pub(super) fn input_responses(&self, params: &Params<'_>) -> Result<Map<String, Value>, RpcError> {
         if params.input_responses.is_some_and(|raw| !raw.get().starts_with('{')) {
             return Err(RpcError::invalid_params("`params.inputResponses` must be a JSON object"));
         }
         let answers = arguments::read("params.inputResponses", params.input_responses, self.limits.tree)?;
-        if let Some((name, _)) = answers.iter().find(|(_, answer)| !answer.is_object()) {
-            let name = excerpt(name);
-            return Err(RpcError::invalid_params(format!("`params.inputResponses`: {name} is no object")));
+        match answers.iter().find(|(_, answer)| !answer.is_object()) {
+            Some((name, _)) => {
+                let message = format!("`params.inputResponses`: {} must be an object", excerpt(name));
+                Err(RpcError::invalid_params(message))
+            }
+            None => Ok(answers),
         }
+    }
+
+    /// Takes a dialogue up where a modern client was asked.
+    pub(super) fn resume(&self, params: &Params<'_>, purpose: &[u8]) -> Result<Dialogue, RpcError> {
+        let answers = self.input_responses(params)?;
         let Some(raw) = params.request_state else {
             // Whoever knows what will be asked may answer beforehand. Nothing is lost by it: what the user is said to
             // have answered is the client's word in either case.

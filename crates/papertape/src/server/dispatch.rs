@@ -74,6 +74,8 @@ pub(crate) struct Service {
     pub(super) sealer: Option<Sealer>,
     pub(super) cache: CacheHint,
     pub(super) limits: Limits,
+    /// Those that are served, newest first.
+    pub(super) revisions: &'static [Revision],
 }
 
 /// The members of `params` that any method reads, raw. `None` is absent; a `null` is there.
@@ -172,6 +174,7 @@ impl Service {
             sealer: server.sealer.or_else(|| Sealer::random(STATE_LIFETIME)),
             cache: server.cache,
             limits: server.limits,
+            revisions: server.revisions,
         }
     }
 
@@ -392,7 +395,7 @@ impl Service {
         link: &Arc<Link>,
         span: &tracing::Span,
     ) -> Result<Option<Begun>, RpcError> {
-        let speaking = Self::speaking(params, link)?;
+        let speaking = self.speaking(params, link)?;
         let (Speaking::Modern(revision) | Speaking::Legacy(revision)) = speaking else {
             return self.unopened(to, name, params, link).map(|()| None);
         };

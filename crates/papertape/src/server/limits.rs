@@ -23,6 +23,10 @@ pub struct Limits {
     pub tree: usize,
     /// Tasks running at once.
     pub tasks: usize,
+    /// Tasks of one principal running at once, where principals are known.
+    pub tasks_per_principal: usize,
+    /// Time to live of a task (`ttlMs`): after it a task that still runs is ended, and its result is forgotten.
+    pub task_ttl: Duration,
     /// Time that a client of an older revision gets to answer a question, and whoever answers what a task asks.
     pub answer: Duration,
     /// Open `subscriptions/listen` requests on one connection, and resources that one of them, or a client of an older
@@ -45,6 +49,8 @@ impl Default for Limits {
             bytes_in_flight: 256 * 1024 * 1024,
             tree: 64 * 1024 * 1024,
             tasks: 1_000,
+            tasks_per_principal: 100,
+            task_ttl: Duration::from_secs(60 * 60),
             answer: Duration::from_secs(10 * 60),
             subscriptions: 100,
             page: 1_000,

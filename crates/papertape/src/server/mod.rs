@@ -68,6 +68,7 @@ pub use skills::{Skill, Skills};
 pub use task::{MemoryTasks, Stored, Task, TaskStatus, TaskStore};
 pub use tool::Tool;
 
+use crate::protocol::Revision;
 use crate::protocol::capabilities::Implementation;
 use crate::protocol::content::Icon;
 use crate::protocol::project::{CacheHint, CacheScope};
@@ -99,6 +100,8 @@ pub struct Server {
     sealer: Option<Sealer>,
     cache: CacheHint,
     limits: Limits,
+    /// Those that are served, newest first.
+    revisions: &'static [Revision],
     /// The first thing that went wrong, told when the server is built.
     problem: Option<SetupError>,
 }
@@ -125,6 +128,7 @@ impl Server {
             sealer: None,
             cache: CacheHint { ttl_ms: 0, cache_scope: CacheScope::Private },
             limits: Limits::default(),
+            revisions: &Revision::ALL,
             problem: None,
         }
     }
@@ -376,6 +380,13 @@ impl Server {
     }
 
     /// The server ready to serve, or why it cannot.
+    /// Serves only revisions whose requests stand alone.
+    #[cfg(feature = "http")]
+    pub(crate) fn stateless_only(mut self) -> Self {
+        self.revisions = &Revision::STATELESS;
+        self
+    }
+
     pub(crate) fn build(self) -> Result<Arc<Service>, SetupError> {
         match self.problem {
             Some(problem) => Err(problem),

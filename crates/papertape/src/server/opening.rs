@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::dispatch::{Params, Service};
@@ -49,14 +50,16 @@ struct DiscoverResult<'a> {
 
 impl Service {
     /// Finds out by which rules a request is to be served.
-    pub(super) fn speaking(params: &Params<'_>, link: &Link) -> Result<Speaking, RpcError> {
+    pub(super) fn speaking(&self, params: &Params<'_>, link: &Link) -> Result<Speaking, RpcError> {
         let Some(meta) = &params.meta else { return Ok(legacy_or_nothing(link)) };
         let Some(asked) = meta.protocol_version()? else { return Ok(legacy_or_nothing(link)) };
         let revision = match Revision::parse(&asked) {
             Some(revision) if !revision.opens_with_handshake() => revision,
-            known => return Err(unsupported(&asked, known.is_some())),
+            _ => return Err(self.unsupported(&asked)),
         };
         meta.client_capabilities()?;
+        // Whatever is asked for: a level that does not exist is refused alike by all methods.
+        meta.log_level()?;
         link.note_modern(revision);
         Ok(Speaking::Modern(revision))
     }
@@ -67,12 +70,7 @@ impl Service {
         params: &Params<'_>,
         link: &Arc<Link>,
     ) -> Result<(), RpcError> {
-        let asked = params.protocol_version.map(RawValue::get).unwrap_or_default();
-        let Ok(asked) = serde_json::from_str::<String>(asked) else {
-            let message = "`initialize` needs `params.protocolVersion`, a string such as \"2025-11-25\"";
-            return Err(RpcError::invalid_params(message));
-        };
-        let revision = Revision::negotiate(&asked);
+        let revision = agree(params)?;
         link.set_legacy(revision);
         self.keep_told(link);
         let abilities = Abilities::read(params.capabilities.map_or("{}", RawValue::get));
@@ -89,7 +87,7 @@ impl Service {
 
     pub(super) fn discover(&self, to: &ReplyTo, revision: Revision, link: &Arc<Link>) {
         let result = DiscoverResult {
-            supported_versions: Revision::ALL.iter().map(|revision| revision.as_str()).collect(),
+            supported_versions: self.supported_versions(),
             capabilities: self.capabilities(),
             instructions: self.instructions.as_deref(),
         };
@@ -129,6 +127,43 @@ impl Service {
             other => Err(RpcError::method_not_found(other)),
         }
     }
+
+    fn supported_versions(&self) -> Vec<&'static str> {
+        self.revisions.iter().map(|revision| revision.as_str()).collect()
+    }
+
+    /// The error for a request whose `_meta` names a revision in which no request stands alone.
+    fn unsupported(&self, asked: &str) -> RpcError {
+        let has_sessions = Revision::parse(asked).is_some_and(|revision| self.revisions.contains(&revision));
+        let way_out =
+            if has_sessions { "open with `initialize` to speak it" } else { "choose a supported one" };
+        let message = format!("unsupported protocol version {} in `_meta`: {way_out}", excerpt(asked));
+        let requested: String = asked.chars().take(120).collect();
+        RpcError::new(UNSUPPORTED_PROTOCOL_VERSION, message)
+            .with_data(json!({"supported": self.supported_versions(), "requested": requested}))
+    }
+}
+
+/// What `initialize` leads to. People type it by hand, and leave out what they do not know: without a version the newest
+/// revision that has sessions is agreed.
+fn agree(params: &Params<'_>) -> Result<Revision, RpcError> {
+    match params.protocol_version.map(RawValue::get) {
+        None | Some("null") => {
+            let revision = Revision::NEWEST_LEGACY;
+            tracing::warn!(
+                "`initialize` without `params.protocolVersion`: {revision} is agreed; a client should name its own"
+            );
+            Ok(revision)
+        }
+        Some(asked) => {
+            serde_json::from_str::<String>(asked).map(|asked| Revision::negotiate(&asked)).map_err(|_| {
+                let example = Revision::NEWEST_LEGACY;
+                RpcError::invalid_params(format!(
+                    "`params.protocolVersion` of `initialize` must be a string such as \"{example}\""
+                ))
+            })
+        }
+    }
 }
 
 fn legacy_or_nothing(link: &Link) -> Speaking {
@@ -137,13 +172,4 @@ fn legacy_or_nothing(link: &Link) -> Speaking {
 
 fn oldest() -> Revision {
     Revision::ALL.into_iter().min().unwrap_or(Revision::NEWEST_LEGACY)
-}
-
-fn unsupported(asked: &str, is_legacy: bool) -> RpcError {
-    let way_out = if is_legacy { "open with `initialize` to speak it" } else { "choose a supported one" };
-    let message = format!("unsupported protocol version {} in `_meta`: {way_out}", excerpt(asked));
-    let supported: Vec<&str> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
-    let requested: String = asked.chars().take(120).collect();
-    RpcError::new(UNSUPPORTED_PROTOCOL_VERSION, message)
-        .with_data(serde_json::json!({"supported": supported, "requested": requested}))
 }

@@ -3,7 +3,9 @@
 //! A tool says that it may take long ([`Tool::long_running`](crate::Tool::long_running)); a client says with its call that
 //! it can wait for a task; then the call is answered at once with a task, and the function runs on without it.
 
-use std::collections::{BTreeMap, HashMap};
+mod memory;
+
+use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,14 +21,14 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::arguments;
 use super::around;
 use super::ask::Asked;
 use super::begin::Asking;
-use super::call::{Begun, Output, Run, panicked};
+use super::call::{Begun, Output, Run, drop_guarded, panicked};
 use super::context::{Call, Cx, Target};
 use super::dispatch::Service;
 use super::error::{Failure, ToolError};
+use super::limits::Limits;
 use super::principal::Principal;
 use super::tool::Registered;
 use crate::protocol::capabilities::TASKS;
@@ -35,6 +37,8 @@ use crate::protocol::tools::CallToolResult;
 use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 use crate::wire::message;
+
+pub use memory::MemoryTasks;
 
 /// How often a client should ask how a task is.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -48,11 +52,11 @@ pub struct Task {
     pub task_id: String,
     /// How it is.
     pub status: TaskStatus,
-    /// Since when there is it (RFC 3339).
+    /// Creation time (RFC 3339).
     pub created_at: String,
     /// When it last changed (RFC 3339).
     pub last_updated_at: String,
-    /// For how long after that it is kept; `None` is for ever.
+    /// Time to live since its creation: then it is ended, if it still runs, and forgotten. `None` is for ever.
     pub ttl_ms: Option<u64>,
     /// How often to ask.
     pub poll_interval_ms: u64,
@@ -101,45 +105,12 @@ pub trait TaskStore: Send + Sync + 'static {
 
     /// The task with that id.
     fn get<'a>(&'a self, id: &'a str) -> Stored<'a, Option<Task>>;
-}
 
-/// Tasks in memory: gone with the process, and an hour after they are over.
-#[derive(Debug, Default)]
-pub struct MemoryTasks(Mutex<BTreeMap<String, (Task, SystemTime)>>);
-
-/// Tasks that memory holds; when there are more, the oldest that are over go first.
-const MOST_TASKS: usize = 1_000;
-
-/// How long a task is kept in memory once it is over.
-const KEPT: Duration = Duration::from_secs(60 * 60);
-
-impl TaskStore for MemoryTasks {
-    fn put<'a>(&'a self, task: &'a Task) -> Stored<'a, ()> {
-        Box::pin(async move {
-            let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let now = SystemTime::now();
-            let is_old = |changed: &SystemTime| now.duration_since(*changed).is_ok_and(|age| age > KEPT);
-            tasks.retain(|_, (task, changed)| !(task.status.is_over() && is_old(changed)));
-            if tasks.len() >= MOST_TASKS && !tasks.contains_key(&task.task_id) {
-                let oldest = tasks
-                    .values()
-                    .filter(|(task, _)| task.status.is_over())
-                    .min_by_key(|(_, changed)| *changed);
-                let Some(id) = oldest.map(|(task, _)| task.task_id.clone()) else {
-                    return Err(ToolError::failed("there are too many tasks already; try again later"));
-                };
-                tasks.remove(&id);
-            }
-            tasks.insert(task.task_id.clone(), (task.clone(), now));
-            Ok(())
-        })
-    }
-
-    fn get<'a>(&'a self, id: &'a str) -> Stored<'a, Option<Task>> {
-        Box::pin(async move {
-            let tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(tasks.get(id).map(|(task, _)| task.clone()))
-        })
+    /// Forgets a task whose time to live is over. A store that keeps it all the same does no harm: clients are no longer
+    /// told of it.
+    fn remove<'a>(&'a self, id: &'a str) -> Stored<'a, ()> {
+        let _ = id;
+        Box::pin(async { Ok(()) })
     }
 }
 
@@ -169,10 +140,46 @@ impl Tasks {
     fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<Running>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Takes a place for a task among those that run, if there is one.
+    fn admit<'a>(
+        &'a self,
+        id: &'a str,
+        task: &Arc<Running>,
+        limits: &Limits,
+    ) -> Result<Place<'a>, ToolError> {
+        let mut running = self.running();
+        if running.len() >= limits.tasks {
+            return Err(ToolError::failed("there are too many tasks already; try again later"));
+        }
+        let owner = owner_of(id);
+        let own = running.keys().filter(|other| owner_of(other) == owner).count();
+        if !owner.is_empty() && own >= limits.tasks_per_principal {
+            let message = format!("you have {own} tasks running, the limit: wait for one, or cancel one");
+            return Err(ToolError::failed(message));
+        }
+        running.insert(id.to_owned(), Arc::clone(task));
+        Ok(Place { tasks: self, id, begun: false })
+    }
+}
+
+/// The place of a task among those that run, given back unless the task begins.
+struct Place<'a> {
+    tasks: &'a Tasks,
+    id: &'a str,
+    begun: bool,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.begun {
+            self.tasks.running().remove(self.id);
+        }
+    }
 }
 
 impl Task {
-    fn begun(owner: Option<&Principal>) -> Option<Self> {
+    fn begun(owner: Option<&Principal>, ttl: Duration) -> Option<Self> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).ok()?;
         let now = now();
@@ -181,12 +188,22 @@ impl Task {
             status: TaskStatus::Working,
             created_at: now.clone(),
             last_updated_at: now,
-            ttl_ms: u64::try_from(KEPT.as_millis()).ok(),
+            ttl_ms: u64::try_from(ttl.as_millis()).ok(),
             poll_interval_ms: u64::try_from(POLL_INTERVAL.as_millis()).unwrap_or(1_000),
             input_requests: None,
             result: None,
             error: None,
         })
+    }
+
+    /// When its time to live is over.
+    fn expires(&self) -> Option<SystemTime> {
+        let created = humantime::parse_rfc3339(&self.created_at).ok()?;
+        created.checked_add(Duration::from_millis(self.ttl_ms?))
+    }
+
+    fn is_expired(&self) -> bool {
+        self.expires().is_some_and(|expires| expires <= SystemTime::now())
     }
 
     fn fail(&mut self, error: RpcError) {
@@ -211,9 +228,14 @@ fn mark(owner: &Principal) -> String {
     data_encoding::HEXLOWER.encode(digest.first_chunk::<16>().map_or(&[], |half| &half[..]))
 }
 
+/// The mark of a task's owner; empty if it belongs to nobody in particular.
+fn owner_of(id: &str) -> &str {
+    id.get(32..).unwrap_or_default()
+}
+
 /// Whether a task can be one of this principal's. Where nobody is asked who they are, everything is everybody's.
 pub(super) fn belongs_to(id: &str, asking: Option<&Principal>) -> bool {
-    asking.is_none_or(|who| id.get(32..) == Some(&*mark(who)))
+    asking.is_none_or(|who| owner_of(id) == mark(who))
 }
 
 fn now() -> String {
@@ -228,14 +250,10 @@ impl Service {
     {
         let (service, calling) = (Arc::clone(self), Arc::clone(call));
         let create: Run = Box::pin(async move {
-            if service.tasks.running().len() >= service.limits.tasks {
-                return Err(ToolError::failed("there are too many tasks already; try again later"));
-            }
-            let task = Task::begun(calling.link.principal().map(|owner| &**owner))
+            let owner = calling.link.principal().map(|owner| &**owner);
+            let task = Task::begun(owner, service.limits.task_ttl)
                 .ok_or_else(|| ToolError::internal("the system gives no randomness"))?;
-            // It is safe before the client hears of it.
-            service.tasks.store.put(&task).await?;
-            let (id, answer) = (task.task_id.clone(), task.to_object("task"));
+            let (id, kept, answer) = (task.task_id.clone(), task.clone(), task.to_object("task"));
             let running = Arc::new(Running {
                 call: calling,
                 task: tokio::sync::Mutex::new(task),
@@ -243,7 +261,10 @@ impl Service {
                 answered: Notify::new(),
                 asked: Mutex::default(),
             });
-            service.tasks.running().insert(id, Arc::clone(&running));
+            let mut place = service.tasks.admit(&id, &running, &service.limits)?;
+            // It is safe before the client hears of it.
+            service.tasks.store.put(&kept).await?;
+            place.begun = true;
             // Nothing is told of a task but how it is: neither its progress nor its logs.
             running.call.set_answered();
             // Hooks are around the work, and not around the promise of it.
@@ -265,12 +286,29 @@ impl Service {
             Ok(poll) => poll.map(Ok),
             Err(panic) => Poll::Ready(Err(panicked(&running.call.target, panic))),
         });
-        if let Err(error) = ended.await {
-            std::mem::forget(work);
-            self.change(&running, |task| task.fail(error)).await;
-        }
         let id = running.task.lock().await.task_id.clone();
+        match timeout(self.limits.task_ttl, ended).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                std::mem::forget(work);
+                self.change(&running, |task| task.fail(error)).await;
+            }
+            Err(_) => {
+                running.call.set_cancelled();
+                drop_guarded(work);
+                self.expire(&running, &id).await;
+            }
+        }
         self.tasks.running().remove(&id);
+    }
+
+    /// Ends a task whose time to live is over, and forgets it.
+    async fn expire(&self, running: &Running, id: &str) {
+        let message = "the task did not end within its time to live (`ttlMs`)";
+        self.change(running, |task| task.fail(RpcError::internal(message))).await;
+        if let Err(error) = self.tasks.store.remove(id).await {
+            tracing::error!(?error, task = id, "an expired task cannot be removed from the store");
+        }
     }
 
     async fn work<F>(&self, running: &Running, run: Run, again: F)
@@ -338,7 +376,7 @@ impl Service {
 
     async fn keep_task(&self, task: &Task) {
         if let Err(error) = self.tasks.store.put(task).await {
-            tracing::error!(?error, task = task.task_id, "how a task is could not be kept");
+            tracing::error!(?error, task = task.task_id, "failed to persist task state");
         }
         let Ok(json) = serde_json::to_string(task) else { return };
         self.tools.tell(|link| link.task_changed(&task.task_id, &json));
@@ -366,12 +404,11 @@ impl Service {
                 Ok(Output::Object(task.to_object("complete")))
             }),
             method::TASKS_UPDATE => {
-                let tree = self.limits.tree;
                 if asking.params.input_responses.is_none() {
                     let message = "`tasks/update` needs `params.inputResponses`, an object";
                     return Err(RpcError::invalid_params(message));
                 }
-                let answers = arguments::read("params.inputResponses", asking.params.input_responses, tree)?;
+                let answers = self.input_responses(asking.params)?;
                 Box::pin(async move {
                     service.task(&id, who.as_deref()).await?;
                     service.answer_task(&id, answers).await;
@@ -390,7 +427,8 @@ impl Service {
     /// The task of that id, if it is one of this principal's.
     async fn task(&self, id: &str, asking: Option<&Principal>) -> Result<Task, ToolError> {
         let task = if belongs_to(id, asking) { self.tasks.store.get(id).await? } else { None };
-        task.ok_or_else(|| ToolError::refused(format!("unknown task: {}", excerpt(id))))
+        task.filter(|task| !task.is_expired())
+            .ok_or_else(|| ToolError::refused(format!("unknown task: {}", excerpt(id))))
     }
 
     /// Answers to questions that were asked; others are ignored, and so is a task that asks nothing.
@@ -485,7 +523,7 @@ impl Call {
 }
 
 /// What a client is told that cannot wait for tasks, and would have to.
-fn needs_tasks(message: impl Into<String>) -> RpcError {
+pub(super) fn needs_tasks(message: impl Into<String>) -> RpcError {
     RpcError::new(super::dialogue::MISSING_CAPABILITY, message)
         .with_data(json!({"requiredCapabilities": {"extensions": {TASKS: {}}}}))
 }

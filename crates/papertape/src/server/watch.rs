@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use super::dispatch::{LONGEST_URI, Params, Service};
-use super::task::belongs_to;
+use super::task::{belongs_to, needs_tasks};
 #[cfg(feature = "http")]
 use crate::link::Kind;
 use crate::link::{Link, ReplyTo, Wanted};
+use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::{Revision, project};
 use crate::wire::{Id, RpcError};
@@ -32,6 +33,12 @@ fn own_tasks(ids: &[String], link: &Link) -> Vec<String> {
     ids.iter().filter(|id| belongs_to(id, who)).cloned().collect()
 }
 
+/// Whether the request says that its client can wait for tasks.
+fn declares_tasks(params: &Params<'_>) -> bool {
+    let declared = params.meta.as_ref().and_then(|meta| meta.client_capabilities().ok());
+    declared.is_some_and(|declared| Abilities::read(declared.get()).tasks)
+}
+
 impl Service {
     /// Opens a subscription. It has no answer until it ends.
     pub(super) fn listen(&self, to: &ReplyTo, params: &Params<'_>, link: &Arc<Link>) -> Result<(), RpcError> {
@@ -44,6 +51,11 @@ impl Service {
                 "`subscriptions/listen` needs `params.notifications`, such as {\"toolsListChanged\": true}";
             return Err(RpcError::invalid_params(message));
         };
+        if !filter.task_ids.is_empty() && !declares_tasks(params) {
+            return Err(needs_tasks(
+                "`params.notifications.taskIds` is for clients that declare tasks with the request",
+            ));
+        }
         let watchable = self.changing.resources;
         let uris = if watchable { filter.resource_subscriptions.clone() } else { Vec::new() };
         if uris.len().max(filter.task_ids.len()) > self.limits.subscriptions {

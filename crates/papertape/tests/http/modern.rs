@@ -249,6 +249,26 @@ async fn who_speaks_only_the_newest_has_no_sessions() {
     assert_eq!((answer.status, &answer.json()["id"]), (400, &json!(0)));
     assert_eq!(answer.header("mcp-session-id"), None);
     assert!(answer.json()["error"]["message"].as_str().unwrap().contains(MODERN), "{}", answer.json());
+    assert_eq!(answer.json()["error"]["data"]["supported"], json!([MODERN]));
+    // No revision is named that would be refused.
+    let discovered = site.ask(&Request::modern(7, "server/discover", &json!({}))).await.json();
+    assert_eq!(discovered["result"]["supportedVersions"], json!([MODERN]), "{discovered}");
+    for version in ["3000-01-01", "2025-11-25"] {
+        let key = "io.modelcontextprotocol/protocolVersion";
+        let request = list().changed(|body| body["params"]["_meta"][key] = json!(version));
+        let refused = site.ask(&request.with("MCP-Protocol-Version", version)).await.json();
+        assert_eq!(refused["error"]["code"], -32022, "{refused}");
+        assert_eq!(refused["error"]["data"]["supported"], json!([MODERN]), "{refused}");
+        assert!(!refused["error"]["message"].as_str().unwrap().contains("initialize"), "{refused}");
+    }
+}
+
+// The older transport has sessions, too.
+#[tokio::test]
+async fn who_speaks_only_the_newest_does_not_serve_the_older_transport() {
+    let site = Site::with(Options::new().modern_only().legacy_sse(), |server| server).await;
+    let answer = site.ask(&Request::new("GET", "/sse").header("Accept", "text/event-stream")).await;
+    assert_eq!(answer.status, 404);
 }
 
 // H-19

@@ -142,15 +142,25 @@ fn a_handshake_leads_to_a_revision_that_has_one() {
         let line = request("", "7", "initialize", json!({"protocolVersion": asked, "capabilities": {}}));
         assert_eq!(messages(&run(ask("", &[&line])))[0]["result"]["protocolVersion"], given, "{asked}");
     }
-    for params in [
-        json!({"protocolVersion": 5}),
-        json!({"protocolVersion": null}),
-        json!({"protocolVersion": ["2025-11-25"]}),
-        json!({}),
-    ] {
+    for params in [json!({"protocolVersion": 5}), json!({"protocolVersion": ["2025-11-25"]})] {
         check("", &[&request("", "7", "initialize", params)], "E(-32602,7)");
     }
-    check("", &[r#"{"jsonrpc":"2.0","id":7,"method":"initialize"}"#], "E(-32602,7)");
+}
+
+// Seed 004: people type this by hand, and go on.
+#[test]
+fn a_handshake_without_parameters_leads_to_the_newest_revision_that_has_one() {
+    for line in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":null}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":null,"clientInfo":5}}"#,
+    ] {
+        let more = call("", "2", "echo", &json!({"text": "x"}));
+        let answers = messages(&run(ask("", &[line, &more])));
+        assert_eq!(answers[0]["result"]["protocolVersion"], "2025-11-25", "{line}");
+        assert_eq!(answers[1]["result"]["content"][0]["text"], "x", "{line}");
+    }
 }
 
 #[test]

@@ -22,10 +22,22 @@ fn whoever_knows_what_will_be_asked_may_answer_beforehand() {
         let params = json!({"name": "ask", "inputResponses": {"odd": accept("y")}});
         let reply = one(&mut peer, modern(FORM, 2, "tools/call", params)).await;
         assert_eq!(reply["result"]["resultType"], "input_required", "{reply}");
-        for bad in [json!(12345), json!("x"), json!(null), json!([])] {
+        // What cannot be read is a fault of the request, not a result of the tool.
+        for bad in [
+            json!(12345),
+            json!("x"),
+            json!(null),
+            json!([]),
+            json!({}),
+            json!({"action": "perhaps"}),
+            json!({"action": "accept"}),
+            json!({"action": "accept", "content": {"name": 5}}),
+            json!({"action": "accept", "content": "x"}),
+        ] {
             let params = json!({"name": "ask", "inputResponses": {"who": bad}});
             let reply = one(&mut peer, modern(FORM, 3, "tools/call", params)).await;
             assert_eq!(reply["error"]["code"], -32602, "{bad}: {reply}");
+            assert!(reply["error"]["message"].as_str().unwrap().contains("inputResponses"), "{reply}");
         }
     });
 }
@@ -206,7 +218,7 @@ fn answers_that_make_no_sense_are_one_failure() {
                 let params = json!({"name": "ask", "requestState": asked["result"]["requestState"],
                     "inputResponses": {"who": answer["result"]}});
                 let reply = one(&mut peer, modern(FORM, 2, "tools/call", params)).await;
-                assert!(reply["error"].is_object() || reply["result"]["isError"] == true, "{reply}");
+                assert_eq!(reply["error"]["code"], -32602, "{reply}");
             }
         }
         for bad in [json!([]), json!("x"), json!(null), json!(5)] {

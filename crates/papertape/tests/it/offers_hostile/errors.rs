@@ -87,8 +87,18 @@ fn parameters_of_the_wrong_kind_are_refused_one_by_one() {
                             cases.push(("subscriptions/listen", params, -32602));
                         }
                     }
-                    let params = json!({"uri": "x:y", "_meta": {"io.modelcontextprotocol/logLevel": bad}});
-                    cases.push(("resources/read", params, -32602));
+                    let params = json!({"uri": "x:y", "notifications": {}, "_meta": {"io.modelcontextprotocol/logLevel": bad}});
+                    for method in [
+                        "resources/read",
+                        "tools/list",
+                        "prompts/list",
+                        "resources/list",
+                        "resources/templates/list",
+                        "server/discover",
+                        "subscriptions/listen",
+                    ] {
+                        cases.push((method, params.clone(), -32602));
+                    }
                 } else {
                     cases.push(("resources/subscribe", json!({"uri": bad}), -32602));
                     cases.push(("resources/unsubscribe", json!({"uri": bad}), -32602));

@@ -580,3 +580,88 @@ fn nothing_is_told_of_a_task_on_threads_either() {
         }
     });
 }
+
+// M4
+#[test]
+fn only_clients_that_declare_tasks_listen_to_tasks() {
+    run(async {
+        let mut peer = Peer::connect(named("s").tool(long("hello"), hello));
+        let wanted = json!({"notifications": {"taskIds": ["x"], "toolsListChanged": true}});
+        let reply = one(&mut peer, modern("{}", 1, "subscriptions/listen", wanted.clone())).await;
+        assert_eq!(reply["error"]["code"], -32021, "{reply}");
+        let required = &reply["error"]["data"]["requiredCapabilities"];
+        assert_eq!(*required, json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}), "{reply}");
+        // Nothing was opened.
+        let reply = one(&mut peer, modern(TASKS, 1, "subscriptions/listen", wanted)).await;
+        assert_eq!(reply["params"]["notifications"]["taskIds"], json!(["x"]), "{reply}");
+        let without = json!({"notifications": {"taskIds": []}});
+        let reply = one(&mut peer, modern("{}", 2, "subscriptions/listen", without)).await;
+        assert_eq!(reply["method"], "notifications/subscriptions/acknowledged", "{reply}");
+    });
+}
+
+#[test]
+fn malformed_answers_to_a_task_are_refused() {
+    run(async {
+        let mut peer = Peer::connect(named("s").tool(long("ask"), ask_name));
+        let task = one(&mut peer, modern(ALL, 1, "tools/call", json!({"name": "ask"}))).await;
+        let id = &task["result"]["taskId"];
+        for bad in [json!([]), json!("x"), json!(null), json!({"who": 5}), json!({"who": []})] {
+            let params = json!({"taskId": id, "inputResponses": bad});
+            let reply = one(&mut peer, modern(ALL, 2, "tasks/update", params)).await;
+            assert_eq!(reply["error"]["code"], -32602, "{bad}: {reply}");
+        }
+        let task = one(&mut peer, modern(ALL, 3, "tasks/get", json!({"taskId": id}))).await;
+        assert_eq!(task["result"]["status"], "input_required", "{task}");
+    });
+}
+
+/// Says when it is dropped.
+struct Dropped(Arc<AtomicUsize>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_task_that_outlives_its_time_is_ended_and_forgotten() {
+    run(async {
+        let ended = Arc::new(AtomicUsize::new(0));
+        let told = Arc::clone(&ended);
+        let hang = move |_: Anything, _: Cx| {
+            let dropped = Dropped(Arc::clone(&told));
+            async move {
+                let _dropped = dropped;
+                std::future::pending::<Result<(), ToolError>>().await
+            }
+        };
+        let limits = papertape::Limits { task_ttl: Duration::from_secs(90), ..papertape::Limits::default() };
+        let server = named("s").limits(limits).tool(long("hang"), hang).tool(long("ask"), ask_name);
+        let mut peer = Peer::connect(server);
+        for (at, tool) in ["hang", "ask"].into_iter().enumerate() {
+            peer.write(modern(ALL, 1, "tools/call", json!({"name": tool})) + "\n").await;
+            let task = peer.next().await;
+            assert_eq!(task["result"]["ttlMs"], 90_000, "{task}");
+            let id = task["result"]["taskId"].clone();
+            let listen = json!({"notifications": {"taskIds": [id]}});
+            peer.write(modern(ALL, at as u64 + 7, "subscriptions/listen", listen) + "\n").await;
+            loop {
+                let told = peer.next().await;
+                if told["params"]["status"] == "failed" {
+                    let message = told["params"]["error"]["message"].as_str().unwrap();
+                    assert!(message.contains("ttlMs"), "{told}");
+                    break;
+                }
+            }
+            for method in ["tasks/get", "tasks/cancel"] {
+                peer.write(modern(ALL, 2, method, json!({"taskId": id})) + "\n").await;
+                let reply = peer.next().await;
+                assert_eq!(reply["error"]["code"], -32602, "{method}: {reply}");
+            }
+        }
+        // One by its time, and the other was never more than a question.
+        assert_eq!(ended.load(Ordering::SeqCst), 1);
+    });
+}

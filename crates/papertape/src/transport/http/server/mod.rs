@@ -114,6 +114,7 @@ impl HttpService {
     /// Answers one request.
     pub async fn answer<B>(&self, request: Request<B>) -> Response<HttpBody>
     where
+    let server = if options.legacy { server } else { server.stateless_only() };
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {

@@ -109,7 +109,8 @@ impl Options {
         self.requests_per_client.unwrap_or(self.connections.connections / 2).max(1)
     }
 
-    /// Serves only revisions whose requests stand alone: no sessions.
+    /// Serves only revisions whose requests stand alone: no sessions, and none of the older transports. No other revision is
+    /// named in `server/discover` or in errors.
     #[must_use]
     pub fn modern_only(mut self) -> Self {
         self.legacy = false;

@@ -112,8 +112,9 @@ fn unopenable(id: Id, asked: &str) -> Rejected {
     let modern = Revision::MODERN;
     let message =
         format!("there is nothing to open: only {modern} is spoken here, which every request names");
-    let error = RpcError::new(UNSUPPORTED_PROTOCOL_VERSION, message)
-        .with_data(json!({"supported": [modern.as_str()], "requested": shortened(asked)}));
+    let error = RpcError::new(UNSUPPORTED_PROTOCOL_VERSION, message).with_data(
+        json!({"supported": Revision::STATELESS.map(Revision::as_str), "requested": shortened(asked)}),
+    );
     Rejected { id: Some(id), error, answers: false }
 }
 

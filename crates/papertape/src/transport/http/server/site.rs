@@ -116,7 +116,7 @@ impl Site {
         }
         let read_only = parts.method == Method::GET || parts.method == Method::HEAD;
         match path {
-            old::STREAM | old::MESSAGES if self.options.legacy_sse => {
+            old::STREAM | old::MESSAGES if self.options.legacy && self.options.legacy_sse => {
                 let (principal, lease) = self.admit(parts).await?;
                 let place = self.clients.enter(principal.as_ref(), address)?;
                 let answer = Box::pin(old::serve(self, parts, body, principal)).await?;
