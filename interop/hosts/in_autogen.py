@@ -11,7 +11,6 @@ async def use(server):
         await session.initialize()
         tools = {tool.name: tool for tool in await mcp_server_tools(parameters, session)}
         called = await tools[server.tool].run_json(server.arguments, CancellationToken())
-        called = tools[server.tool].return_value_as_string(called)
     seen = {"tools": {name: arguments(tool.schema["parameters"]) for name, tool in tools.items()}}
     async with McpWorkbench(parameters) as workbench:
         listed = {tool["name"]: arguments(tool["parameters"]) for tool in await workbench.list_tools()}
@@ -19,7 +18,7 @@ async def use(server):
         prompt = server.prompt and await workbench.get_prompt(server.prompt, server.fields)
     if (listed, again.is_error) != (seen["tools"], False):
         raise AssertionError(f"the workbench differs: {listed}, {again}")
-    return {**seen, "called": called, "prompt": prompt and texts(*(message.content for message in prompt.messages))}
+    return {**seen, "called": texts(*called), "prompt": prompt and texts(*(message.content for message in prompt.messages))}
 
 
 main(use)
