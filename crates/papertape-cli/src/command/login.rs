@@ -58,7 +58,7 @@ pub(crate) fn run(args: Login) -> Result<(), Failure> {
     Ok(print::out(format!("Signed in to {url}.\n"))?)
 }
 
-/// Whether the server will not have whoever asks.
+/// Whether the server refused to authorize the request.
 fn is_refusal(failure: &Failure) -> bool {
     matches!(failure, Failure::Server { error, .. } if matches!(error.kind(), ErrorKind::Unauthorized(_)))
 }

@@ -13,7 +13,7 @@ use super::key_file;
 /// What a new file begins with.
 const HEAD: &str = "\
 # The keys of a papertape server: `papertape key NAME --file THIS` adds one; take an entry out, and it opens no more.
-# These are hashes, from which nobody can find out the keys.
+# These are hashes, from which the keys cannot be found out.
 ";
 
 impl NewKey {

@@ -81,7 +81,7 @@ impl Keys {
     /// The keys in a file. When the file changes, so do the keys, within two seconds: a key that is taken out is refused,
     /// and the streams that were opened with it end.
     ///
-    /// A file that is deleted, or can no longer be used, lets nobody in until it is there again and whole; the log says
+    /// A file that is deleted, or can no longer be used, has no valid keys until it is there again and whole; the log says
     /// why, and names the line. What happens to it for less than 0.3 seconds, as in editors that empty a file before they
     /// write it, does not count.
     ///
@@ -201,8 +201,8 @@ impl Watched {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// The right to look, if it is time to. Who finds somebody looking goes on with what is known, unless that is old:
-    /// after an idle hour, a key that was taken back must not come in beside the request that finds this out.
+    /// The right to look, if it is time to. A request that finds another one looking goes on with what is known, unless that
+    /// is old: after an idle hour, a revoked key must not be accepted beside the request that finds this out.
     async fn turn(&self) -> Option<MutexGuard<'_, Seen>> {
         let age = self.age();
         if age < LOOK_EVERY {

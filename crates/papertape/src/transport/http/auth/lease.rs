@@ -1,4 +1,4 @@
-//! For how long somebody is let in: a key may be taken back and a token may expire while a stream is open.
+//! For how long a principal is authorized: a key may be revoked and a token may expire while a stream is open.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::keys::Shared;
 /// The clock on the wall is looked at again after so long: it may be set, and machines may sleep.
 const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
 
-/// For how long somebody is let in.
+/// For how long a principal is authorized.
 pub(crate) struct Lease {
     until: Option<SystemTime>,
     key: Option<HeldKey>,
@@ -32,7 +32,7 @@ impl Lease {
         Self { until, key: None }
     }
 
-    /// Until a key expires, or is taken back, or may do something else.
+    /// Until a key expires, is revoked, or has other scopes.
     pub(super) fn of_key(key: Arc<Key>, keys: Arc<Shared>, changed: watch::Receiver<()>) -> Self {
         Self { until: key.expires, key: Some(HeldKey { key, keys, changed }) }
     }

@@ -41,7 +41,7 @@ use crate::server::scope::{Hierarchy, is_scope};
 use challenge::{Refusal, challenge};
 use oauth_server::ResourceServer;
 
-/// Somebody who is let in.
+/// An authorized principal.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) principal: Arc<Principal>,

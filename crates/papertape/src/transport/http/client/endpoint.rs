@@ -106,8 +106,8 @@ impl Endpoint {
         self
     }
 
-    /// Lets a bearer token and `Authorization` headers go to another machine by plain `http://`: whoever is on the way can
-    /// read and use them. For networks that something else keeps safe, such as that between two containers.
+    /// Lets a bearer token and `Authorization` headers go to another machine by plain `http://`, where others on
+    /// the network can read and use them. For networks that something else keeps safe, such as that between two containers.
     pub fn allow_http(mut self) -> Self {
         self.allow_http = true;
         self

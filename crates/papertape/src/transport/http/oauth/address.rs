@@ -30,7 +30,7 @@ pub(crate) fn reach(url: &Url) -> Reach {
     }
 }
 
-/// A name that means this machine, whoever looks it up (RFC 6761).
+/// A name that means this machine for every resolver (RFC 6761).
 pub(crate) fn is_local_name(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")

@@ -184,7 +184,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_judged_is_what_is_connected_to() {
         static ASKED: AtomicUsize = AtomicUsize::new(0);
-        // The first time somewhere else, where nobody is, and then here.
+        // Another address each time; a connection is accepted at the first one only.
         fn rebinding(_: String) -> Found {
             let first = ASKED.fetch_add(1, Ordering::SeqCst) == 0;
             Box::pin(async move { Ok(addresses(&[if first { "127.0.0.1" } else { "::1" }])) })

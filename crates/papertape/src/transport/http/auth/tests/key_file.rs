@@ -67,7 +67,7 @@ async fn changes_are_seen_within_a_second_and_not_sooner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_is_gone_or_broken_lets_nobody_in_until_it_is_repaired() {
+async fn a_file_that_is_gone_or_broken_has_no_valid_key_until_it_is_repaired() {
     let folder = Folder::new("worse");
     let key = key("ci");
     folder.write(key.entry());
@@ -126,7 +126,7 @@ async fn after_an_idle_hour_no_revoked_key_comes_in_beside_the_one_that_finds_ou
 }
 
 #[test]
-fn keys_are_added_in_one_step_whoever_reads_and_adds_meanwhile() {
+fn keys_are_added_in_one_step_beside_readers_and_other_writers() {
     let folder = Folder::new("adding");
     let file = folder.file();
     key("first").add_to(&file).unwrap();
