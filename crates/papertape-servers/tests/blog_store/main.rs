@@ -12,6 +12,7 @@ mod crash;
 mod damage;
 mod disk;
 mod growth;
+mod history;
 mod lost;
 mod support;
 mod together;

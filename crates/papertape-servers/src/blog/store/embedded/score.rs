@@ -4,6 +4,7 @@
 //! used. Rare words come first; as soon as what the common ones can add is less than what the last of the best already has,
 //! the common ones only add to chunks that may still be among the best.
 
+use tantivy::columnar::ColumnValues;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::{Postings, TermInfo};
@@ -20,9 +21,11 @@ const LOOKUP: usize = 24;
 /// Sums of floats differ by their order; this is more than they differ by.
 const DOUBT: f32 = 1.001;
 
-/// The best chunks of a segment, best first. Words come with their weight, the heaviest first; all of one field.
+/// The best chunks of a segment, best first; equal ones in the order of their `ids`, not of their places, which depend on
+/// the history of the index. Words come with their weight, the heaviest first; all of one field.
 pub(super) fn best(
     segment: &SegmentReader,
+    ids: &dyn ColumnValues<u64>,
     words: &[(Term, f32)],
     scale: &Scale,
     through: Option<&Rows>,
@@ -56,7 +59,7 @@ pub(super) fn best(
     for (info, weight) in lists {
         sheet.add_to_touched(&inverted, &info, weight)?;
     }
-    Ok(sheet.best(depth))
+    Ok(sheet.best(ids, depth))
 }
 
 /// What the chunks of a segment have scored so far.
@@ -162,14 +165,21 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    fn best(self, depth: usize) -> Vec<(f32, DocId)> {
+    fn best(self, ids: &dyn ColumnValues<u64>, depth: usize) -> Vec<(f32, DocId)> {
         let mut best: Vec<(f32, DocId)> = self.touched.iter().map(|doc| (self.score(*doc), *doc)).collect();
-        let order = |a: &(f32, DocId), b: &(f32, DocId)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        if let Some(last) = depth.checked_sub(1).filter(|last| *last < best.len()) {
+            let (_, (bar, _), _) = best.select_nth_unstable_by(last, |a, b| b.0.total_cmp(&a.0));
+            let bar = *bar;
+            best.retain(|(score, _)| *score >= bar);
+        }
+        let mut best: Vec<(f32, u64, DocId)> =
+            best.into_iter().map(|(score, doc)| (score, ids.get_val(doc), doc)).collect();
+        let order = |a: &(f32, u64, DocId), b: &(f32, u64, DocId)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         if best.len() > depth {
             best.select_nth_unstable_by(depth, order);
             best.truncate(depth);
         }
         best.sort_unstable_by(order);
-        best
+        best.into_iter().map(|(score, _, doc)| (score, doc)).collect()
     }
 }

@@ -82,7 +82,7 @@ impl Words {
         for segment in searcher.segment_readers() {
             columns.push(open_columns(segment).map_err(failed)?);
             docs += u64::from(segment.num_docs());
-            tokens += live_tokens(segment, fields.words).map_err(failed)?;
+            tokens += live_tokens(segment).map_err(failed)?;
         }
         Ok(Self {
             searcher,
@@ -139,10 +139,11 @@ impl Words {
         let segments = self.searcher.segment_readers();
         let best: tantivy::Result<Vec<_>> = segments
             .par_iter()
+            .zip(&self.columns)
             .enumerate()
-            .map(|(number, segment)| {
+            .map(|(number, (segment, columns))| {
                 let through = through.map(|through| through.get(number).unwrap_or(&NONE));
-                best(segment, &asked, &scale, through, depth)
+                best(segment, &*columns.id, &asked, &scale, through, depth)
             })
             .collect();
         let mut found = Vec::new();
@@ -273,15 +274,11 @@ fn open_columns(segment: &SegmentReader) -> tantivy::Result<Columns> {
     Ok(Columns { id: column(ID)?, key: column(KEY)?, index: column(INDEX)?, source })
 }
 
-/// Words in the chunks that are not gone.
-fn live_tokens(segment: &SegmentReader, words: Field) -> tantivy::Result<u64> {
-    let mut tokens = segment.inverted_index(words)?.total_num_tokens();
-    if segment.has_deletes() {
-        let lengths = segment.fast_fields().column_first_or_default::<u64>(LENGTH)?;
-        let gone = (0..segment.max_doc()).filter(|doc| segment.is_deleted(*doc));
-        tokens = tokens.saturating_sub(gone.map(|doc| lengths.get_val(doc)).sum());
-    }
-    Ok(tokens)
+/// Words in the chunks that are not gone. tantivy's own count is an estimate in a segment that was merged from others with
+/// deleted documents.
+fn live_tokens(segment: &SegmentReader) -> tantivy::Result<u64> {
+    let lengths = segment.fast_fields().column_first_or_default::<u64>(LENGTH)?;
+    Ok(segment.doc_ids_alive().map(|doc| lengths.get_val(doc)).sum())
 }
 
 /// Chunks of a segment that have a word and are not gone.

@@ -22,6 +22,9 @@ pub(super) const EXACT: i64 = 10_000;
 /// How many the graph gives, which knows the question in 16 bits a number, to be sorted by all of it then.
 const CANDIDATES: usize = 2 * DEPTH;
 
+/// Scores are added up in steps of one part in so many.
+const GRAIN: &str = "4294967296.0::double precision";
+
 /// The best chunks for a question.
 #[derive(Debug)]
 pub(super) struct Search<'a>(pub(super) &'a Query);
@@ -149,10 +152,11 @@ async fn best(
             Wanted::sql(6)
         )
     };
-    // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so.
+    // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so. Whole numbers below 2^53 add
+    // up to the same sum in any order; other floats do not, and rows come in the order in which they were written.
     let sql = format!(
         "SELECT b.chunk, b.score, c.file
-         FROM (SELECT p.chunk, sum(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length)) AS score
+         FROM (SELECT p.chunk, sum(round(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length) * {GRAIN})) / {GRAIN} AS score
                FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
                JOIN papertape.postings p ON p.word = w.word {only}
                GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {DEPTH}) b
@@ -229,7 +233,7 @@ async fn by_meaning(
     // Materialized, so that the order of the whole is no reason to walk the graph.
     let sql = format!(
         "WITH near AS MATERIALIZED ({near}),
-              nearest AS MATERIALIZED (SELECT key, distance FROM near ORDER BY distance LIMIT {CANDIDATES})
+              nearest AS MATERIALIZED (SELECT key, distance FROM near ORDER BY distance, key LIMIT {CANDIDATES})
          SELECT c.id, -n.distance, c.file FROM nearest n JOIN papertape.chunks c ON c.key = n.key {joined} {again}
          ORDER BY n.distance, c.id # (-9223372036854775808) LIMIT {DEPTH}"
     );
