@@ -1,6 +1,7 @@
-//! Whose an index is: one that another user made is not believed.
+//! Whose an index is: one that another user made is not believed, and one's own is for nobody else.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -68,4 +69,19 @@ fn without_a_place_for_the_key_an_index_is_good_for_one_process() {
     let end = run(beside(&folder, words).env("XDG_DATA_HOME", nowhere), "");
     contains(text(&end), &["They need flowers"]);
     assert!(end.status.success(), "{end:?}");
+}
+
+#[test]
+fn an_index_and_its_key_are_for_their_user_alone() {
+    let folder = docs("sealed_private");
+    let data = folder.with_file_name("data");
+    index_as(&data, &folder, &[]).is_clean();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for private in [folder.join(".papertape"), data.join("papertape")] {
+        assert_eq!(mode(&private), 0o700, "{}", private.display());
+        for entry in fs::read_dir(&private).unwrap() {
+            let path = entry.unwrap().path();
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+        }
+    }
 }

@@ -1,13 +1,14 @@
-//! An index that another user made is not used, whatever its checksums say.
+//! An index that another user made is not used, whatever its checksums say; and no index can be read by others.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use papertape_servers::blog::store::embedded::Embedded;
 use papertape_servers::blog::store::{Store, StoreError};
 
 use crate::damage::{ask, belongs_to_a_generation, files, some_index};
-use crate::support::{Folder, fill, hits, open, put, words};
+use crate::support::{Folder, file, fill, hits, open, put, words};
 
 const BLOCK: usize = 16 * 1024;
 
@@ -172,4 +173,60 @@ async fn a_sealed_manifest_pins_every_byte_of_every_file() {
 
 fn data_length(size: usize) -> usize {
     (0..=size).find(|length| length + length.div_ceil(BLOCK) * 32 == size).unwrap()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn assert_private(index: &Path) {
+    assert_eq!(mode(index), 0o700);
+    for file in files(index) {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+}
+
+#[tokio::test]
+async fn an_index_is_for_its_user_alone() {
+    let folder = Folder::new();
+    let store = open(&folder.path().join("made/index"));
+    let index = folder.path().join("made/index");
+    let mut writer = store.write().await.unwrap();
+    // So much that tantivy writes before the commit.
+    for number in 0..300 {
+        let text = vec![format!("word{number}"); 10].join("\n\n");
+        put(writer.as_mut(), &format!("{number}.md"), &text).await.unwrap();
+    }
+    assert_private(&index);
+    writer.commit().await.unwrap();
+    fill(&store, &[("a.md", "with vectors")]).await.unwrap();
+    assert_private(&index);
+    assert_eq!(mode(&folder.path().join("made")), 0o700);
+}
+
+#[tokio::test]
+async fn an_index_that_others_can_read_is_taken_from_them_when_it_is_written() {
+    let folder = Folder::new();
+    fs::create_dir(folder.index()).unwrap();
+    fs::set_permissions(folder.index(), fs::Permissions::from_mode(0o755)).unwrap();
+    let store = some_index(&folder.index()).await;
+    let open_up = || {
+        fs::set_permissions(folder.index(), fs::Permissions::from_mode(0o755)).unwrap();
+        for file in files(&folder.index()) {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+        }
+    };
+    open_up();
+    let other = folder.path().join("other");
+    fs::write(&other, "").unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o644)).unwrap();
+    let link = folder.index().join("0123456789abcdef0123456789abcdef.idx");
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    let (record, entries) = file("a.md", "more");
+    let mut writer = store.write().await.unwrap();
+    writer.put(record, entries).await.unwrap();
+    writer.commit().await.unwrap();
+    assert!(!link.exists());
+    assert_private(&folder.index());
+    assert_eq!(mode(&other), 0o644, "no link is followed");
 }

@@ -1,8 +1,9 @@
 //! The folder of an index: what is in it, what may be removed from it, and how a generation becomes the newest.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tantivy::index::SegmentId;
@@ -144,24 +145,46 @@ impl Place {
         read.is_ok() && bytes == content.as_bytes() && lock::is_ours(&self.path(lock::NAME))
     }
 
-    /// Makes the folder, and keeps it out of repositories. Without a key to seal with, nothing is begun.
+    /// Makes the folder, for its user alone, and keeps it out of repositories. Without a key to seal with, nothing is begun.
     pub(super) fn prepare(&self) -> Result<(), StoreError> {
         self.claim()?;
         self.keys.sealing()?;
         let io = |error| self.faults.io("cannot write to", error);
         let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
         let missing: Vec<&Path> = self.folder.ancestors().take_while(missing).collect();
-        fs::create_dir_all(&self.folder).map_err(io)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(io)?;
         for made in missing {
             let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty());
             File::open(parent.unwrap_or(Path::new("."))).and_then(|parent| parent.sync_all()).map_err(io)?;
         }
         self.check()?;
+        if let Err(error) = self.keep_private() {
+            // A folder of another user is private or not as that user wants it.
+            tracing::debug!(%error, "others may read the index");
+        }
         match private().open(self.path(IGNORE.0)) {
             Ok(mut file) => file.write_all(IGNORE.1.as_bytes()).map_err(io),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(io(error)),
         }
+    }
+
+    /// Takes from others what an older version or a copy has given them: the folder and files of ours in it.
+    fn keep_private(&self) -> io::Result<()> {
+        let restrict = |file: &File, mode: u32| match file.metadata()?.permissions().mode() & 0o077 {
+            0 => Ok(()),
+            _ => file.set_permissions(Permissions::from_mode(mode)),
+        };
+        restrict(&File::open(&self.folder)?, 0o700)?;
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let ours = |name: &str| [NAME, IGNORE.0, lock::NAME].contains(&name) || is_ours(name);
+            if name.to_str().is_some_and(ours) && entry.file_type()?.is_file() {
+                restrict(&open_plain(&entry.path())?, 0o600)?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes a generation the newest one. What it names has to be on the disk already.
