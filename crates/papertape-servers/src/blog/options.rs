@@ -20,6 +20,8 @@ pub struct Options {
     pub content: Option<PathBuf>,
     /// The folder of the index. Without it, `.papertape` within the folder of Markdown.
     pub index: Option<PathBuf>,
+    /// The file of keys that seal an index in a folder: see [`Embedded::open_with_keys`]. Without it, the user's own.
+    pub index_keys: Option<PathBuf>,
     /// The URL of a PostgreSQL database in place of the index.
     pub store: Option<String>,
     /// The model that finds meaning. Without one, words alone are searched for.
@@ -93,7 +95,10 @@ impl Options {
     /// # Errors
     /// If its folder cannot be one.
     pub fn embedded(&self) -> Result<Embedded, StoreError> {
-        Embedded::open(&self.index())
+        match &self.index_keys {
+            Some(keys) => Embedded::open_with_keys(&self.index(), keys),
+            None => Embedded::open(&self.index()),
+        }
     }
 
     /// Clears the index, or what is in the database, if it is broken: so that it can be made anew. What is whole goes on

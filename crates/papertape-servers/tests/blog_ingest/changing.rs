@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use papertape_servers::blog::ingest;
 use papertape_servers::blog::store::StoreError;
-use papertape_servers::blog::store::embedded::Embedded;
 
-use crate::support::{Desk, write};
+use crate::support::{Desk, open, write};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_that_come_grow_and_go_during_runs_leave_no_trace_behind() {
@@ -49,7 +48,7 @@ async fn two_runs_at_once_are_as_one() {
         desk.write(&format!("note{n}.md"), &format!("# Note {n}\n\nText.\n"));
     }
     // Another process would have a store of its own.
-    let other = Embedded::open(&desk.index()).unwrap();
+    let other = open(&desk.index());
     let folder = desk.folder();
     for round in 0..5 {
         desk.write(&format!("note{round}.md"), "# Another\n");

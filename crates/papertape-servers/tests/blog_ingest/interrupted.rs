@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
-use papertape_servers::blog::store::embedded::Embedded;
 use papertape_servers::blog::store::{Store, StoreError};
 use tokio::sync::Notify;
 
 use crate::models::Numbers;
-use crate::support::Desk;
+use crate::support::{Desk, open};
 
 fn many(count: usize) -> Desk {
     let desk = Desk::new();
@@ -51,7 +50,7 @@ async fn a_run_that_is_dropped_anywhere_never_was_or_was_complete() {
     let model = Numbers::new();
     let mut n = 1;
     while run_until(&desk, &model, n).await {
-        match Embedded::open(&desk.index()).unwrap().verify().await {
+        match open(&desk.index()).verify().await {
             Ok(summary) => assert_eq!(summary.files, 700, "half of a pass, after {n}"),
             Err(StoreError::Missing { .. }) => {}
             Err(error) => panic!("after {n}: {error}"),
@@ -90,7 +89,7 @@ const INDEX: &str = "PAPERTAPE_TEST_INDEX";
 async fn process_that_indexes_when_told_where() {
     let (Ok(notes), Ok(index)) = (std::env::var(NOTES), std::env::var(INDEX)) else { return };
     let folder = Folder::open(notes.as_ref()).unwrap();
-    let store = Embedded::open(index.as_ref()).unwrap();
+    let store = open(index.as_ref());
     let model = Numbers::new();
     ingest::run(&folder, &store, Some(&model), &|progress| println!("at {progress:?}")).await.unwrap();
 }
@@ -114,7 +113,7 @@ async fn a_process_that_is_killed_leaves_an_index_that_the_next_one_completes() 
         child.kill().unwrap();
         child.wait().unwrap();
         completed = steps < n;
-        match Embedded::open(&desk.index()).unwrap().verify().await {
+        match open(&desk.index()).verify().await {
             Ok(summary) => assert_eq!(summary.files, 700),
             Err(StoreError::Missing { .. }) => assert!(!completed),
             Err(error) => panic!("killed after {n}: {error}"),

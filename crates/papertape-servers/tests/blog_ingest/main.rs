@@ -14,5 +14,6 @@ mod library;
 mod models;
 mod odd;
 mod service;
+mod shipped;
 mod support;
 mod vectors;

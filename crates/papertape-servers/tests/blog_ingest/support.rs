@@ -28,7 +28,7 @@ impl Desk {
         // A run that was killed may have left something under the same number.
         fs::remove_dir_all(&root).unwrap_or_default();
         fs::create_dir_all(root.join("notes")).unwrap();
-        let store = Embedded::open(&root.join("index")).unwrap();
+        let store = open(&root.join("index"));
         Self { root, store }
     }
 
@@ -66,7 +66,7 @@ impl Desk {
 
     /// What an index that was never anything else would hold.
     pub(crate) async fn clean_digest(&self) -> [u8; 32] {
-        let clean = Embedded::open(&self.root.join("clean")).unwrap();
+        let clean = open(&self.root.join("clean"));
         clean.clear().await.unwrap();
         ingest::run(&self.folder(), &clean, None, &|_| {}).await.unwrap();
         clean.digest().await.unwrap()
@@ -102,6 +102,12 @@ impl Drop for Desk {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.root).ok();
     }
+}
+
+/// An index, sealed by whoever runs these tests.
+pub(crate) fn open(index: &Path) -> Embedded {
+    let keys = Path::new(env!("CARGO_TARGET_TMPDIR")).join("blog_ingest.keys");
+    Embedded::open_with_keys(index, &keys).unwrap()
 }
 
 pub(crate) fn write(folder: &Path, path: &str, text: &str) {

@@ -10,7 +10,7 @@ use papertape_servers::blog::ingest;
 use papertape_servers::blog::rank::{self, Files};
 use papertape_servers::blog::store::embedded::Embedded;
 use papertape_servers::blog::store::postgres::Postgres;
-use papertape_servers::blog::store::{ChunkId, Filter, Found, Query, Store, Summary, VectorKey};
+use papertape_servers::blog::store::{ChunkId, FileRecord, Filter, Found, Query, Store, Summary, VectorKey};
 use papertape_servers::blog::words::{self, Language};
 
 use crate::corpus::{self, Dice, embedding, many, put_with_vectors, question};
@@ -30,7 +30,8 @@ impl Both {
         // A run that was killed may have left something under the same number.
         drop(std::fs::remove_dir_all(&folder));
         let server = Server::start(&[]);
-        Self { postgres: server.store(), embedded: Embedded::open(&folder).unwrap(), _server: server, folder }
+        let embedded = Embedded::open_with_keys(&folder.join("index"), &folder.join("keys")).unwrap();
+        Self { postgres: server.store(), embedded, _server: server, folder }
     }
 
     fn stores(&self) -> [&dyn Store; 2] {
@@ -221,5 +222,43 @@ async fn our_own_documentation_is_found_alike() {
         for vector in [None, Some(corpus::Dice(asked.len() as u64).vector())] {
             both.compare(&Query { words: words.clone(), vector, top_k: 20, ..Query::default() }).await;
         }
+    }
+}
+
+/// What is found depends on what the store holds, not on the order in which it came.
+#[tokio::test]
+#[ignore = "interop/blog/run"]
+async fn an_edited_store_answers_as_one_made_at_once() {
+    let (one, other) = (Server::start(&[]), Server::start(&[]));
+    let (edited, clean) = (one.store(), other.store());
+    // Of each file there are three that are the same but for their paths, so that many score the same.
+    let same = |seed: u64| {
+        let copies = |copy: u64| {
+            let renamed = move |(record, chunks): corpus::Written| {
+                let path = format!("{copy}-{}", record.path);
+                (FileRecord { path, ..record }, chunks)
+            };
+            many(40, seed).into_iter().map(renamed)
+        };
+        (0..3).flat_map(copies).collect::<Vec<_>>()
+    };
+    for seed in 1..6 {
+        let mut files = same(seed);
+        // Each time in another order.
+        files.rotate_left(usize::try_from(seed * 17).unwrap());
+        put_with_vectors(&edited, &files).await.unwrap();
+    }
+    put_with_vectors(&clean, &same(5)).await.unwrap();
+    assert_eq!(
+        edited.files().await.unwrap(),
+        clean.files().await.unwrap(),
+        "both hold the same: every file was replaced each time"
+    );
+    let mut dice = Dice(3);
+    for _ in 0..60 {
+        let words = (0..=dice.roll(6)).map(|_| dice.word()).collect::<Vec<_>>().join(" ");
+        let query = Query { vector: Some(dice.vector()), ..question(&words) };
+        let (a, b) = (edited.search(&query).await.unwrap(), clean.search(&query).await.unwrap());
+        assert_eq!(a, b, "{words}");
     }
 }

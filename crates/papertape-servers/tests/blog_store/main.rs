@@ -14,6 +14,7 @@ mod disk;
 mod growth;
 mod history;
 mod lost;
+mod seal;
 mod support;
 mod together;
 mod tools;

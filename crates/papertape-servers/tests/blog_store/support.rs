@@ -116,7 +116,12 @@ pub(crate) fn vector(text: &str) -> Vec<f32> {
 }
 
 pub(crate) fn open(path: &Path) -> Embedded {
-    Embedded::open(path).unwrap()
+    Embedded::open_with_keys(path, &keys()).unwrap()
+}
+
+/// The keys of whoever runs these tests, and of the processes that they start.
+pub(crate) fn keys() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("blog_store.keys")
 }
 
 pub(crate) async fn put(writer: &mut dyn Writer, path: &str, content: &str) -> Result<(), StoreError> {

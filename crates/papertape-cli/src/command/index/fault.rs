@@ -29,6 +29,7 @@ fn in_full(error: StoreError, index: &Path) -> StoreError {
         StoreError::Missing { .. } => StoreError::Missing { place },
         StoreError::Corrupt { what, .. } => StoreError::Corrupt { place, what },
         StoreError::Foreign { what, .. } => StoreError::Foreign { place, what },
+        StoreError::Unsealed { why, by_another, .. } => StoreError::Unsealed { place, why, by_another },
         StoreError::Locked { by, .. } => StoreError::Locked { place, by },
         // A folder of texts that cannot be read is told in full already.
         StoreError::Io { doing, source } if !doing.contains(&place) => {

@@ -189,7 +189,7 @@ pub struct Vectors {
 async fn known_model(store: &dyn Store) -> Result<Option<super::store::Embedding>, StoreError> {
     match store.summary().await {
         Ok(summary) => Ok(summary.embedding),
-        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) if error.is_absence() => Ok(None),
         Err(error) => Err(error),
     }
 }

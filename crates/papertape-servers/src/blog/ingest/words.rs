@@ -86,6 +86,7 @@ impl Pass<'_> {
     /// Nothing, if what was compared is no longer the newest generation.
     async fn attempt(&mut self, writer: Option<Box<dyn Writer>>) -> Result<Option<Report>, Failure> {
         (self.progress)(Progress::Scanning);
+        self.leave_to_its_maker().await?;
         let (before, records) = known(self.store).await?;
         let generation = before.as_ref().map(|summary| summary.generation);
         let listing = self.list().await?;
@@ -105,6 +106,17 @@ impl Pass<'_> {
         let Some(mut report) = change.commit(before, self.progress).await? else { return Ok(None) };
         report.paths.sort_unstable();
         Ok(Some(report))
+    }
+
+    /// Says no to an index elsewhere that another user or machine has sealed: it may be of another folder, or shared.
+    async fn leave_to_its_maker(&self) -> Result<(), StoreError> {
+        if self.options.careful || self.options.never_empty {
+            let known = self.store.summary().await;
+            if let Err(error @ StoreError::Unsealed { by_another: true, .. }) = known {
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     async fn list(&mut self) -> Result<Listing, StoreError> {
@@ -174,7 +186,7 @@ impl Pass<'_> {
 async fn known(store: &dyn Store) -> Result<(Option<Summary>, Arc<[FileRecord]>), StoreError> {
     match store.summary().await {
         Ok(summary) => Ok((Some(summary), store.files().await?)),
-        Err(StoreError::Missing { .. }) => Ok((None, Arc::from([]))),
+        Err(error) if error.is_absence() => Ok((None, Arc::from([]))),
         Err(error) => Err(error),
     }
 }

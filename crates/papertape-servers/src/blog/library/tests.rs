@@ -38,7 +38,10 @@ async fn a_model_that_failed_halfway_is_not_said_to_be_at_work() {
     fs::create_dir_all(&notes).unwrap();
     fs::write(notes.join("a.md"), "# A\n\nabout lanterns\n").unwrap();
     fs::write(notes.join("b.md"), "# B\n\nabout candles\n").unwrap();
-    let (folder, store) = (Folder::open(&notes).unwrap(), Embedded::open(&scratch.join("index")).unwrap());
+    let (folder, store) = (
+        Folder::open(&notes).unwrap(),
+        Embedded::open_with_keys(&scratch.join("index"), &scratch.join("keys")).unwrap(),
+    );
     let report = ingest::run(&folder, &store, Some(&Dying), &|_| {}).await.unwrap();
     assert_eq!((report.summary.vectors, report.summary.embedding.unwrap().calibrated_on), (1, 0));
     let library = Library::new(Arc::new(store), Some(Arc::new(Dying)));

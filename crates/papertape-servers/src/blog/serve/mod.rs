@@ -58,7 +58,7 @@ pub async fn server(options: Options) -> Result<Server, StoreError> {
     // Who only looks at what is offered, wherever they happen to stand, leaves nothing there.
     let waits = options.is_implied()
         && !options.watch
-        && matches!(library.summary().await, Err(StoreError::Missing { .. }));
+        && library.summary().await.is_err_and(|error| error.is_absence());
     let mut upkeep = JoinSet::new();
     upkeep.spawn({
         let (wanted, library, resources) = (Arc::clone(&wanted), library.clone(), server.resources());

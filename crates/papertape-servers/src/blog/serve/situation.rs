@@ -82,8 +82,8 @@ impl Work {
     /// Why there is no answer, if the store has none.
     fn excuse(&self, error: &StoreError) -> String {
         match (error, self) {
-            (StoreError::Missing { .. }, Work::Failed(why) | Work::Refused(why)) => why.clone(),
-            (StoreError::Missing { .. }, Work::Beginning | Work::Checking | Work::Reading { .. }) => {
+            (error, Work::Failed(why) | Work::Refused(why)) if error.is_absence() => why.clone(),
+            (error, Work::Beginning | Work::Checking | Work::Reading { .. }) if error.is_absence() => {
                 format!("the index is being made{}: ask again in a moment", self.how_far())
             }
             _ => words::in_words(error),
@@ -147,7 +147,7 @@ impl Desk {
         self.wanted.notify_one();
         let work = self.settled(cx).await;
         // Who has no index yet is told how far it is by the question itself.
-        let is_indexed = async || !matches!(self.library.summary().await, Err(StoreError::Missing { .. }));
+        let is_indexed = async || !self.library.summary().await.is_err_and(|error| error.is_absence());
         match work.objection() {
             Some(why) if is_indexed().await => Err(ToolError::failed(why)),
             _ => Ok(Opened { library: self.library.clone(), work }),

@@ -125,11 +125,11 @@ async fn keep_words(
     }
 }
 
-/// Waits until somebody has taken the index away.
+/// Waits until the index has been taken away, or replaced with one that is not ours.
 async fn gone(library: &Library) {
     let mut generations = library.store().generations();
     loop {
-        if matches!(library.store().summary().await, Err(StoreError::Missing { .. })) {
+        if library.store().summary().await.is_err_and(|error| error.is_absence()) {
             return;
         }
         if generations.changed().await.is_err() {

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use papertape::ToolError;
 
-use crate::blog::store::StoreError;
+use crate::blog::store::{SHARE, StoreError};
 
 /// A failure that a model can read, and tell the user what to do.
 pub(super) fn failed(error: &StoreError) -> ToolError {
@@ -21,6 +21,7 @@ pub(super) fn in_words(error: &StoreError) -> String {
             format!("the index is damaged ({what}): rebuild it with `papertape index DIR --rebuild`")
         }
         StoreError::Foreign { what, .. } => format!("the index cannot be read: {what}"),
+        StoreError::Unsealed { why, .. } => format!("the index is not used: {why}. {SHARE}"),
         StoreError::Locked { by, .. } => format!("the index is being written by {by}: wait until it is done"),
         StoreError::Io { source, .. } => {
             tracing::warn!("{error}");
@@ -58,6 +59,10 @@ mod tests {
             (StoreError::Missing { place: place() }, "run `papertape index DIR`"),
             (StoreError::Corrupt { place: place(), what: what() }, "(a checksum is wrong): rebuild it"),
             (StoreError::Foreign { place: place(), what: what() }, "a checksum is wrong"),
+            (
+                StoreError::Unsealed { place: place(), why: what(), by_another: true },
+                "is not used: a checksum",
+            ),
             (StoreError::Locked { place: place(), by: "process 7".into() }, "process 7"),
             (StoreError::Io { doing: format!("writing {}", place()), source: source() }, "no storage space"),
         ] {

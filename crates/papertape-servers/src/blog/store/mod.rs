@@ -296,6 +296,17 @@ pub enum StoreError {
         /// What was found and what to do.
         what: String,
     },
+    /// There is an index, and no key of this user has sealed it: its texts need not be those of its folder. Writing makes it
+    /// again.
+    #[error("the index at {place} is not used: {why}. {}", SHARE)]
+    Unsealed {
+        /// Where it is.
+        place: String,
+        /// What was found.
+        why: String,
+        /// Whether it is sealed, and this user has a key, which is another one.
+        by_another: bool,
+    },
     /// Somebody else is writing.
     #[error("the index at {place} is being written by {by}: wait until it is done")]
     Locked {
@@ -324,6 +335,18 @@ pub enum StoreError {
     /// Anything else.
     #[error("{0}")]
     Other(String),
+}
+
+/// What to do about an index that is not sealed by this user.
+pub(super) const SHARE: &str = "Make it again with `papertape index DIR --rebuild`; or, if you trust its maker, add their \
+                                key to your papertape/index.key";
+
+impl StoreError {
+    /// Whether there is nothing to read, and indexing begins from nothing.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Missing { .. } | Self::Unsealed { .. })
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use papertape_servers::blog::folder::Folder;
 use papertape_servers::blog::ingest;
 use serde_json::{Map, Value, json};
 
-use super::{call, failure, open, options, patient, query, search, sources, text, three_languages, write};
+use super::{
+    anywhere, call, failure, open, options, patient, query, search, sources, text, three_languages, write,
+};
 use crate::{refusal, scratch};
 
 fn with_index(folder: &Path, index: &Path) -> Options {
@@ -54,7 +56,7 @@ async fn a_server_leaves_the_index_of_another_folder_alone() {
         assert!(is_refusal(&said), "{said}");
         client.close().await;
     }
-    let only_index = Options { index: Some(index.clone()), ..Options::default() };
+    let only_index = Options { index: Some(index.clone()), ..anywhere() };
     for options in [only_index, with_index(&folder, &index)] {
         let client = open(options, Revision::MODERN).await;
         assert_eq!(sources(&client, query("hive")).await[0], "bees.md");

@@ -31,7 +31,7 @@ async fn a_folder_that_is_not_there_is_named_but_not_its_place() {
 #[tokio::test]
 async fn an_index_that_is_not_there_is_made_by_somebody_else() {
     let nowhere = scratch("blog_no_index").join("index");
-    let client = open(Options { index: Some(nowhere), ..Options::default() }, Revision::MODERN).await;
+    let client = open(Options { index: Some(nowhere), ..super::anywhere() }, Revision::MODERN).await;
     let said = failure(&client, "search_blog", query("x")).await;
     assert!(said.contains("there is no index yet") && said.contains("papertape index"), "{said}");
     assert!(!said.contains("blog_no_index"), "{said}");
@@ -61,7 +61,7 @@ async fn an_index_alone_can_be_searched() {
     assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
     client.close().await;
     fs::remove_dir_all(&folder).unwrap();
-    let client = open(Options { index: Some(index), ..Options::default() }, Revision::MODERN).await;
+    let client = open(Options { index: Some(index), ..super::anywhere() }, Revision::MODERN).await;
     assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
     assert!(client.read("blog:///bees.md").await.unwrap()[0].text.as_ref().unwrap().contains("morning sun"));
 }

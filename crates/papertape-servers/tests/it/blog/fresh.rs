@@ -95,7 +95,7 @@ async fn an_index_that_is_replaced_is_listed_and_searched_in_its_own_language() 
         let both = Options { index: Some(places.join(name)), ..options(folder) };
         open(both, Revision::MODERN).await.close().await;
     }
-    let alone = Options { index: Some(places.join("index")), ..Options::default() };
+    let alone = Options { index: Some(places.join("index")), ..super::anywhere() };
     let client = open(alone, Revision::MODERN).await;
     assert_eq!(uris(&client).await, ["blog:///bees.md"]);
     assert_eq!(sources(&client, query("hive")).await, ["bees.md"]);

@@ -8,6 +8,7 @@ mod hostile;
 mod naughty;
 mod offers;
 mod searching;
+mod shipped;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,13 @@ fn write(folder: &Path, path: &str, text: &str) {
 }
 
 fn options(folder: &Path) -> Options {
-    Options { content: Some(folder.to_owned()), ..Options::default() }
+    Options { content: Some(folder.to_owned()), ..anywhere() }
+}
+
+/// What a server is told that is not told where its texts are, by whoever runs these tests.
+fn anywhere() -> Options {
+    let keys = Path::new(env!("CARGO_TARGET_TMPDIR")).join("it.keys");
+    Options { index_keys: Some(keys), ..Options::default() }
 }
 
 /// The same for a server whose answers wait for what is new, however busy the machine is.

@@ -1,8 +1,9 @@
 //! Bytes to a file whose every block can be checked, and back.
 //!
-//! A file is its data, then a checksum for each block of the data; the checksum of those is in the manifest. What is read
-//! is checked in the memory of this process, where nobody can change it any more. Files are not mapped: one that is cut
-//! short while it is read is an error, not the end of the process.
+//! A file is its data, then a digest (BLAKE3) for each block of the data; the digest of those is in the manifest. So the
+//! manifest pins every byte, by digests that cannot be forged, and a block is checked without reading the others. What is
+//! read is checked in the memory of this process, where nothing can change it any more. Files are not mapped: one that is
+//! cut short while it is read is an error, not the end of the process.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,29 +17,53 @@ use tantivy::directory::OwnedBytes;
 
 use super::lazy::Lazy;
 
-/// How many bytes share a checksum.
+/// How many bytes share a digest.
 pub(super) const BLOCK: usize = 16 * 1024;
 
 /// Files up to this size are read as a whole.
 const SMALL: u64 = 256 * 1024;
 
+/// Bytes of a digest.
+const DIGEST: usize = blake3::OUT_LEN;
+
 /// What the manifest says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seal {
+#[serde(deny_unknown_fields)]
+pub(super) struct Pin {
     /// Bytes of data.
     pub(super) length: u64,
-    /// The checksum of the blocks' checksums.
-    pub(super) check: u32,
+    /// The digest of the blocks' digests.
+    #[serde(with = "hex")]
+    digest: blake3::Hash,
 }
 
-impl Seal {
+impl Pin {
     fn blocks(self) -> u64 {
         self.length.div_ceil(BLOCK as u64)
     }
 
+    /// Bytes of the blocks' digests.
+    fn tail(self) -> u64 {
+        self.blocks() * DIGEST as u64
+    }
+
     /// Bytes on the disk.
     pub(super) fn size(self) -> u64 {
-        self.length + 4 * self.blocks()
+        self.length.saturating_add(self.tail())
+    }
+}
+
+/// A digest as text.
+mod hex {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(digest: &blake3::Hash, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&digest.to_hex())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<blake3::Hash, D::Error> {
+        blake3::Hash::from_hex(String::deserialize(from)?).map_err(D::Error::custom)
     }
 }
 
@@ -54,26 +79,26 @@ pub(super) fn damaged(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
 }
 
-/// Takes data and writes it, with checksums behind it.
+/// Takes data and writes it, with digests behind it.
 #[derive(Debug)]
 pub(super) struct Sink {
     file: File,
     block: Vec<u8>,
-    checks: Vec<u8>,
+    digests: Vec<u8>,
     length: u64,
 }
 
 impl Sink {
     /// Writes to a new file.
     pub(super) fn new(file: File) -> Self {
-        Self { file, block: Vec::with_capacity(BLOCK), checks: Vec::new(), length: 0 }
+        Self { file, block: Vec::with_capacity(BLOCK), digests: Vec::new(), length: 0 }
     }
 
     fn end_block(&mut self) -> io::Result<()> {
         if self.block.is_empty() {
             return Ok(());
         }
-        self.checks.extend(crc32fast::hash(&self.block).to_le_bytes());
+        self.digests.extend(blake3::hash(&self.block).as_bytes());
         self.length += self.block.len() as u64;
         self.file.write_all(&self.block)?;
         self.block.clear();
@@ -81,10 +106,10 @@ impl Sink {
     }
 
     /// Writes what is left. The file has still to be brought to the disk.
-    pub(super) fn finish(&mut self) -> io::Result<Seal> {
+    pub(super) fn finish(&mut self) -> io::Result<Pin> {
         self.end_block()?;
-        self.file.write_all(&self.checks)?;
-        Ok(Seal { length: self.length, check: crc32fast::hash(&self.checks) })
+        self.file.write_all(&self.digests)?;
+        Ok(Pin { length: self.length, digest: blake3::hash(&self.digests) })
     }
 
     /// The file itself.
@@ -113,27 +138,27 @@ impl Write for Sink {
 pub(super) struct Source {
     name: String,
     file: File,
-    seal: Seal,
+    pin: Pin,
     whole: bool,
-    checks: Lazy<Vec<u8>>,
+    digests: Lazy<Vec<u8>>,
     data: Lazy<OwnedBytes>,
 }
 
 impl Source {
     /// A file that is as long as it should be. With `whole`, it is read at once when it is first needed, and kept.
-    pub(super) fn open(path: &Path, name: &str, seal: Seal, whole: bool) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, name: &str, pin: Pin, whole: bool) -> io::Result<Self> {
         let file = open_plain(path)?;
         let size = file.metadata()?.len();
-        if size != seal.size() {
-            return Err(damaged(format!("{name} has {size} bytes, not {}", seal.size())));
+        if size != pin.size() {
+            return Err(damaged(format!("{name} has {size} bytes, not {}", pin.size())));
         }
-        let whole = whole || seal.length <= SMALL;
-        Ok(Self { name: name.to_owned(), file, seal, whole, checks: Lazy::default(), data: Lazy::default() })
+        let whole = whole || pin.length <= SMALL;
+        Ok(Self { name: name.to_owned(), file, pin, whole, digests: Lazy::default(), data: Lazy::default() })
     }
 
     /// Bytes of data.
     pub(super) fn len(&self) -> usize {
-        usize::try_from(self.seal.length).unwrap_or(usize::MAX)
+        usize::try_from(self.pin.length).unwrap_or(usize::MAX)
     }
 
     /// A piece of the data.
@@ -157,27 +182,27 @@ impl Source {
         let end = range.end.next_multiple_of(BLOCK).min(self.len());
         let mut bytes = vec![0; end - start];
         self.file.read_exact_at(&mut bytes, start as u64).map_err(|error| self.cut_short(error))?;
-        let checks = self.checks()?.get(4 * first..).unwrap_or_default();
-        let mut wanted = checks.chunks_exact(4);
+        let digests = self.digests()?.get(DIGEST * first..).unwrap_or_default();
+        let mut wanted = digests.chunks_exact(DIGEST);
         for (block, number) in bytes.chunks(BLOCK).zip(first..) {
-            if wanted.next() != Some(crc32fast::hash(block).to_le_bytes().as_slice()) {
+            if wanted.next() != Some(blake3::hash(block).as_bytes().as_slice()) {
                 return Err(damaged(format!("block {number} of {} is not what was written", self.name)));
             }
         }
         Ok(OwnedBytes::new(bytes).slice(range.start - start..range.end - start))
     }
 
-    fn checks(&self) -> io::Result<&[u8]> {
-        let checks = self.checks.or_make(|| {
-            let length = usize::try_from(4 * self.seal.blocks()).map_err(io::Error::other)?;
-            let mut checks = vec![0; length];
-            self.file.read_exact_at(&mut checks, self.seal.length).map_err(|error| self.cut_short(error))?;
-            if crc32fast::hash(&checks) != self.seal.check {
-                return Err(damaged(format!("the checksums of {} are not those written", self.name)));
+    fn digests(&self) -> io::Result<&[u8]> {
+        let digests = self.digests.or_make(|| {
+            let length = usize::try_from(self.pin.tail()).map_err(io::Error::other)?;
+            let mut digests = vec![0; length];
+            self.file.read_exact_at(&mut digests, self.pin.length).map_err(|error| self.cut_short(error))?;
+            if blake3::hash(&digests) != self.pin.digest {
+                return Err(damaged(format!("the digests of {} are not those written", self.name)));
             }
-            Ok(checks)
+            Ok(digests)
         })?;
-        Ok(checks)
+        Ok(digests)
     }
 
     fn cut_short(&self, error: io::Error) -> io::Error {
@@ -195,7 +220,7 @@ impl Source {
             self.read_blocks(start..end)?;
             start = end;
         }
-        self.checks()?;
+        self.digests()?;
         Ok(())
     }
 }

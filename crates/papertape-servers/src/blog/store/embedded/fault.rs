@@ -42,6 +42,11 @@ impl Faults {
         StoreError::Foreign { place: self.place.clone(), what: what.into() }
     }
 
+    /// No key of this user has sealed it.
+    pub(super) fn unsealed(&self, why: impl Into<String>, by_another: bool) -> StoreError {
+        StoreError::Unsealed { place: self.place.clone(), why: why.into(), by_another }
+    }
+
     /// Somebody else is writing.
     pub(super) fn locked(&self, by: String) -> StoreError {
         StoreError::Locked { place: self.place.clone(), by }

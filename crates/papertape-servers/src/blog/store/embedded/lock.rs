@@ -33,6 +33,7 @@ impl Lock {
             .write(true)
             .create(true)
             .truncate(false)
+            .mode(0o600)
             .custom_flags(no_links)
             .open(folder.join(NAME))
             .map_err(io)?;

@@ -1,14 +1,15 @@
 //! What a generation consists of, to the one file that says so, and back.
 //!
 //! A generation is there when its manifest is: every other file is written and on the disk before, under a name that no
-//! file had before. The manifest's first line tells its version and its own checksum.
+//! file had before. The manifest's first line has its version, its digest, and its seal.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::Seal;
+use super::blocks::Pin;
 use super::fault::Faults;
+use super::seal::{Key, Keyring};
 use crate::blog::store::{Embedding, StoreError, Summary};
 use crate::blog::words::Language;
 
@@ -16,7 +17,10 @@ use crate::blog::words::Language;
 pub(super) const NAME: &str = "papertape.index";
 
 const MAGIC: &str = "papertape index";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// The first version with a seal.
+const SEALED: u32 = 2;
 
 /// Longer than any manifest of ours: a thousand segments have less.
 pub(super) const LIMIT: u32 = 16 * 1024 * 1024;
@@ -29,8 +33,8 @@ pub(super) struct Manifest {
     pub(super) generation: u64,
     /// tantivy's own list of its segments, as it writes it.
     pub(super) lexical: String,
-    /// Every file with checksums in it, by name.
-    pub(super) files: BTreeMap<String, Seal>,
+    /// Every file with digests in it, by name.
+    pub(super) files: BTreeMap<String, Pin>,
     /// Which of them is the table of indexed files.
     pub(super) table: String,
     /// Segments of vectors, oldest first.
@@ -55,7 +59,23 @@ pub(super) fn not_ours(faults: &Faults) -> StoreError {
     faults.foreign(format!("{NAME} was not written by this program; remove it or choose another folder"))
 }
 
-/// A segment of vectors: `NAME.codes` has checksums and stands among the files; in `NAME.rows` each row has its own.
+/// Says no to a manifest that none of these keys has sealed. Nothing in it has been looked at before.
+fn check_seal(seal: Option<&str>, body: &[u8], keys: &Keyring, faults: &Faults) -> Result<(), StoreError> {
+    let trusted = keys.trusted()?;
+    let seal = seal.and_then(|seal| blake3::Hash::from_hex(seal).ok());
+    if seal.is_some_and(|seal| trusted.iter().any(|key| key.seal(body) == seal)) {
+        return Ok(());
+    }
+    let why = if trusted.is_empty() {
+        "there is no key here to check its seal with"
+    } else {
+        "its seal is not by your key"
+    };
+    Err(faults
+        .unsealed(format!("it was made by another user or on another machine ({why})"), !trusted.is_empty()))
+}
+
+/// A segment of vectors: `NAME.codes` stands among the files, and has a digest for each row in `NAME.rows`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VectorFile {
@@ -86,14 +106,14 @@ pub(super) struct Model {
 
 impl Manifest {
     /// The bytes of the file.
-    pub(super) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+    pub(super) fn encode(&self, key: &Key) -> Result<Vec<u8>, serde_json::Error> {
         let body = serde_json::to_string_pretty(self)?;
-        let check = blake3::hash(body.as_bytes()).to_hex();
-        Ok(format!("{MAGIC} {VERSION} {check}\n{body}").into_bytes())
+        let (check, seal) = (blake3::hash(body.as_bytes()).to_hex(), key.seal(body.as_bytes()).to_hex());
+        Ok(format!("{MAGIC} {VERSION} {check} {seal}\n{body}").into_bytes())
     }
 
-    /// What the bytes of the file say.
-    pub(super) fn decode(bytes: &[u8], faults: &Faults) -> Result<Self, StoreError> {
+    /// What the bytes of the file say, if one of these keys has sealed it.
+    pub(super) fn decode(bytes: &[u8], keys: &Keyring, faults: &Faults) -> Result<Self, StoreError> {
         let corrupt = || faults.corrupt(format!("{NAME} is not what was written"));
         let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
         let (head, body) = bytes.split_at_checked(end).ok_or_else(corrupt)?;
@@ -102,6 +122,9 @@ impl Manifest {
         };
         let mut words = head.split_ascii_whitespace();
         let version: u32 = words.next().and_then(|word| word.parse().ok()).ok_or_else(corrupt)?;
+        if version < SEALED {
+            return Err(faults.unsealed("it was made by an older version, which did not seal it", false));
+        }
         if version != VERSION {
             return Err(faults.foreign(format!(
                 "it has format {version}, this program writes format {VERSION}; use the program that wrote it, or rebuild it with `papertape index DIR --rebuild`"
@@ -111,6 +134,7 @@ impl Manifest {
         if words.next() != Some(blake3::hash(body).to_hex().as_str()) {
             return Err(corrupt());
         }
+        check_seal(words.next(), body, keys, faults)?;
         serde_json::from_slice(body).map_err(|error| faults.corrupt(format!("{NAME}: {error}")))
     }
 

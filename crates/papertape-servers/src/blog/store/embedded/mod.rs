@@ -1,10 +1,11 @@
-//! The store in files of our own: words with tantivy, vectors as bits and exactly, every block with a checksum.
+//! The store in files of our own: words with tantivy, vectors as bits and exactly, every block with a digest.
 //!
 //! On the way from a folder to hits:
 //!
 //! - `place`: the folder, and how a generation becomes the newest
 //! - `lock`: one writer at a time
 //! - `manifest`: what a generation consists of
+//! - `seal`: whose it is
 //! - `blocks`: bytes to a file whose every block can be checked
 //! - `shelf`: such files as tantivy's directory
 //! - `schema`, `tokens`: a chunk to a document of tantivy
@@ -30,6 +31,7 @@ mod place;
 mod publish;
 mod schema;
 mod score;
+mod seal;
 mod search;
 mod shelf;
 mod snapshot;
@@ -50,6 +52,7 @@ use tokio::sync::watch;
 
 use self::lock::Lock;
 use self::newest::Core;
+use self::seal::Keyring;
 use self::write::Changes;
 use self::writer::Writing;
 use super::{Answer, Chunk, FileRecord, Found, Query, Store, StoreError, Summary, Writer};
@@ -61,18 +64,28 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// The store in this folder, which need not exist: a server can start without an index.
+    /// The store in this folder, which need not exist: a server can start without an index. It is sealed with the key of
+    /// the user in `papertape/index.key` in `$XDG_DATA_HOME` or `~/.local/share`, which is made when the first index is
+    /// written; an index that no key there has sealed is [`StoreError::Unsealed`], until it is written again.
     ///
     /// # Errors
     /// None now: what is wrong with the folder is said when it is used.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        Ok(Self { core: Arc::new(Core::new(folder)) })
+        Ok(Self { core: Arc::new(Core::new(folder, Keyring::of_user())) })
     }
 
-    /// Reads every byte of the newest generation and checks it.
+    /// The same, with keys in another file: lines of 64 hexadecimal digits, of which the first seals and each is trusted.
     ///
     /// # Errors
-    /// If anything is not what was written, or there is nothing.
+    /// As [`Embedded::open`].
+    pub fn open_with_keys(folder: &Path, keys: &Path) -> Result<Self, StoreError> {
+        Ok(Self { core: Arc::new(Core::new(folder, Keyring::at(keys))) })
+    }
+
+    /// Checks the seal of the newest generation, then every byte of it, and only then whether it makes sense.
+    ///
+    /// # Errors
+    /// If no key of this user has sealed it, if anything is not what was written, or there is nothing.
     pub async fn verify(&self) -> Result<Summary, StoreError> {
         self.blocking(|core| {
             let fresh = core.load()?;
@@ -104,14 +117,16 @@ impl Embedded {
         .await
     }
 
-    /// Removes the index if it is broken or of another version, so that it can be made anew. One that is whole stays.
+    /// Removes the index if it is broken, not sealed by this user, or of another version, so that it can be made anew. One that is whole stays.
     ///
     /// # Errors
     /// If it cannot be read now, which says nothing about it; if it is none; if somebody is writing.
     pub async fn repair(&self) -> Result<(), StoreError> {
         match self.verify().await {
             Ok(_) | Err(StoreError::Missing { .. }) => Ok(()),
-            Err(StoreError::Corrupt { .. } | StoreError::Foreign { .. }) => self.clear().await,
+            Err(StoreError::Corrupt { .. } | StoreError::Foreign { .. } | StoreError::Unsealed { .. }) => {
+                self.clear().await
+            }
             Err(error) => Err(error),
         }
     }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::place::{Look, Place};
+use super::seal::Keyring;
 use super::snapshot::Snapshot;
 use crate::blog::store::{StoreError, Summary};
 
@@ -44,9 +45,9 @@ impl fmt::Debug for Core {
 }
 
 impl Core {
-    pub(super) fn new(folder: &Path) -> Self {
+    pub(super) fn new(folder: &Path, keys: Keyring) -> Self {
         Self {
-            place: Place::new(folder),
+            place: Place::new(folder, keys),
             seen: Mutex::new(None),
             told: watch::Sender::new(0),
             glancing: AtomicBool::new(false),
@@ -81,10 +82,16 @@ impl Core {
         let mut seen = self.seen();
         // Somebody may have made one in the meantime.
         if seen.is_some() && self.place.look()?.is_none() {
-            *seen = None;
-            self.told.send_modify(|told| *told += 1);
+            self.lose(&mut seen);
         }
         Ok(())
+    }
+
+    /// What was seen is no longer there: whoever hears of generations is told so, once.
+    fn lose(&self, seen: &mut Option<Seen>) {
+        if seen.take().is_some() {
+            self.told.send_modify(|told| *told += 1);
+        }
     }
 
     /// The greatest number that was ever told.
@@ -111,7 +118,12 @@ impl Core {
         if let Some(seen) = seen.as_ref().filter(|seen| seen.look == look) {
             return Ok(Arc::clone(&seen.snapshot));
         }
-        let (look, snapshot) = self.open(seen.as_ref().map(|seen| seen.snapshot.as_ref()))?;
+        let opened = self.open(seen.as_ref().map(|seen| seen.snapshot.as_ref()));
+        if matches!(opened, Err(StoreError::Unsealed { .. })) {
+            // Another one has taken its place, which is as good as none.
+            self.lose(&mut seen);
+        }
+        let (look, snapshot) = opened?;
         let snapshot = Arc::new(snapshot);
         self.take(&mut seen, look, Arc::clone(&snapshot));
         Ok(snapshot)
@@ -161,7 +173,7 @@ impl Core {
 
     fn notice(&self) {
         match self.current() {
-            Ok(_) | Err(StoreError::Missing { .. }) => {}
+            Ok(_) | Err(StoreError::Missing { .. } | StoreError::Unsealed { .. }) => {}
             Err(error) => tracing::debug!(%error, "the index cannot be read now"),
         }
     }

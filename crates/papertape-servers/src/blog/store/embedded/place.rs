@@ -1,8 +1,9 @@
 //! The folder of an index: what is in it, what may be removed from it, and how a generation becomes the newest.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tantivy::index::SegmentId;
@@ -12,10 +13,12 @@ use super::bytes::to_usize;
 use super::fault::Faults;
 use super::lock;
 use super::manifest::{self, LIMIT, Manifest, NAME};
+use super::seal::Keyring;
+use super::shelf::private;
 use crate::blog::store::StoreError;
 
 /// Bytes that the first line of a manifest has, and more.
-const HEAD: u32 = 96;
+const HEAD: u32 = 192;
 
 /// Keeps an index out of repositories.
 const IGNORE: (&str, &str) = (".gitignore", "*\n");
@@ -40,12 +43,13 @@ pub(super) struct Unpublished {
 pub(super) struct Place {
     folder: PathBuf,
     faults: Faults,
+    keys: Keyring,
 }
 
 impl Place {
-    /// The index in this folder, which need not be there.
-    pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), faults: Faults::at(folder) }
+    /// The index in this folder, which need not be there, if one of these keys has sealed it.
+    pub(super) fn new(folder: &Path, keys: Keyring) -> Self {
+        Self { folder: folder.to_owned(), faults: Faults::at(folder), keys }
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -70,7 +74,7 @@ impl Place {
     pub(super) fn manifest(&self) -> Result<Option<(Look, Manifest)>, StoreError> {
         self.check()?;
         let Some(bytes) = self.read(LIMIT)? else { return Ok(None) };
-        let manifest = Manifest::decode(&bytes, &self.faults)?;
+        let manifest = Manifest::decode(&bytes, &self.keys, &self.faults)?;
         Ok(Some((Look(bytes.into_iter().take(to_usize(HEAD)).collect()), manifest)))
     }
 
@@ -141,23 +145,46 @@ impl Place {
         read.is_ok() && bytes == content.as_bytes() && lock::is_ours(&self.path(lock::NAME))
     }
 
-    /// Makes the folder, and keeps it out of repositories.
+    /// Makes the folder, for its user alone, and keeps it out of repositories. Without a key to seal with, nothing is begun.
     pub(super) fn prepare(&self) -> Result<(), StoreError> {
         self.claim()?;
+        self.keys.sealing()?;
         let io = |error| self.faults.io("cannot write to", error);
         let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
         let missing: Vec<&Path> = self.folder.ancestors().take_while(missing).collect();
-        fs::create_dir_all(&self.folder).map_err(io)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(io)?;
         for made in missing {
             let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty());
             File::open(parent.unwrap_or(Path::new("."))).and_then(|parent| parent.sync_all()).map_err(io)?;
         }
         self.check()?;
-        match OpenOptions::new().write(true).create_new(true).open(self.path(IGNORE.0)) {
+        if let Err(error) = self.keep_private() {
+            // A folder of another user is private or not as that user wants it.
+            tracing::debug!(%error, "others may read the index");
+        }
+        match private().open(self.path(IGNORE.0)) {
             Ok(mut file) => file.write_all(IGNORE.1.as_bytes()).map_err(io),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(io(error)),
         }
+    }
+
+    /// Takes from others what an older version or a copy has given them: the folder and files of ours in it.
+    fn keep_private(&self) -> io::Result<()> {
+        let restrict = |file: &File, mode: u32| match file.metadata()?.permissions().mode() & 0o077 {
+            0 => Ok(()),
+            _ => file.set_permissions(Permissions::from_mode(mode)),
+        };
+        restrict(&File::open(&self.folder)?, 0o700)?;
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let ours = |name: &str| [NAME, IGNORE.0, lock::NAME].contains(&name) || is_ours(name);
+            if name.to_str().is_some_and(ours) && entry.file_type()?.is_file() {
+                restrict(&open_plain(&entry.path())?, 0o600)?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes a generation the newest one. What it names has to be on the disk already.
@@ -178,8 +205,9 @@ impl Place {
         let name = format!("{}.new", unique());
         let path = self.path(&name);
         let written = (|| {
-            let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-            file.write_all(&manifest.encode().map_err(io::Error::other)?)?;
+            let key = self.keys.sealing().map_err(io::Error::other)?;
+            let mut file = private().open(&path)?;
+            file.write_all(&manifest.encode(&key).map_err(io::Error::other)?)?;
             file.sync_all()?;
             fs::rename(&path, self.path(NAME))
         })();

@@ -1,4 +1,4 @@
-//! Files with checksums, as tantivy's directory.
+//! Files with digests, as tantivy's directory.
 //!
 //! tantivy writes its list of segments (`meta.json`) into our memory, so that nothing is published before we do it; and it
 //! removes nothing from the disk. So the manifest is the only file that decides what is there.
@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +19,7 @@ use tantivy::directory::{
 };
 use tantivy::{Directory, HasLen};
 
-use super::blocks::{Seal, Sink, Source};
+use super::blocks::{Pin, Sink, Source};
 use crate::blog::background::in_background;
 
 const META: &str = "meta.json";
@@ -40,7 +41,7 @@ pub(super) struct Shelf {
 struct Inner {
     open: HashMap<String, Arc<Source>>,
     lists: HashMap<PathBuf, Vec<u8>>,
-    written: BTreeMap<String, Seal>,
+    written: BTreeMap<String, Pin>,
     waiting: Vec<File>,
     failure: Option<io::Error>,
 }
@@ -77,21 +78,21 @@ impl Shelf {
 
     /// A file, if it is there.
     pub(super) fn source(&self, name: &str) -> io::Result<Option<Arc<Source>>> {
-        let seal = {
+        let pin = {
             let inner = self.inner();
             if let Some(source) = inner.open.get(name) {
                 return Ok(Some(Arc::clone(source)));
             }
-            let Some(seal) = inner.written.get(name) else { return Ok(None) };
-            *seal
+            let Some(pin) = inner.written.get(name) else { return Ok(None) };
+            *pin
         };
-        let source = Arc::new(Source::open(&self.folder.join(name), name, seal, kept_whole(name))?);
+        let source = Arc::new(Source::open(&self.folder.join(name), name, pin, kept_whole(name))?);
         self.inner().open.insert(name.to_owned(), Arc::clone(&source));
         Ok(Some(source))
     }
 
     /// What has been written to this shelf.
-    pub(super) fn written(&self) -> BTreeMap<String, Seal> {
+    pub(super) fn written(&self) -> BTreeMap<String, Pin> {
         self.inner().written.clone()
     }
 
@@ -102,36 +103,36 @@ impl Shelf {
 
     /// A new file.
     pub(super) fn create(&self, name: &str) -> io::Result<Sink> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.folder.join(name));
+        let file = private().read(true).open(self.folder.join(name));
         self.noting(file.map(Sink::new))
     }
 
     /// Ends a new file: it can be read, and will be on the disk after [`Self::settle`].
-    pub(super) fn finish(&self, name: &str, sink: &mut Sink) -> io::Result<Seal> {
+    pub(super) fn finish(&self, name: &str, sink: &mut Sink) -> io::Result<Pin> {
         let finished = (|| {
-            let seal = sink.finish()?;
-            if seal.length >= LARGE {
+            let pin = sink.finish()?;
+            if pin.length >= LARGE {
                 sink.file().sync_all()?;
-                return Ok((seal, None));
+                return Ok((pin, None));
             }
-            Ok((seal, Some(sink.file().try_clone()?)))
+            Ok((pin, Some(sink.file().try_clone()?)))
         })();
-        let (seal, waiting) = self.noting(finished)?;
+        let (pin, waiting) = self.noting(finished)?;
         let full = {
             let mut inner = self.inner();
-            inner.written.insert(name.to_owned(), seal);
+            inner.written.insert(name.to_owned(), pin);
             inner.waiting.extend(waiting);
             inner.waiting.len() >= WAITING
         };
         if full {
             self.settle()?;
         }
-        Ok(seal)
+        Ok(pin)
     }
 
-    /// A new file that has its own checksums.
+    /// A new file that another one has the digests of.
     pub(super) fn create_plain(&self, name: &str) -> io::Result<File> {
-        let file = OpenOptions::new().write(true).create_new(true).open(self.folder.join(name));
+        let file = private().open(self.folder.join(name));
         self.noting(file)
     }
 
@@ -159,6 +160,13 @@ impl Shelf {
         }
         result
     }
+}
+
+/// How a new file is made: an index holds the texts of notes that only its user may read.
+pub(super) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options
 }
 
 /// Whether a file is worth its place in memory: what is not a list of chunks by word, and not their texts.

@@ -38,11 +38,11 @@ impl Snapshot {
     /// Opens what the manifest names; what `before` has open already is shared.
     pub(super) fn open(place: &Place, manifest: Manifest, before: Option<&Self>) -> io::Result<Self> {
         let mut open = HashMap::new();
-        for (name, seal) in &manifest.files {
-            let known = before.filter(|before| before.manifest.files.get(name) == Some(seal));
+        for (name, pin) in &manifest.files {
+            let known = before.filter(|before| before.manifest.files.get(name) == Some(pin));
             let source = match known.map(|before| before.shelf.source(name)).transpose()?.flatten() {
                 Some(source) => source,
-                None => Arc::new(Source::open(&place.path(name), name, *seal, kept_whole(name))?),
+                None => Arc::new(Source::open(&place.path(name), name, *pin, kept_whole(name))?),
             };
             open.insert(name.clone(), source);
         }
@@ -89,7 +89,7 @@ impl Snapshot {
         &self.place
     }
 
-    /// Its files with checksums.
+    /// Its files with digests of their own.
     pub(super) fn sources(&self) -> io::Result<Vec<Arc<Source>>> {
         self.manifest.files.keys().filter_map(|name| self.shelf.source(name).transpose()).collect()
     }

@@ -57,6 +57,12 @@ impl Changes {
         let base = match core.current() {
             Ok(base) => Some(base),
             Err(StoreError::Missing { .. }) => None,
+            Err(StoreError::Unsealed { place: index, why, .. }) => {
+                tracing::warn!("the index at {index} is not used, and made again: {why}");
+                place.clear()?;
+                core.forget()?;
+                None
+            }
             Err(error) => return Err(error),
         };
         // A writer that died or failed may not have come so far: first make certain of what everybody sees.
@@ -262,7 +268,9 @@ mod tests {
     #[test]
     fn files_without_a_chunk_leave_nothing_that_waits() {
         let folder = std::env::temp_dir().join(format!("papertape-chunkless-{}", std::process::id()));
-        let mut changes = Changes::begin(Embedded::open(&folder).unwrap().core).unwrap();
+        let mut changes =
+            Changes::begin(Embedded::open_with_keys(&folder, &folder.with_extension("key")).unwrap().core)
+                .unwrap();
         for number in 0..3 {
             let file = FileRecord { path: format!("{number}.md"), ..FileRecord::default() };
             changes.put(file, &[]).unwrap();
@@ -270,5 +278,6 @@ mod tests {
         assert_eq!((changes.files.len(), changes.waiting.len()), (3, 0), "each is counted at every file");
         drop(changes);
         std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::remove_file(folder.with_extension("key")).unwrap();
     }
 }

@@ -10,7 +10,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use super::Rows;
 use super::code::{Centre, Code};
 use super::rotate::Rotation;
-use super::segment::{Segment, row_check};
+use super::segment::{Segment, row_digest};
 use crate::blog::background::in_background;
 use crate::blog::store::embedded::bytes::to_usize;
 use crate::blog::store::embedded::manifest::VectorFile;
@@ -76,7 +76,7 @@ pub(crate) fn merge(shelf: &Shelf, inputs: &[(&Segment, &Rows)]) -> io::Result<O
         let codes = segment.codes()?;
         let known = if codes.centre == files.centre { codes.code(row) } else { None };
         let mut vector = Vec::new();
-        segment.read(row, &[key], |_, numbers| vector.extend_from_slice(numbers))?;
+        segment.read(row..row + 1, |_, numbers| vector.extend_from_slice(numbers))?;
         let code = known.unwrap_or_else(|| files.encode(&vector));
         files.push(key, &vector, &code)?;
     }
@@ -105,9 +105,9 @@ fn centre_of(
         return Ok(best.clone());
     }
     let mut sample = Vec::new();
-    for (key, number, row) in order.iter().step_by(order.len().div_ceil(ENOUGH)) {
+    for (_, number, row) in order.iter().step_by(order.len().div_ceil(ENOUGH)) {
         if let Some((segment, _)) = inputs.get(*number) {
-            segment.read(*row, &[*key], |_, vector| sample.push(vector.to_owned()))?;
+            segment.read(*row..*row + 1, |_, vector| sample.push(vector.to_owned()))?;
         }
     }
     Ok(learn(sample.iter().map(Vec::as_slice), dimension))
@@ -137,6 +137,7 @@ struct Files {
     rows: BufWriter<File>,
     keys: Vec<u8>,
     factors: Vec<u8>,
+    digests: Vec<u8>,
     bits: Vec<u8>,
     count: u32,
     centre: Centre,
@@ -153,6 +154,7 @@ impl Files {
             rows: BufWriter::with_capacity(256 * 1024, rows),
             keys: Vec::new(),
             factors: Vec::new(),
+            digests: Vec::new(),
             bits: Vec::new(),
             count: 0,
             centre,
@@ -169,7 +171,7 @@ impl Files {
     fn push(&mut self, key: u64, vector: &[f16], code: &Code) -> io::Result<()> {
         let numbers: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
         self.rows.write_all(&numbers)?;
-        self.rows.write_all(&row_check(key, &numbers))?;
+        self.digests.extend(row_digest(key, &numbers));
         self.keys.extend(key.to_le_bytes());
         self.factors.extend(code.factors.iter().flat_map(|factor| factor.to_le_bytes()));
         self.bits.extend(code.bits.iter().flat_map(|word| word.to_le_bytes()));
@@ -188,6 +190,7 @@ impl Files {
         }
         sink.write_all(&self.keys)?;
         sink.write_all(&self.factors)?;
+        sink.write_all(&self.digests)?;
         sink.write_all(&self.bits)?;
         shelf.finish(&file.codes(), &mut sink)?;
         Ok(file)

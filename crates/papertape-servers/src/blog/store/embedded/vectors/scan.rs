@@ -120,12 +120,8 @@ fn rescore(segments: &[Arc<Segment>], places: &[(usize, usize)], question: &[f32
     for run in places.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1) {
         let Some((number, first)) = run.first().copied() else { continue };
         let Some(segment) = segments.get(number) else { continue };
-        let keys = segment.codes()?.keys.get(first..first + run.len()).unwrap_or_default();
-        let mut keys_left = keys.iter();
-        segment.read(first, keys, |_, vector| {
-            if let Some(key) = keys_left.next() {
-                found.push(Near { cosine: dot(vector, question, &mut numbers), key: *key });
-            }
+        segment.read(first..first + run.len(), |key, vector| {
+            found.push(Near { cosine: dot(vector, question, &mut numbers), key });
         })?;
     }
     Ok(found)

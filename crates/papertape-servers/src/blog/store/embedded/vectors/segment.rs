@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub(crate) struct Codes {
     pub(crate) keys: Vec<u64>,
     /// For each vector, see [`Code`].
     pub(crate) factors: Vec<[f32; 2]>,
+    /// For each vector, of its key and its numbers.
+    digests: Vec<[u8; ROW_DIGEST]>,
     /// For each vector as many words as [`Self::words`].
     pub(crate) bits: Vec<u64>,
     /// How many words a code has.
@@ -48,17 +51,21 @@ impl Codes {
     }
 }
 
-/// Bytes of a vector in the file of rows: its numbers, and a checksum over key and numbers.
+/// Bytes of a row's digest, in the file of codes: enough that no other row can be made to fit.
+const ROW_DIGEST: usize = 16;
+
+/// Bytes of a vector in the file of rows.
 pub(crate) fn record_size(dimension: usize) -> usize {
-    2 * dimension + 4
+    2 * dimension
 }
 
-/// The checksum of a row.
-pub(crate) fn row_check(key: u64, numbers: &[u8]) -> [u8; 4] {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&key.to_le_bytes());
-    hasher.update(numbers);
-    hasher.finalize().to_le_bytes()
+/// The digest of a row.
+pub(crate) fn row_digest(key: u64, numbers: &[u8]) -> [u8; ROW_DIGEST] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(numbers).update(&key.to_le_bytes());
+    let mut digest = [0; ROW_DIGEST];
+    hasher.finalize_xof().fill(&mut digest);
+    digest
 }
 
 impl Segment {
@@ -97,7 +104,7 @@ impl Segment {
         let rotation = Rotation::new(dimension);
         let words = rotation.padded() / 64;
         let head = 4 + 4 * dimension;
-        if self.codes.len() != head + rows * (16 + 8 * words) {
+        if self.codes.len() != head + rows * (16 + ROW_DIGEST + 8 * words) {
             return Err(damaged(format!("{} has another size than its vectors need", self.file.codes())));
         }
         let bytes = self.codes.read(0..head)?;
@@ -106,12 +113,15 @@ impl Segment {
         let mean = (0..dimension).map(|_| reader.f32()).collect::<io::Result<_>>()?;
         let keys = self.load_u64s(head, rows)?;
         let factors = self.load_u64s(head + 8 * rows, rows)?;
-        let bits = self.load_u64s(head + 16 * rows, rows * words)?;
+        let digests = self.load_u64s(head + 16 * rows, rows * ROW_DIGEST / 8)?;
+        let bits = self.load_u64s(head + (16 + ROW_DIGEST) * rows, rows * words)?;
         if !keys.is_sorted() {
             return Err(damaged(format!("{} is not in order", self.file.codes())));
         }
         let factors = factors.into_iter().map(unpack).collect();
-        Ok(Codes { keys, factors, bits, words, centre: Centre { mean, learned_from }, rotation })
+        let (digests, _) = digests.as_chunks::<{ ROW_DIGEST / 8 }>();
+        let digests = digests.iter().map(|[low, high]| join(*low, *high)).collect();
+        Ok(Codes { keys, factors, digests, bits, words, centre: Centre { mean, learned_from }, rotation })
     }
 
     fn load_u64s(&self, start: usize, count: usize) -> io::Result<Vec<u64>> {
@@ -126,30 +136,36 @@ impl Segment {
         Ok(numbers)
     }
 
-    /// Reads neighbouring vectors, and gives each to `each`. `keys` are theirs.
-    pub(crate) fn read(
+    /// Reads neighbouring vectors, and gives each to `each` with its key.
+    pub(crate) fn read(&self, rows: Range<usize>, each: impl FnMut(u64, &[f16])) -> io::Result<()> {
+        self.read_by(self.codes()?, rows, each)
+    }
+
+    fn read_by(
         &self,
-        first: usize,
-        keys: &[u64],
-        mut each: impl FnMut(usize, &[f16]),
+        codes: &Codes,
+        rows: Range<usize>,
+        mut each: impl FnMut(u64, &[f16]),
     ) -> io::Result<()> {
+        let first = rows.start;
         let size = record_size(self.dimension());
+        let keys = codes.keys.get(rows.clone()).unwrap_or_default();
+        let digests = codes.digests.get(rows).unwrap_or_default();
         let mut bytes = vec![0; size * keys.len()];
         self.rows.read_exact_at(&mut bytes, (size * first) as u64).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => damaged(format!("{} ends too early", self.file.rows())),
             _ => error,
         })?;
         let mut vector = vec![f16::ZERO; self.dimension()];
-        for ((record, key), row) in bytes.chunks_exact(size).zip(keys).zip(first..) {
-            let (numbers, check) = record.split_at(size - 4);
-            if row_check(*key, numbers) != check {
+        for (((numbers, key), digest), row) in bytes.chunks_exact(size).zip(keys).zip(digests).zip(first..) {
+            if row_digest(*key, numbers) != *digest {
                 return Err(damaged(format!("row {row} of {} is not what was written", self.file.rows())));
             }
             let (numbers, _) = numbers.as_chunks::<2>();
             for (to, from) in vector.iter_mut().zip(numbers) {
                 *to = f16::from_le_bytes(*from);
             }
-            each(row, &vector);
+            each(*key, &vector);
         }
         Ok(())
     }
@@ -158,11 +174,15 @@ impl Segment {
     pub(crate) fn verify(&self) -> io::Result<()> {
         self.codes.verify()?;
         let codes = self.load()?;
-        for (keys, number) in codes.keys.chunks(256).zip(0..) {
-            self.read(256 * number, keys, |_, _| {})?;
+        for first in (0..self.len()).step_by(256) {
+            self.read_by(&codes, first..self.len().min(first + 256), |_, _| {})?;
         }
         Ok(())
     }
+}
+
+fn join(low: u64, high: u64) -> [u8; ROW_DIGEST] {
+    (u128::from(low) | u128::from(high) << 64).to_le_bytes()
 }
 
 fn unpack(packed: u64) -> [f32; 2] {

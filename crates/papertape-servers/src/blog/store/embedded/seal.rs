@@ -1,0 +1,237 @@
+//! Who made an index: its manifest is sealed with a key that only its user has.
+//!
+//! A folder may come with an index in it, such as a clone or an archive. The texts in that index need not be those of the
+//! folder, and what tantivy reads must not be crafted. So an index is used only if a key of this user has sealed its
+//! manifest, which pins every other file by a cryptographic digest. Any other index is made again from its folder.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::fs::OFlags;
+
+use super::place::unique;
+use crate::blog::store::StoreError;
+
+/// Where the keys are, within the user's folder for data.
+const FILE: &str = "papertape/index.key";
+
+/// Longer than any file of keys: hundreds of lines.
+const LIMIT: u64 = 64 * 1024;
+
+/// Seals for as long as this process runs, where no key can be kept.
+static OF_THIS_PROCESS: OnceLock<Key> = OnceLock::new();
+
+/// A secret. It has no `Debug`, so that it gets into no log.
+#[derive(Clone)]
+pub(super) struct Key([u8; 32]);
+
+impl Key {
+    fn random() -> io::Result<Self> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(io::Error::other)?;
+        Ok(Self(key))
+    }
+
+    /// The seal of a manifest.
+    pub(super) fn seal(&self, manifest: &[u8]) -> blake3::Hash {
+        blake3::keyed_hash(&self.0, manifest)
+    }
+}
+
+/// The keys of a user: a file of lines with 64 hexadecimal digits each. The first key seals, each of them is trusted.
+#[derive(Debug, Clone)]
+pub(super) struct Keyring {
+    file: Option<PathBuf>,
+}
+
+impl Keyring {
+    /// The one in the user's folder for data.
+    pub(super) fn of_user() -> Self {
+        Self { file: data_folder().map(|folder| folder.join(FILE)) }
+    }
+
+    /// The one in this file, which need not be there yet.
+    pub(super) fn at(file: &Path) -> Self {
+        Self { file: Some(file.to_owned()) }
+    }
+
+    /// The keys whose seals are trusted.
+    pub(super) fn trusted(&self) -> Result<Vec<Key>, StoreError> {
+        let mut keys = self.kept()?;
+        keys.extend(OF_THIS_PROCESS.get().cloned());
+        Ok(keys)
+    }
+
+    /// The key that seals; made now if there is none yet.
+    pub(super) fn sealing(&self) -> Result<Key, StoreError> {
+        if let Some(key) = self.kept()?.into_iter().next() {
+            return Ok(key);
+        }
+        let made = match &self.file {
+            Some(file) => make(file),
+            None => Err(io::Error::new(io::ErrorKind::NotFound, "neither HOME nor XDG_DATA_HOME is set")),
+        };
+        match made {
+            // Another process may have been faster, and then its key is the one.
+            Ok(()) => self.kept()?.into_iter().next().ok_or_else(|| unusable("it has no key in it")),
+            Err(error) => of_this_process(&error),
+        }
+    }
+
+    fn kept(&self) -> Result<Vec<Key>, StoreError> {
+        let Some(file) = &self.file else { return Ok(Vec::new()) };
+        match read(file) {
+            Ok(text) => parse(&text),
+            // Without a folder to keep it in there is no key either.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(Vec::new())
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(unusable(&format!("it cannot be read: {error}")))
+            }
+            Err(source) => Err(StoreError::Io { doing: format!("cannot read {FILE}"), source }),
+        }
+    }
+}
+
+/// An absolute path in `XDG_DATA_HOME`, else `.local/share` in the user's home.
+fn data_folder() -> Option<PathBuf> {
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(absolute);
+    data.or_else(|| std::env::home_dir().filter(absolute).map(|home| home.join(".local/share")))
+}
+
+fn unusable(why: &str) -> StoreError {
+    StoreError::Other(format!(
+        "{FILE}, the key that seals indexes, cannot be used: {why}. Correct the file; or remove it, and every index is made again"
+    ))
+}
+
+fn read(file: &Path) -> io::Result<String> {
+    let no_wait = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(no_wait).open(file)?;
+    let mut text = String::new();
+    file.take(LIMIT).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn parse(text: &str) -> Result<Vec<Key>, StoreError> {
+    let lines = text.lines().zip(1..).map(|(line, number)| (line.trim(), number));
+    lines
+        .filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
+        .map(|(line, number)| match blake3::Hash::from_hex(line) {
+            Ok(key) => Ok(Key(*key.as_bytes())),
+            Err(_) => Err(unusable(&format!("line {number} is not 64 hexadecimal digits"))),
+        })
+        .collect()
+}
+
+/// Makes a key, unless another process has made one.
+fn make(file: &Path) -> io::Result<()> {
+    let folder = file.parent().ok_or(io::ErrorKind::NotFound)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let new = folder.join(format!("index.key.{}", unique()));
+    let made = (|| {
+        let mut writer = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        writeln!(writer, "{}", blake3::Hash::from_bytes(Key::random()?.0).to_hex())?;
+        writer.sync_all()?;
+        match fs::hard_link(&new, file) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    })();
+    fs::remove_file(&new).unwrap_or_default();
+    made
+}
+
+/// What seals where no key can be kept. Told once.
+fn of_this_process(error: &io::Error) -> Result<Key, StoreError> {
+    if let Some(key) = OF_THIS_PROCESS.get() {
+        return Ok(key.clone());
+    }
+    let key = Key::random().map_err(|error| unusable(&error.to_string()))?;
+    tracing::warn!(
+        "the key that seals indexes cannot be kept in {FILE}: {error}. The next process makes the index again, unless \
+         XDG_DATA_HOME names a folder that can be written"
+    );
+    Ok(OF_THIS_PROCESS.get_or_init(|| key).clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("papertape-seal-{name}-{}", std::process::id()));
+            fs::remove_dir_all(&path).unwrap_or_default();
+            Self(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap_or_default();
+        }
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_for_one_user() {
+        let scratch = Scratch::new("once");
+        let file = scratch.0.join("deep/index.key");
+        let rings: Vec<Keyring> = (0..8).map(|_| Keyring::at(&file)).collect();
+        let keys: Vec<Key> = std::thread::scope(|scope| {
+            let threads: Vec<_> = rings.iter().map(|ring| scope.spawn(|| ring.sealing().unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(keys.iter().all(|key| key.0 == keys[0].0), "all processes have the same");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn the_first_key_seals_and_each_is_trusted() {
+        let scratch = Scratch::new("lines");
+        fs::create_dir_all(&scratch.0).unwrap();
+        let file = scratch.0.join("index.key");
+        fs::write(&file, format!("# mine\n{}\n\n# the laptop's\n  {}\n", "0a".repeat(32), "FF".repeat(32)))
+            .unwrap();
+        let ring = Keyring::at(&file);
+        assert_eq!(ring.sealing().unwrap().0, [10; 32]);
+        let trusted: Vec<[u8; 32]> = ring.kept().unwrap().into_iter().map(|key| key.0).collect();
+        assert_eq!(trusted, [[10; 32], [255; 32]]);
+    }
+
+    #[test]
+    fn a_file_that_is_no_key_is_not_replaced() {
+        let scratch = Scratch::new("odd");
+        fs::create_dir_all(&scratch.0).unwrap();
+        for odd in ["secret\n", "", "0a0a\n", &"0a".repeat(33)] {
+            let file = scratch.0.join("index.key");
+            fs::write(&file, odd).unwrap();
+            let error = Keyring::at(&file).sealing().err().unwrap().to_string();
+            assert!(error.contains("papertape/index.key") && error.contains("remove it"), "{error}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), odd);
+        }
+    }
+
+    #[test]
+    fn where_no_key_can_be_kept_the_process_has_one() {
+        let scratch = Scratch::new("nowhere");
+        fs::create_dir_all(&scratch.0).unwrap();
+        fs::write(scratch.0.join("file"), "").unwrap();
+        for ring in [Keyring { file: None }, Keyring::at(&scratch.0.join("file/index.key"))] {
+            let key = ring.sealing().unwrap();
+            assert!(ring.trusted().unwrap().iter().any(|trusted| trusted.0 == key.0));
+            assert!(ring.kept().unwrap().is_empty());
+        }
+    }
+}
