@@ -18,6 +18,9 @@ pub(crate) fn run(args: List) -> Result<(), Failure> {
         match args.connect.output {
             Output::Text => {
                 print::out(lists.in_words(&client, Look::of_stdout()))?;
+                for warning in &lists.warnings {
+                    exit::say(&format!("warning: {}", warning.message));
+                }
                 told(failures)
             }
             Output::Json => {
@@ -45,6 +48,14 @@ struct Lists {
     resources: Option<Vec<Listed<Resource>>>,
     templates: Option<Vec<Listed<ResourceTemplate>>>,
     prompts: Option<Vec<Listed<Prompt>>>,
+    warnings: Vec<Warning>,
+}
+
+/// A list that the server declares and does not have.
+#[derive(Debug)]
+struct Warning {
+    list: &'static str,
+    message: String,
 }
 
 impl Lists {
@@ -59,12 +70,13 @@ impl Lists {
             lists.tools = asking.keep(client.tools()).await;
         }
         if declared.resources.is_some() {
-            lists.resources = asking.keep(client.resources()).await;
-            lists.templates = asking.keep_if_known(client.resource_templates()).await;
+            lists.resources = asking.keep_if_known("resources", client.resources()).await;
+            lists.templates = asking.keep_if_known("resourceTemplates", client.resource_templates()).await;
         }
         if declared.prompts.is_some() {
-            lists.prompts = asking.keep(client.prompts()).await;
+            lists.prompts = asking.keep_if_known("prompts", client.prompts()).await;
         }
+        lists.warnings = asking.warnings;
         (lists, asking.failures)
     }
 
@@ -105,6 +117,9 @@ impl Lists {
             json!({"in": problem.list, "index": problem.index, "name": problem.name, "problem": problem.problem})
         });
         put("problems", problems.collect());
+        let warnings = self.warnings.iter();
+        let warnings = warnings.map(|warning| json!({"in": warning.list, "message": warning.message}));
+        put("warnings", warnings.collect());
         if let Some(failure) = failure {
             put("error", exit::document(failure).into());
         }
@@ -149,6 +164,7 @@ fn raw<T>(list: Option<&[Listed<T>]>) -> Value {
 #[derive(Debug, Default)]
 struct Asking {
     failures: Vec<Failure>,
+    warnings: Vec<Warning>,
     over: bool,
 }
 
@@ -168,20 +184,30 @@ impl Asking {
         }
     }
 
-    /// The same for a list that a server need not know.
-    async fn keep_if_known<T>(&mut self, list: impl Future<Output = Result<T, ClientError>>) -> Option<T> {
-        let unknown = |error: &ClientError| matches!(error.kind(), ErrorKind::Rpc(error) if error.code == METHOD_NOT_FOUND);
-        let mut known = true;
-        let kept = self
-            .keep(async {
-                let list = list.await;
-                known = !list.as_ref().is_err_and(unknown);
-                list
-            })
-            .await;
-        if !known {
-            self.failures.pop();
+    /// The same for a list that may be missing although it is declared: what else there is can be used.
+    async fn keep_if_known<T>(
+        &mut self,
+        name: &'static str,
+        list: impl Future<Output = Result<T, ClientError>>,
+    ) -> Option<T> {
+        let known = async {
+            match list.await {
+                Err(error) if is_unknown(&error) => Ok(Err(error)),
+                list => list.map(Ok),
+            }
+        };
+        match self.keep(known).await? {
+            Ok(list) => Some(list),
+            Err(error) => {
+                let message = format!("{error}; left out, though the server declares the capability");
+                self.warnings.push(Warning { list: name, message });
+                None
+            }
         }
-        kept
     }
+}
+
+/// Whether the server does not know the method.
+fn is_unknown(error: &ClientError) -> bool {
+    matches!(error.kind(), ErrorKind::Rpc(error) if error.code == METHOD_NOT_FOUND)
 }

@@ -207,3 +207,23 @@ fn odd_tools_are_all_there() {
     );
     assert!(!text(&end).contains('\u{1b}'), "{end:?}");
 }
+
+#[test]
+fn lists_that_are_declared_and_unknown_are_warned_of() {
+    let end = run(&mut against(&["list"], &["declares-more"]), "");
+    contains(text(end.is_clean()), &["Tools (9)\n"]);
+    assert!(!text(&end).contains("Resources") && !text(&end).contains("Prompts"), "{end:?}");
+    for list in ["resources", "resourceTemplates", "prompts"] {
+        contains(&end.log, &[&format!("papertape: warning: listing {list}: ")]);
+    }
+    contains(&end.log, &["(-32601)", "left out, though the server declares the capability"]);
+
+    let end = run(&mut against(&["list", "--output", "json"], &["declares-more"]), "");
+    let document = document(end.is_clean());
+    assert_eq!(end.log, "");
+    let warnings = document["warnings"].as_array().unwrap();
+    let lists: Vec<&Value> = warnings.iter().map(|warning| &warning["in"]).collect();
+    assert_eq!(lists, ["resources", "resourceTemplates", "prompts"]);
+    contains(warnings[0]["message"].as_str().unwrap(), &["listing resources: "]);
+    assert!(document.get("error").is_none(), "{document}");
+}

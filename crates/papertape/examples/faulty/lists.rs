@@ -29,6 +29,15 @@ pub(crate) const MODES: &[Mode] = &[
             })
         },
     ),
+    Mode::new(
+        "",
+        "declares-more",
+        "declares resources and prompts, and does not know their methods",
+        |server| {
+            server.capabilities = json!({"tools": {}, "resources": {}, "prompts": {}});
+            server.serve(Server::usual)
+        },
+    ),
     Mode::new("C-27", "duplicate-names", "three tools with one name and different descriptions", |server| {
         server.tools = ["first", "second", "third"].map(|it| with(tool("same"), "description", it)).to_vec();
         server.serve(Server::usual)
