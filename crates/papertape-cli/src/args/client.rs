@@ -104,10 +104,11 @@ pub(crate) struct Connect {
     /// How messages to the server are told apart; its own may be either [default: line].
     #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server that is started")]
     pub(crate) framing: Option<Framing>,
-    /// How long to wait for the server [default: 30 for the opening, 60 for each answer].
+    /// How long to wait for the server [default: 30 for the whole opening, 60 for each answer].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
     pub(crate) timeout: Option<f64>,
-    /// How long to wait for a sign that the server speaks the newest revision, before an older one is tried.
+    /// How long the server may leave the newest revision's first question unanswered, once it has read it, before an older
+    /// revision is tried too.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, help_heading = "Server")]
     pub(crate) probe: f64,
     /// Set a variable in the server's environment; may be given again.

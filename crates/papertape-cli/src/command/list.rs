@@ -15,6 +15,8 @@ pub(crate) fn run(args: List) -> Result<(), Failure> {
     let (target, _) = target::split(args.target.into_iter().collect(), args.connect.command.clone())?;
     with_server(&args.connect, &target, async |client| {
         let (lists, failures) = Lists::ask(&client).await;
+        // What the server has said beside its answers is taken down by others.
+        tokio::task::yield_now().await;
         match args.connect.output {
             Output::Text => {
                 print::out(lists.in_words(&client, Look::of_stdout()))?;
@@ -81,7 +83,13 @@ impl Lists {
     }
 
     fn in_words(&self, client: &Client, look: Look) -> String {
-        let mut text = listing::server(look, client.server(), client.revision(), client.instructions());
+        let mut text = listing::server(
+            look,
+            client.server(),
+            client.revision(),
+            client.newer_revision(),
+            client.instructions(),
+        );
         if let Some(tools) = &self.tools {
             text += &listing::section(look, "Tools", tools, listing::tool);
         }
@@ -104,6 +112,9 @@ impl Lists {
         let mut document = Map::new();
         let mut put = |name: &str, value: Value| drop(document.insert(name.to_owned(), value));
         put("revision", client.revision().as_str().into());
+        if let Some(newer) = client.newer_revision() {
+            put("newerRevision", newer.into());
+        }
         put("server", serde_json::to_value(client.server()).unwrap_or_default());
         put("capabilities", serde_json::to_value(client.capabilities()).unwrap_or_default());
         if let Some(instructions) = client.instructions() {

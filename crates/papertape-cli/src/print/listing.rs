@@ -18,6 +18,7 @@ pub(crate) fn server(
     look: Look,
     server: &Implementation,
     revision: Revision,
+    newer: Option<&str>,
     instructions: Option<&str>,
 ) -> String {
     let mut text = look.paint(style::NAME, &one_line(&server.name));
@@ -26,7 +27,8 @@ pub(crate) fn server(
             text += &format!(" {}", one_line(more));
         }
     }
-    text += &look.paint(style::DIM, &format!(" (MCP {revision})"));
+    let offers = newer.map(|newer| format!("; it offers {newer}")).unwrap_or_default();
+    text += &look.paint(style::DIM, &format!(" (MCP {revision}{offers})"));
     text.push('\n');
     for more in [server.description.as_deref(), server.website_url.as_deref(), instructions] {
         if let Some(more) = more.filter(|more| !more.trim().is_empty()) {

@@ -227,3 +227,17 @@ fn lists_that_are_declared_and_unknown_are_warned_of() {
     contains(warnings[0]["message"].as_str().unwrap(), &["listing resources: "]);
     assert!(document.get("error").is_none(), "{document}");
 }
+
+#[test]
+fn a_newer_revision_than_the_one_that_is_spoken_is_named() {
+    let words = ["list", "--probe", "0.1"];
+    let end = run(&mut against(&words, &["probe-too-late"]), "");
+    contains(text(end.is_clean()), &["faulty probe-too-late 1.0.0 (MCP 2025-11-25; it offers 2026-07-28)\n"]);
+    let words = ["list", "--probe", "0.1", "--output", "json"];
+    let end = run(&mut against(&words, &["probe-too-late"]), "");
+    let document = document(end.is_clean());
+    assert_eq!(
+        (&document["revision"], &document["newerRevision"]),
+        (&json!("2025-11-25"), &json!("2026-07-28"))
+    );
+}

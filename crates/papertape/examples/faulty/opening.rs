@@ -2,6 +2,8 @@
 
 use std::io;
 use std::process;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -39,7 +41,74 @@ pub(crate) const MODES: &[Mode] = &[
         "answers server/discover after initialize has come, and both well",
         |server| late(server, Era::Both),
     ),
-    Mode::new("C-16", "slow-start", "the same, but knows nothing but 2026-07-28", |server| {
+    Mode::new(
+        "C-16",
+        "probe-out-of-order",
+        "the same, but answers initialize first, and both in one breath",
+        |server| {
+            server.era = Era::Both;
+            let mut probe = None;
+            server.serve(|server, message| match (message.method(), &probe) {
+                ("server/discover", None) => {
+                    probe = Some(message.clone());
+                    Ok(())
+                }
+                ("initialize", Some(probe)) => {
+                    server.held = Some(Vec::new());
+                    server.usual(message)?;
+                    server.usual(probe)?;
+                    let both = server.held.take().unwrap_or_default();
+                    server.write(&both)
+                }
+                _ => server.usual(message),
+            })
+        },
+    ),
+    Mode::new(
+        "C-16",
+        "probe-too-late",
+        "answers server/discover when the handshake is over, and well",
+        |server| {
+            let mut probe = None;
+            server.serve(|server, message| match (message.method(), &probe) {
+                ("server/discover", None) => {
+                    probe = Some(message.clone());
+                    Ok(())
+                }
+                ("notifications/initialized", Some(probe)) => server.usual(probe),
+                _ => server.usual(message),
+            })
+        },
+    ),
+    Mode::new(
+        "C-16",
+        "probe-breaks",
+        "a legacy server that never answers server/discover, and then refuses initialize",
+        |server| {
+            let mut broken = false;
+            server.era = Era::Legacy;
+            server.serve(|server, message| match message.method() {
+                "server/discover" => {
+                    broken = true;
+                    Ok(())
+                }
+                "initialize" if broken => {
+                    server.refuse(message, -32000, "the transport has been started already", Value::Null)
+                }
+                _ => server.usual(message),
+            })
+        },
+    ),
+    Mode::new("C-16", "reads-late [MS=1000]", "reads nothing for so long, and serves well then", |server| {
+        thread::sleep(Duration::from_millis(server.argument(0, 1000)));
+        server.serve(Server::usual)
+    }),
+    Mode::new("C-15", "never-reads", "reads nothing at all, until it is killed", |_| {
+        loop {
+            thread::park();
+        }
+    }),
+    Mode::new("C-16", "slow-start", "as probe-late, but knows nothing but 2026-07-28", |server| {
         late(server, Era::Modern)
     }),
     Mode::new(

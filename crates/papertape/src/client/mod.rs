@@ -1,6 +1,6 @@
 //! A client: any server, in whatever revision it speaks.
 //!
-//! `opening` finds out what that is; `session` is one conversation; `receive` takes what comes to whoever waits for it;
+//! `opening` and `probe` find out what that is; `session` is one conversation; `receive` takes what comes to whoever waits for it;
 //! `answer` answers what the server asks back; `listing` reads lists; `skills` reads files and checks them; `listen` keeps
 //! subscriptions.
 
@@ -11,6 +11,7 @@ mod listen;
 mod listing;
 mod opening;
 mod options;
+mod probe;
 mod receive;
 mod session;
 mod skills;
@@ -134,6 +135,14 @@ impl Client {
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.shared.opened.revision
+    }
+
+    /// The newest revision that the server has said it offers, if that is newer than the one that is spoken: it may be one
+    /// that this client does not know, or the server was so slow to answer `server/discover` that an older one was agreed
+    /// (see [`ClientOptions::probe_timeout`]).
+    #[must_use]
+    pub fn newer_revision(&self) -> Option<&str> {
+        self.revision().newer_among(self.shared.opened.offered.get()?)
     }
 
     /// Who the server says it is. The name is empty if it does not say.

@@ -1,13 +1,12 @@
 //! How a client opens a conversation: it asks what the server speaks, and falls back to the handshake of older revisions.
 
-use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::error::{ClientError, ErrorKind};
 use super::options::Timing;
@@ -18,7 +17,7 @@ use crate::protocol::{Revision, method, project};
 use crate::wire::error::excerpt;
 
 /// A modern server does not speak the revision it was asked in.
-const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
+pub(super) const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 /// Only modern servers answer with these: what the request says about itself is wrong.
 const MODERN_COMPLAINTS: [i32; 2] = [-32020, -32021];
 
@@ -30,6 +29,7 @@ pub(crate) struct Introduction {
     /// The only revision to speak.
     pub(crate) revision: Option<Revision>,
     pub(crate) probe_timeout: Duration,
+    /// For the whole opening, whatever it takes.
     pub(crate) open_timeout: Duration,
 }
 
@@ -40,14 +40,17 @@ pub(crate) struct Opened {
     pub(crate) server: Implementation,
     pub(crate) capabilities: ServerCapabilities,
     pub(crate) instructions: Option<String>,
+    /// The revisions that the server names in its answer to `server/discover`, which may come after the opening.
+    pub(crate) offered: Arc<OnceLock<Vec<String>>>,
 }
 
 /// Why a conversation did not open.
 #[derive(Debug)]
 pub(crate) enum NotOpened {
     Failed(ClientError),
-    /// The server could not bear to be asked what it speaks, and has gone. Another one may do better with the handshake.
-    GoneWhenProbed(ClientError),
+    /// It failed after `server/discover`, which the server may not have been able to bear: it exited, or left that without
+    /// an answer and then refused `initialize`. A new process may do better with `initialize` alone.
+    AfterProbe(ClientError),
 }
 
 #[derive(Deserialize)]
@@ -75,7 +78,7 @@ struct InitializeResult {
 }
 
 /// What the probe told.
-enum Probed {
+pub(super) enum Probed {
     Modern(Box<Opened>),
     /// It speaks this, or at least nothing newer that it would have told.
     Legacy(Revision),
@@ -96,42 +99,77 @@ impl Introduction {
         meta
     }
 
-    /// Opens a conversation; with `probe`, by asking first what the server speaks.
-    pub(crate) async fn open(&self, session: &Arc<Session>, probe: bool) -> Result<Opened, NotOpened> {
+    /// When an opening that begins now must be over.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.open_timeout
+    }
+
+    /// Opens a conversation; unless a revision is wanted, by asking first what the server speaks. `has_read` is ready when
+    /// the server has read that question, or when that cannot be known.
+    pub(crate) async fn open(
+        &self,
+        session: &Arc<Session>,
+        has_read: impl Future<Output = ()>,
+        deadline: Instant,
+    ) -> Result<Opened, NotOpened> {
         match self.revision {
-            Some(revision) if revision.opens_with_handshake() => self.initialize(session, revision).await,
-            Some(revision) => {
-                let probed = self.discover(session, revision, self.open_timeout).await;
-                match self.read_probe(probed) {
-                    Probed::Modern(opened) => Ok(*opened),
-                    Probed::Failed(trouble) => Err(trouble),
-                    Probed::Legacy(_) => Err(Trouble::new(
-                        ErrorKind::Unsupported { theirs: Vec::new(), wanted: Some(revision) },
-                        "the server was asked what it speaks",
-                    )),
-                }
-                .map_err(|trouble| session.error("opening the conversation with `server/discover`", trouble))
+            Some(revision) if revision.opens_with_handshake() => {
+                self.initialize(session, revision, deadline).await.map_err(NotOpened::Failed)
             }
-            None if probe => return self.probe(session).await,
-            None => self.initialize(session, Revision::NEWEST_LEGACY).await,
+            Some(revision) => self.open_modern(session, revision, deadline).await.map_err(NotOpened::Failed),
+            None => self.probe(session, has_read, deadline).await,
         }
-        .inspect(|opened| session.set_revision(opened.revision))
-        .map_err(NotOpened::Failed)
+    }
+
+    /// Opens a conversation without asking what the server speaks.
+    pub(crate) async fn open_with_handshake(
+        &self,
+        session: &Arc<Session>,
+        deadline: Instant,
+    ) -> Result<Opened, ClientError> {
+        self.initialize(session, Revision::NEWEST_LEGACY, deadline).await
+    }
+
+    async fn open_modern(
+        &self,
+        session: &Arc<Session>,
+        revision: Revision,
+        deadline: Instant,
+    ) -> Result<Opened, ClientError> {
+        let trouble =
+            |trouble| self.error(session, "opening the conversation with `server/discover`", trouble);
+        match self.read_probe(self.discover(session, revision, deadline).await) {
+            Probed::Modern(opened) => {
+                session.set_revision(opened.revision);
+                Ok(*opened)
+            }
+            Probed::Failed(failed) => Err(trouble(failed)),
+            Probed::Legacy(_) => Err(trouble(Trouble::new(
+                ErrorKind::Unsupported { theirs: Vec::new(), wanted: Some(revision) },
+                "the server was asked what it speaks",
+            ))),
+        }
+    }
+
+    /// The error for an opening that came to nothing.
+    pub(super) fn error(&self, session: &Session, doing: &str, trouble: Trouble) -> ClientError {
+        session.error(doing, trouble).limited_by("ClientOptions::open_timeout")
     }
 
     /// The same on HTTP, where a server that is there answers at once, if only to say no.
     #[cfg(feature = "http")]
     pub(crate) async fn open_on_http(&self, session: &Arc<Session>) -> Result<Opened, ClientError> {
+        let deadline = self.deadline();
         if let Some(revision) = self.revision.filter(|revision| revision.opens_with_handshake()) {
-            return self.initialize(session, revision).await;
+            return self.initialize(session, revision, deadline).await;
         }
         let wanted = self.revision.unwrap_or(Revision::MODERN);
-        let mut probed = self.discover(session, wanted, self.open_timeout).await;
+        let mut probed = self.discover(session, wanted, deadline).await;
         // Some servers refuse the first request whatever it names, to tell what they speak.
         if matches!(&probed, Err(Trouble { kind: ErrorKind::Rpc(error), .. }) if names(error, wanted)) {
-            probed = self.discover(session, wanted, self.open_timeout).await;
+            probed = self.discover(session, wanted, deadline).await;
         }
-        let trouble = |trouble| session.error("asking the server what it speaks", trouble);
+        let trouble = |trouble| self.error(session, "asking the server what it speaks", trouble);
         let probed = match probed {
             Err(failed) if !may_be_older(&failed.kind) => return Err(trouble(failed)),
             probed => probed,
@@ -143,93 +181,31 @@ impl Introduction {
                 ErrorKind::Unsupported { theirs: Vec::new(), wanted: Some(wanted) },
                 "the server was asked what it speaks",
             ))),
-            (Probed::Legacy(revision), None) => self.initialize(session, revision).await,
+            (Probed::Legacy(revision), None) => self.initialize(session, revision, deadline).await,
         }
     }
 
-    async fn probe(&self, session: &Arc<Session>) -> Result<Opened, NotOpened> {
-        let long = self.probe_timeout.saturating_add(self.open_timeout);
-        let mut probe = pin!(self.discover(session, Revision::MODERN, long));
-        let (mut late, mut waiting) = (None, false);
-        let legacy = match timeout(self.probe_timeout, &mut probe).await {
-            Ok(Err(Trouble { kind: ErrorKind::Closed, reached, bytes })) => {
-                let trouble = Trouble { kind: ErrorKind::Closed, reached, bytes };
-                return Err(NotOpened::GoneWhenProbed(
-                    session.error("asking the server what it speaks", trouble),
-                ));
-            }
-            Ok(probed) => match self.read_probe(probed) {
-                Probed::Modern(opened) => {
-                    session.set_revision(opened.revision);
-                    return Ok(*opened);
-                }
-                Probed::Legacy(revision) => revision,
-                Probed::Failed(trouble) => {
-                    return Err(NotOpened::Failed(
-                        session.error("asking the server what it speaks", trouble),
-                    ));
-                }
-            },
-            Err(_) => {
-                tracing::debug!("no answer to `server/discover`: trying `initialize`");
-                waiting = true;
-                Revision::NEWEST_LEGACY
-            }
-        };
-        let mut initialized = pin!(self.initialize(session, legacy));
-        let initialized = loop {
-            tokio::select! {
-                biased;
-                // A server that was slow to start may have its say after all.
-                probed = &mut probe, if waiting => {
-                    waiting = false;
-                    late = Some(self.read_probe(probed));
-                }
-                result = &mut initialized => break result,
-            }
-        };
-        // It knows the modern error: it will know the question too, and may answer it yet.
-        if waiting && matches!(&initialized, Err(error) if is_unsupported(error)) {
-            late = Some(self.read_probe(probe.await));
-        }
-        match (initialized, late) {
-            (Ok(opened), _) => {
-                session.set_revision(opened.revision);
-                Ok(opened)
-            }
-            (Err(_), Some(Probed::Modern(opened))) => {
-                session.set_revision(opened.revision);
-                Ok(*opened)
-            }
-            (Err(error), _) if matches!(error.kind(), ErrorKind::Closed) => {
-                Err(NotOpened::GoneWhenProbed(error))
-            }
-            (Err(error), _) => Err(NotOpened::Failed(error)),
-        }
-    }
-
-    async fn discover(
+    pub(super) fn discover(
         &self,
         session: &Arc<Session>,
         revision: Revision,
-        time: Duration,
-    ) -> Result<Box<RawValue>, Trouble> {
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Box<RawValue>, Trouble>> + Send + use<> {
         let params = Params::new([("_meta", Value::Object(self.meta(revision)))]);
-        let timing = Timing { silence: time, longest: time };
-        session
-            .request(Asking {
-                method: method::DISCOVER,
-                params,
-                timing,
-                last: Instant::now() + time,
-                on_progress: None,
-            })
-            .await
+        let asking = self.asking(method::DISCOVER, params, deadline);
+        let session = Arc::clone(session);
+        async move { session.request(asking).await }
+    }
+
+    /// A request that is a part of the opening.
+    fn asking(&self, method: &'static str, params: Params, last: Instant) -> Asking<'static> {
+        let timing = Timing { silence: self.open_timeout, longest: self.open_timeout };
+        Asking { method, params, timing, last, on_progress: None }
     }
 
     /// What an answer to `server/discover` means. Anything that only a modern server would say is believed; everything
     /// else means that the server is older than the question.
-    fn read_probe(&self, probed: Result<Box<RawValue>, Trouble>) -> Probed {
+    pub(super) fn read_probe(&self, probed: Result<Box<RawValue>, Trouble>) -> Probed {
         match probed {
             Ok(raw) => match serde_json::from_str::<DiscoverResult>(raw.get()) {
                 Ok(result) => self.choose(&result.supported_versions.clone(), Some(result)),
@@ -248,9 +224,7 @@ impl Introduction {
             }
             Err(trouble) => match &trouble.kind {
                 ErrorKind::Rpc(error) if MODERN_COMPLAINTS.contains(&error.code) => Probed::Failed(trouble),
-                ErrorKind::Closed | ErrorKind::TimedOut(_) if self.revision.is_some() => {
-                    Probed::Failed(trouble)
-                }
+                ErrorKind::Closed | ErrorKind::TimedOut(_) => Probed::Failed(trouble),
                 _ => Probed::Legacy(Revision::NEWEST_LEGACY),
             },
         }
@@ -270,9 +244,10 @@ impl Introduction {
                 server: read_or_default(result.meta.get(SERVER_INFO).unwrap_or(&Value::Null), "its name"),
                 capabilities: read_or_default(&result.capabilities, "its capabilities"),
                 instructions: result.instructions.as_str().map(str::to_owned),
+                offered: Arc::new(OnceLock::from(theirs.to_vec())),
             })),
             // It speaks that, but does not tell what it offers.
-            (Some(revision), None) => Probed::Modern(Box::new(unknown(revision))),
+            (Some(revision), None) => Probed::Modern(Box::new(unknown(revision, theirs.to_vec()))),
             _ if self.revision.is_some() => unsupported(self.revision),
             _ => match Revision::ALL
                 .into_iter()
@@ -285,21 +260,38 @@ impl Introduction {
         }
     }
 
-    async fn initialize(&self, session: &Arc<Session>, revision: Revision) -> Result<Opened, ClientError> {
-        let trouble = |trouble| session.error("opening the conversation with `initialize`", trouble);
+    /// The whole handshake of the older revisions.
+    async fn initialize(
+        &self,
+        session: &Arc<Session>,
+        revision: Revision,
+        deadline: Instant,
+    ) -> Result<Opened, ClientError> {
+        let opened = self.ask_to_initialize(session, revision, deadline).await?;
+        Self::finish_handshake(session, &opened);
+        Ok(opened)
+    }
+
+    /// Tells the server that what it has answered to `initialize` is agreed.
+    pub(super) fn finish_handshake(session: &Session, opened: &Opened) {
+        session.set_revision(opened.revision);
+        session.notify(method::INITIALIZED, None);
+    }
+
+    /// Sends `initialize`; nothing is agreed yet.
+    pub(super) async fn ask_to_initialize(
+        &self,
+        session: &Arc<Session>,
+        revision: Revision,
+        deadline: Instant,
+    ) -> Result<Opened, ClientError> {
+        let trouble = |trouble| self.error(session, "opening the conversation with `initialize`", trouble);
         let params = Params::new([
             ("protocolVersion", revision.as_str().into()),
             ("capabilities", to_value(&project::client_capabilities(self.capabilities.clone(), revision))),
             ("clientInfo", to_value(&project::implementation(self.identity.clone(), revision))),
         ]);
-        let timing = Timing { silence: self.open_timeout, longest: self.open_timeout };
-        let asking = Asking {
-            method: method::INITIALIZE,
-            params,
-            timing,
-            last: Instant::now() + self.open_timeout,
-            on_progress: None,
-        };
+        let asking = self.asking(method::INITIALIZE, params, deadline);
         let raw = session.request(asking).await.map_err(trouble)?;
         let result: InitializeResult = serde_json::from_str(raw.get()).map_err(|error| {
             let problem = format!("the answer to `initialize` makes no sense: {error}");
@@ -314,24 +306,24 @@ impl Introduction {
                 return Err(trouble(Trouble::new(kind, "the server answered `initialize`")));
             }
         };
-        session.set_revision(spoken);
-        session.notify(method::INITIALIZED, None);
         Ok(Opened {
             revision: spoken,
             server: read_or_default(&result.server_info, "its name"),
             capabilities: read_or_default(&result.capabilities, "its capabilities"),
             instructions: result.instructions.as_str().map(str::to_owned),
+            offered: Arc::default(),
         })
     }
 }
 
 /// A server of which nothing is known but what it speaks.
-fn unknown(revision: Revision) -> Opened {
+fn unknown(revision: Revision, offered: Vec<String>) -> Opened {
     Opened {
         revision,
         server: Implementation::default(),
         capabilities: ServerCapabilities::default(),
         instructions: None,
+        offered: Arc::new(OnceLock::from(offered)),
     }
 }
 
@@ -352,10 +344,6 @@ fn may_be_older(kind: &ErrorKind) -> bool {
         ErrorKind::Http { status, .. } => !matches!(status, 300..=399 | 403 | 429 | 502..=504),
         _ => false,
     }
-}
-
-fn is_unsupported(error: &ClientError) -> bool {
-    matches!(error.kind(), ErrorKind::Rpc(error) if error.code == UNSUPPORTED_PROTOCOL_VERSION)
 }
 
 fn to_value<T: serde::Serialize>(value: &T) -> Value {

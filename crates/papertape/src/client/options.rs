@@ -126,13 +126,15 @@ impl ClientOptions {
         self
     }
 
-    /// How long to wait for the answer to `server/discover`, which older servers may leave unanswered: 2 s.
+    /// How long a server may leave `server/discover` unanswered, as older ones may, before `initialize` is tried too: 2 s,
+    /// counted from when a server that was started has read the question. An answer that comes later still counts.
     pub fn probe_timeout(mut self, time: Duration) -> Self {
         self.probe_timeout = time.min(FOREVER);
         self
     }
 
-    /// How long to wait for the answer to `initialize`: 30 s.
+    /// How long the whole opening may take: 30 s. That is until the server has said what it speaks and offers, with all
+    /// that has to be tried for it; a server that has to be started twice gets no more time.
     pub fn open_timeout(mut self, time: Duration) -> Self {
         self.open_timeout = time.min(FOREVER);
         self

@@ -64,6 +64,8 @@ pub(super) struct State {
     crossed: u64,
     /// What the server broke so badly that nothing more could be understood.
     pub(super) fault: Option<(String, Vec<u8>)>,
+    /// `server/discover` was left unanswered, and something else was agreed: what says nothing of a request is not about it.
+    pub(super) probe_is_over: bool,
     /// An answer that nobody waits for has been noted.
     pub(super) noted_unasked: bool,
     pub(super) ended: bool,
@@ -125,6 +127,8 @@ pub(super) struct Call {
     pub(super) on_progress: Option<OnProgress>,
     /// Told when there is progress.
     pub(super) beat: Arc<Notify>,
+    /// It asks what the server speaks.
+    probe: bool,
     /// The number of its frame among those of this conversation.
     frame: u64,
     /// When its time is over, if nothing happens.
@@ -215,6 +219,7 @@ impl Session {
             answer,
             on_progress: asking.on_progress,
             beat: Arc::clone(&beat),
+            probe: asking.method == method::DISCOVER,
             frame: 0,
             until: last.min(Instant::now() + asking.timing.silence),
         };
@@ -341,6 +346,11 @@ impl Session {
         self.wake.notify_one();
     }
 
+    /// What the server speaks is agreed without its answer to `server/discover`, which may still come.
+    pub(super) fn probe_is_over(&self) {
+        self.state().probe_is_over = true;
+    }
+
     /// How long the server has waited for answers of ours, in all.
     fn time_answering(&self) -> Duration {
         let state = self.state();
@@ -350,7 +360,11 @@ impl Session {
 
     /// The only request that has no answer yet, if it is one.
     pub(super) fn only_waiting(state: &State) -> Option<i64> {
-        let mut calls = state.waiting.iter().filter(|(_, waiting)| matches!(waiting, Waiting::Call(_)));
+        let counts = |call: &Call| !(call.probe && state.probe_is_over);
+        let mut calls = state
+            .waiting
+            .iter()
+            .filter(|(_, waiting)| matches!(waiting, Waiting::Call(call) if counts(call)));
         let only = calls.next().map(|(id, _)| *id);
         if calls.next().is_some() { None } else { only }
     }
@@ -378,6 +392,12 @@ impl Session {
     /// So many more frames have crossed.
     pub(crate) fn crossed(&self, frames: u64) {
         self.state().crossed += frames;
+    }
+
+    /// Whether all that was to be sent has crossed.
+    pub(crate) fn all_sent(&self) -> bool {
+        let state = self.state();
+        state.crossed >= state.out.pushed()
     }
 
     /// Notes what the server has said without an end, for errors.

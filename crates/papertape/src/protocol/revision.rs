@@ -51,6 +51,15 @@ impl Revision {
         Self::ALL.into_iter().find(|revision| revision.as_str() == name)
     }
 
+    /// The newest of some names of revisions that is newer than this one, known or not. What is no date is no revision.
+    pub(crate) fn newer_among(self, names: &[String]) -> Option<&str> {
+        let is_date = |name: &&str| {
+            let shape = name.chars().map(|c| if c.is_ascii_digit() { '0' } else { c });
+            shape.eq("0000-00-00".chars())
+        };
+        names.iter().map(String::as_str).filter(is_date).max().filter(|newest| *newest > self.as_str())
+    }
+
     /// A place in tables that have one entry per revision.
     #[must_use]
     pub fn index(self) -> usize {

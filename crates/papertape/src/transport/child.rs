@@ -2,11 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, Command};
@@ -15,10 +17,15 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::pump::{Pump, Settings};
-use crate::client::{Client, ClientError, ClientOptions, ErrorKind, Evidence, NotOpened, Remains, Session};
+use crate::client::{
+    Client, ClientError, ClientOptions, ErrorKind, Evidence, NotOpened, Opened, Remains, Session,
+};
 
 /// How long each step of the end may take for a server with which no conversation could be opened.
 const LITTLE_PATIENCE: Duration = Duration::from_millis(300);
+
+/// How often it is looked whether a server has read what it was sent: nobody tells.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// How long the last words on stderr are waited for.
 const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -101,30 +108,32 @@ pub async fn spawn<A: Into<OsString>>(
 
 /// The same, with options.
 ///
+/// A server that exits when it is asked what it speaks, or does not answer that and then refuses `initialize`, is started a
+/// second time, and opened with `initialize` alone. All of it ends within [`ClientOptions::open_timeout`].
+///
 /// # Errors
 /// If it cannot be started, or does not open the conversation; nothing of it is left then.
 pub async fn spawn_with(command: ServerCommand, options: ClientOptions) -> Result<Client, ClientError> {
     let settings = Settings::new(options)?;
-    let first = Started::start(&command, &settings)?;
-    match settings.introduction.open(&first.session, true).await {
-        Ok(opened) => {
-            let (session, gone, remains) = first.keep();
-            Ok(settings.client(session, opened, gone, remains))
-        }
+    let deadline = settings.introduction.deadline();
+    let mut first = Started::start(&command, &settings)?;
+    let has_read = has_read(Arc::clone(&first.session), first.input.take());
+    match settings.introduction.open(&first.session, has_read, deadline).await {
+        Ok(opened) => Ok(first.keep(settings, opened)),
         Err(NotOpened::Failed(error)) => {
             first.end().await;
             Err(error)
         }
-        Err(NotOpened::GoneWhenProbed(error)) => {
+        Err(NotOpened::AfterProbe(error)) => {
             first.end().await;
+            if Instant::now() >= deadline {
+                return Err(error);
+            }
             tracing::debug!(%error, "starting the server again, with the handshake of older revisions");
             let second = Started::start(&command, &settings)?;
-            match settings.introduction.open(&second.session, false).await {
-                Ok(opened) => {
-                    let (session, gone, remains) = second.keep();
-                    Ok(settings.client(session, opened, gone, remains))
-                }
-                Err(NotOpened::Failed(error) | NotOpened::GoneWhenProbed(error)) => {
+            match settings.introduction.open_with_handshake(&second.session, deadline).await {
+                Ok(opened) => Ok(second.keep(settings, opened)),
+                Err(error) => {
                     second.end().await;
                     Err(error)
                 }
@@ -133,9 +142,23 @@ pub async fn spawn_with(command: ServerCommand, options: ClientOptions) -> Resul
     }
 }
 
+/// Waits until a server has read all that was sent to it. One that has not is still starting.
+async fn has_read(session: Arc<Session>, input: Option<OwnedFd>) {
+    let Some(input) = input else { return };
+    loop {
+        // Where the kernel does not say how much is unread, it counts as read.
+        if session.all_sent() && ioctl_fionread(&input).map_or(true, |unread| unread == 0) {
+            return;
+        }
+        sleep(LOOK).await;
+    }
+}
+
 /// A server that runs, and is ended unless it is kept.
 struct Started {
     session: Arc<Session>,
+    /// The server's input once more, to see whether it reads it. While this is open, so is the input.
+    input: Option<OwnedFd>,
     gone: watch::Receiver<bool>,
     remains: Arc<Remains>,
     kept: bool,
@@ -158,6 +181,7 @@ impl Started {
         else {
             return Err(not_started(io::Error::other("it has no pipes")));
         };
+        let again = input.as_fd().try_clone_to_owned().ok();
         let group = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let child = Child { process, group };
         let remains = Arc::new(Remains::default());
@@ -168,17 +192,18 @@ impl Started {
         let pump = Pump::new(Arc::clone(&session), settings).run(output, input, is_true(exit));
         let tasks = Tasks { pump: tokio::spawn(pump), errors };
         tokio::spawn(child.keep(Arc::clone(&session), Arc::clone(&remains), exited, tasks, tell));
-        Ok(Self { session, gone, remains, kept: false })
+        Ok(Self { session, input: again, gone, remains, kept: false })
     }
 
-    /// Hands the server on, to be ended by somebody else.
-    fn keep(mut self) -> (Arc<Session>, watch::Receiver<bool>, Arc<Remains>) {
+    /// Hands the server on to a client, which ends it.
+    fn keep(mut self, settings: Settings, opened: Opened) -> Client {
         self.kept = true;
-        (Arc::clone(&self.session), self.gone.clone(), Arc::clone(&self.remains))
+        settings.client(Arc::clone(&self.session), opened, self.gone.clone(), Arc::clone(&self.remains))
     }
 
     /// Ends the server and waits until nothing of it is left.
-    async fn end(self) {
+    async fn end(mut self) {
+        self.input = None;
         self.session.want_close(LITTLE_PATIENCE);
         is_true(self.gone.clone()).await;
     }

@@ -47,10 +47,12 @@ where
         pump.run(reader, writer, pending()).await;
         tell.send_replace(true);
     });
-    let opened = settings.introduction.open(&session, true).await;
+    let deadline = settings.introduction.deadline();
+    // Nobody tells whether a stream has been read.
+    let opened = settings.introduction.open(&session, std::future::ready(()), deadline).await;
     match opened {
         Ok(opened) => Ok(settings.client(session, opened, gone, remains)),
-        Err(NotOpened::Failed(error) | NotOpened::GoneWhenProbed(error)) => {
+        Err(NotOpened::Failed(error) | NotOpened::AfterProbe(error)) => {
             session.want_close(Duration::ZERO);
             Err(error)
         }

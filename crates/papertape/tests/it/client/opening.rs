@@ -7,7 +7,7 @@ use papertape::{ClientOptions, ErrorKind};
 use serde_json::{Value, json};
 
 use super::log::Log;
-use super::pids::{Left, Pids, left};
+use super::pids::{Left, Pids, left, until};
 use super::{
     ONCE_IT_RUNS, SHORT, broken, code, end, heard, lives, lives_and_ends, not_opened, open, open_with,
     patient, run, says, timed_out,
@@ -193,20 +193,77 @@ fn an_answer_that_names_no_modern_revision_leads_to_a_handshake() {
 
 // C-16
 #[test]
-fn a_probe_that_is_answered_late_does_no_harm() {
+fn a_modern_answer_counts_also_if_it_is_late() {
     run(async {
-        // The handshake was under way by then, and is kept to.
-        let client = open_with(&["probe-late"], impatient()).await;
-        assert_eq!(client.revision(), Revision::V2025_11_25);
-        assert_eq!(heard(&client).await, PROBED);
-        lives_and_ends(client).await;
+        // Before the answer to `initialize`, after it, and although that is refused.
+        for mode in ["probe-late", "probe-out-of-order", "slow-start"] {
+            let client = open_with(&[mode], impatient()).await;
+            assert_eq!(client.revision(), Revision::MODERN, "{mode}");
+            assert_eq!(client.server().name, format!("faulty {mode}"));
+            assert_eq!(heard(&client).await, PROBED[..2], "{mode}");
+            assert_eq!(client.newer_revision(), None, "{mode}");
+            lives_and_ends(client).await;
+        }
+    });
+}
 
-        // The handshake is refused, so the late answer counts.
-        let client = open_with(&["slow-start"], impatient()).await;
-        assert_eq!(client.revision(), Revision::MODERN);
-        assert_eq!(client.server().name, "faulty slow-start");
-        assert_eq!(heard(&client).await, PROBED[..2]);
+// C-16
+#[test]
+fn a_modern_answer_after_the_handshake_is_only_told() {
+    run(async {
+        let client = open_with(&["probe-too-late"], impatient()).await;
+        assert_eq!(client.revision(), Revision::V2025_11_25);
+        lives(&client).await;
+        until("the late answer", || client.newer_revision().is_some()).await;
+        assert_eq!(client.newer_revision(), Some("2026-07-28"));
+        assert_eq!(heard(&client).await[..3], PROBED);
         lives_and_ends(client).await;
+    });
+}
+
+// C-16
+#[test]
+fn a_server_that_has_not_read_the_probe_is_not_asked_anything_else() {
+    run(async {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&seen);
+        let options = impatient().on_frame(move |frame| {
+            sink.lock().unwrap().push((frame.time, String::from_utf8_lossy(frame.bytes).into_owned()));
+        });
+        let client = open_with(&["reads-late", "1500"], options).await;
+        assert_eq!(client.revision(), Revision::MODERN);
+        // It may be slow to answer what it has read; but before that there is no reason to ask anything else.
+        for (time, frame) in seen.lock().unwrap().iter().filter(|(_, frame)| frame.contains("initialize")) {
+            assert!(time.as_millis() > 1000, "{time:?}: {frame}");
+        }
+        lives_and_ends(client).await;
+    });
+}
+
+// C-15
+#[test]
+fn a_server_that_reads_nothing_is_given_up_when_the_opening_may_take_no_longer() {
+    run(async {
+        let options = impatient().open_timeout(ONCE_IT_RUNS);
+        let error = not_opened(&["never-reads"], options).await;
+        assert_eq!(timed_out(&error), ONCE_IT_RUNS);
+        assert_eq!(error.reached(), "the request was sent; the server has not read it");
+        says(&error, &["did not answer within 3 s (ClientOptions::open_timeout sets how long it may take)"]);
+    });
+}
+
+// C-16
+#[test]
+fn a_server_that_is_broken_by_the_probe_is_started_again_with_a_handshake() {
+    run(async {
+        let pids = Pids::new();
+        let client = open_with(&["probe-breaks", "--pids", pids.path()], impatient()).await;
+        assert_eq!(client.revision(), Revision::V2025_11_25);
+        let [first, second] = pids.all()[..] else { panic!("{:?}", pids.all()) };
+        assert_eq!((left(first), left(second)), (Left::Nothing, Left::Running));
+        assert_eq!(heard(&client).await, PROBED[1..]);
+        lives_and_ends(client).await;
+        pids.are_gone_now(2);
     });
 }
 
