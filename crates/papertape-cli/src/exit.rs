@@ -20,7 +20,7 @@ pub(crate) const CODES: &str = "  \
   2  wrong usage; also a tool, a prompt or an argument that the server does not have
   3  the server could not be started or reached, or did not get as far as its first answer
   4  the server died, went silent or broke the protocol after that
-  130, 143  ended by Ctrl-C or SIGTERM, and so was the server";
+  129, 130, 131, 143  ended by SIGHUP, Ctrl-C, SIGQUIT or SIGTERM, and so was the server";
 
 const SAID_NO: u8 = 1;
 const WRONG_USAGE: u8 = 2;

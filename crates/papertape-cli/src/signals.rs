@@ -1,26 +1,51 @@
 //! What wants the process to end.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+const SIGHUP: u8 = 1;
 const SIGINT: u8 = 2;
+const SIGQUIT: u8 = 3;
 const SIGTERM: u8 = 15;
 
-/// Ctrl-C and SIGTERM.
-pub(crate) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
+/// A terminal that closes, Ctrl-C, Ctrl-\\ and SIGTERM.
+pub(crate) struct Signals(Vec<(u8, Signal)>);
 
 impl Signals {
     pub(crate) fn listen() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        let mut kinds = vec![
+            (SIGTERM, SignalKind::terminate()),
+            (SIGINT, SignalKind::interrupt()),
+            (SIGQUIT, SignalKind::quit()),
+        ];
+        // `nohup` wants the process to outlive its terminal.
+        if !is_ignored(SIGHUP) {
+            kinds.insert(0, (SIGHUP, SignalKind::hangup()));
+        }
+        let listen = |(number, kind)| Ok((number, signal(kind)?));
+        kinds.into_iter().map(listen).collect::<std::io::Result<_>>().map(Self)
     }
 
     /// The number of the next one.
     pub(crate) async fn next(&mut self) -> u8 {
-        tokio::select! {
-            _ = self.interrupt.recv() => SIGINT,
-            _ = self.terminate.recv() => SIGTERM,
-        }
+        poll_fn(|cx| {
+            for (number, signal) in &mut self.0 {
+                if signal.poll_recv(cx).is_ready() {
+                    return Poll::Ready(*number);
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
+}
+
+/// Whether this process was started to ignore a signal, where the system says so.
+fn is_ignored(number: u8) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    ignored >> (number - 1) & 1 == 1
 }

@@ -1,19 +1,27 @@
-//! Ctrl-C and SIGTERM while a server runs: the server ends, then we do, and say how.
+//! Signals while a server runs: the server ends, then we do, and say how.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use crate::process::{End, Process};
-use crate::{faulty, papertape};
+use crate::{faulty, papertape, shell};
 
-/// A server that says who it is on stderr of its own accord, and on the wire, before it becomes another.
-fn announced(words: &[&str], script: &str) -> Command {
+/// `papertape` with a server that is a shell's script.
+fn with_script(words: &[&str], script: &str) -> Command {
     let mut command = papertape(words.iter().copied());
-    command.args(["--trace", "--", "sh", "-c", &format!("echo it is $$; {script}")]);
+    command.args(["--trace", "--", "sh", "-c", script]);
     command
+}
+
+/// With a server that says who it is on the wire, before it becomes another.
+fn announced(words: &[&str], script: &str) -> Command {
+    let command = with_script(words, &format!("echo it is $$; {script}"));
+    // Whatever is ignored here, such as SIGHUP under `nohup`.
+    shell("exec env --default-signal=HUP,INT,QUIT,TERM \"$@\"", &command)
 }
 
 /// Waits until the server that announced itself has ended.
@@ -35,7 +43,8 @@ fn assert_server_ended(end: &End) {
 
 /// Ends `papertape` once it has said some words on stderr; nothing may be left of the server.
 fn interrupt(words: &[&str], script: &str, said: &str) {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    let ends = [(Signal::HUP, 129), (Signal::INT, 130), (Signal::QUIT, 131), (Signal::TERM, 143)];
+    for (signal, code) in ends {
         let mut process = Process::start(&mut announced(words, script));
         process.wait_for_log(said);
         process.signal(signal);
@@ -66,4 +75,40 @@ fn a_second_signal_does_not_wait_for_a_server_that_does_not_end() {
     let end = process.wait();
     assert!(matches!(end.status.code(), Some(130 | 143)), "{end:?}");
     assert_server_ended(&end);
+}
+
+#[test]
+fn a_hangup_stays_ignored_if_it_was_when_we_were_started() {
+    let script = format!("echo it is $$; exec '{}' well-behaved", faulty());
+    let nohup = shell("trap '' HUP; exec \"$@\"", &with_script(&["call", "hang"], &script));
+    let mut process = Process::start(&mut { nohup });
+    process.wait_for_log("tools/call");
+    process.signal(Signal::HUP);
+    process.signal(Signal::TERM);
+    let end = process.wait();
+    assert_eq!(end.status.code(), Some(143), "{end:?}");
+    assert_server_ended(&end);
+}
+
+#[test]
+fn a_server_ends_also_when_we_are_killed() {
+    for mode in ["well-behaved", "ignores-end", "ignores-term"] {
+        let script = format!("exec '{}' {mode}", faulty());
+        let mut process = Process::start(&mut announced(&["call", "hang"], &script));
+        process.wait_for_log("tools/call");
+        process.signal(Signal::KILL);
+        let end = process.wait();
+        assert_eq!(end.status.signal(), Some(9), "{end:?}");
+        assert_server_ended(&end);
+    }
+}
+
+#[test]
+fn what_a_server_has_started_ends_also_when_we_are_killed() {
+    // It is the child that announces itself; the server ignores the end of its input.
+    let script = format!("sh -c 'echo it is $$; exec sleep 3600' & exec '{}' ignores-end", faulty());
+    let mut process = Process::start(&mut with_script(&["call", "hang"], &script));
+    process.wait_for_log("tools/call");
+    process.signal(Signal::KILL);
+    assert_server_ended(&process.wait());
 }

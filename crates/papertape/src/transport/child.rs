@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::pump::{Pump, Settings};
+use super::watchdog::Watchdog;
 use crate::client::{
     Client, ClientError, ClientOptions, ErrorKind, Evidence, NotOpened, Opened, Remains, Session,
 };
@@ -110,6 +111,10 @@ pub async fn spawn<A: Into<OsString>>(
 ///
 /// A server that exits when it is asked what it speaks, or does not answer that and then refuses `initialize`, is started a
 /// second time, and opened with `initialize` alone. All of it ends within [`ClientOptions::open_timeout`].
+///
+/// If this process is killed, what is left of the server's process group is ended within two seconds. That is done by a
+/// shell (`/bin/sh`) that waits beside each server; where there is none, a server that ignores the end of its input is left
+/// running.
 ///
 /// # Errors
 /// If it cannot be started, or does not open the conversation; nothing of it is left then.
@@ -255,6 +260,7 @@ impl Child {
         mut tasks: Tasks,
         gone: watch::Sender<bool>,
     ) {
+        let watchdog = self.group.and_then(Watchdog::over);
         let by_itself = tokio::select! {
             status = self.process.wait() => Some(status),
             _ = session.close_wanted() => None,
@@ -271,6 +277,9 @@ impl Child {
         exited.send_replace(true);
         let patience = session.close_wanted().await;
         self.end_group(patience).await;
+        if let Some(watchdog) = watchdog {
+            watchdog.dismiss().await;
+        }
         // The pump has seen that the process has ended, and ends soon.
         drop(tasks.pump.await);
         if !silent {

@@ -11,6 +11,8 @@ mod pump;
 pub mod stdio;
 mod tap;
 #[cfg(unix)]
+mod watchdog;
+#[cfg(unix)]
 mod wire;
 mod writing;
 

@@ -120,10 +120,31 @@ fn a_runtime_that_is_dropped_leaves_nothing_running() {
 #[test]
 fn a_server_whose_client_is_killed_sees_the_end_of_its_input() {
     const NAME: &str = "client::leaving::a_server_whose_client_is_killed_sees_the_end_of_its_input";
+    is_gone_with_its_client(NAME, &["well-behaved"], 1);
+}
+
+// C-13, C-11
+#[test]
+fn a_server_whose_client_is_killed_ends_even_if_it_ignores_everything() {
+    const NAME: &str = "client::leaving::a_server_whose_client_is_killed_ends_even_if_it_ignores_everything";
+    is_gone_with_its_client(NAME, &["ignores-term"], 1);
+}
+
+// C-13, C-12
+#[test]
+fn what_a_server_has_started_ends_when_its_client_is_killed() {
+    const NAME: &str = "client::leaving::what_a_server_has_started_ends_when_its_client_is_killed";
+    is_gone_with_its_client(NAME, &["grandchild", "never"], 2);
+}
+
+/// Kills a client of a server, with a signal that cannot be handled: nothing of the server may stay. `name` is that of the
+/// test, `started` the number of processes that the server is.
+fn is_gone_with_its_client(name: &str, words: &[&str], started: usize) {
     if let Some(path) = alone_at() {
         // This is the client.
         run(async {
-            let client = spawn_with(faulty(&["well-behaved", "--pids", &path]), legacy()).await.unwrap();
+            let words: Vec<&str> = words.iter().copied().chain(["--pids", &path]).collect();
+            let client = spawn_with(faulty(&words), legacy()).await.unwrap();
             lives(&client).await;
             let mut pids = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
             pids.write_all(format!("{}\n", getpid().as_raw_nonzero()).as_bytes()).unwrap();
@@ -132,12 +153,14 @@ fn a_server_whose_client_is_killed_sees_the_end_of_its_input() {
         return;
     }
     let pids = Pids::new();
-    let client = Process::start(&mut again(NAME, pids.path()));
+    let client = Process::start(&mut again(name, pids.path()));
     run(async {
-        let [server, ours] = pids.wait_for(2).await[..] else { panic!("{:?}", pids.all()) };
-        assert_eq!(ours, client.pid());
+        let mut all = pids.wait_for(started + 1).await;
+        assert_eq!(all.pop(), Some(client.pid()));
         client.signal(Signal::KILL);
-        until("the end of the server", || left(server) != Left::Running).await;
+        for pid in all {
+            until("the end of the server", || left(pid) != Left::Running).await;
+        }
     });
     assert!(client.wait().status.code().is_none());
 }
