@@ -232,6 +232,7 @@ fn few_file_descriptors_are_enough_for_who_is_served() {
     const DAY: u64 = 86_400_000_000;
     let mut server = Served::start(&mut serve([]));
     // It has made its plans with more.
+    assert_eq!(server.ask(&count(1, "one two three")).0, 200);
     let few = Rlimit { current: Some(40), maximum: Some(40) };
     prlimit(Some(Pid::from_child(&server.child)), Resource::Nofile, few).unwrap();
     let log = server.log.take().unwrap();
@@ -255,6 +256,25 @@ fn few_file_descriptors_are_enough_for_who_is_served() {
         // It says 10 ms and more; somebody may be setting the clock.
         assert!(pause >= 5_000, "after {pause} microseconds it tried again: {pair:?}");
     }
+}
+
+// A server that starts with few descriptors does not run out of them: who waits for nothing makes room for who comes.
+#[test]
+fn a_server_with_few_file_descriptors_accepts_no_more_than_it_has() {
+    let mut server = Served::start(&mut shell("ulimit -n 40; exec \"$@\"", &serve([])));
+    let log = server.log.take().unwrap();
+    let log = std::thread::spawn(move || log.lines().map(Result::unwrap).collect::<Vec<_>>());
+    let mut hoard: Vec<_> = (0..100).map(|_| server.connect()).collect();
+    for stream in hoard.iter_mut().take(50) {
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    }
+    for _ in 0..20 {
+        assert_eq!(server.ask(&count(1, "one two three")).0, 200);
+    }
+    drop(hoard);
+    drop(server);
+    let log = log.join().unwrap();
+    assert!(!log.iter().any(|line| line.contains("cannot accept connections")), "{log:?}");
 }
 
 // The usual soft limit is far below what the system allows.

@@ -75,6 +75,28 @@ fn an_idle_stream_may_be_closed_again_and_again() {
     });
 }
 
+#[test]
+fn what_is_no_longer_listened_to_is_unsubscribed() {
+    run(async {
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let server = Server::new(move |seen| match &seen.what()[..] {
+            "initialize" => opened(seen, "s-1"),
+            "GET" => vec![stream_head(), Step::Hold],
+            "resources/subscribe" => subscribed(seen),
+            "resources/unsubscribe" => {
+                tell.send(seen.message()["params"]["uri"].clone()).unwrap();
+                subscribed(seen)
+            }
+            _ => handshake(seen).unwrap(),
+        })
+        .await;
+        let client = server.try_connect(legacy()).await.unwrap();
+        drop(client.listen(interests()).await.unwrap());
+        assert_eq!(told.recv().await.unwrap(), URI);
+        client.close().await;
+    });
+}
+
 /// A server that forgets its session when it is told to, and says so to GET or to what is posted.
 async fn forgetful(on_get: bool) -> (Server, Arc<AtomicBool>) {
     let forgets = Arc::new(AtomicBool::new(false));
@@ -143,6 +165,33 @@ fn a_new_session_that_does_not_take_the_subscription_ends_it() {
         }
         assert!(matches!(next.unwrap_err().kind(), ErrorKind::Rpc(error) if error.code == -32002));
         assert_eq!(changes.next().await.unwrap(), None);
+    });
+}
+
+#[test]
+fn a_server_that_forgets_every_session_is_given_up() {
+    run(async {
+        let sessions = AtomicUsize::new(0);
+        let seen_before = std::sync::Mutex::new(std::collections::HashSet::new());
+        let server = Server::new(move |seen| match &seen.what()[..] {
+            "initialize" => opened(seen, &format!("s-{}", count(&sessions))),
+            "GET" => {
+                let session = seen.header("mcp-session-id").unwrap().to_owned();
+                if seen_before.lock().unwrap().insert(session) { idle() } else { forgotten() }
+            }
+            _ => handshake(seen).unwrap_or_else(accepted),
+        })
+        .await;
+        let client = server.try_connect(legacy()).await.unwrap();
+        let mut changes = client.listen(Interests::new().tools()).await.unwrap();
+        let lost = loop {
+            match changes.next().await {
+                Ok(change) => assert_eq!(change, Some(Change::Tools), "it may have been missed"),
+                Err(lost) => break lost,
+            }
+        };
+        assert!(lost.to_string().contains("forgets one session after the other"), "{lost}");
+        assert_eq!(server.of("initialize").len(), 1 + 5);
     });
 }
 

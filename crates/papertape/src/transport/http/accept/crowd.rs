@@ -44,6 +44,11 @@ impl Crowd {
         self.members.iter().for_each(|pulse| pulse.poke());
     }
 
+    /// Whether a connection that has to make room has not ended yet.
+    pub(super) fn is_making_room(&self) -> bool {
+        self.members.iter().any(|pulse| pulse.is_evicted() && !pulse.is_gone())
+    }
+
     /// Has the connection end that is missed least; false if all are at work.
     pub(super) fn make_room(&mut self, now: u64) -> bool {
         loop {

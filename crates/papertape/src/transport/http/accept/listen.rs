@@ -106,12 +106,14 @@ where
             tokio::select! {
                 biased;
                 () = &mut stop => return Ok(()),
-                _ = rounds.tick(), if !self.crowd.is_empty() => self.crowd.round(self.shared.rules.clock.now()),
+                _ = rounds.tick(), if !self.crowd.is_empty() => {
+                    self.crowd.round(self.shared.rules.clock.now());
+                    // Those that were to make room may have got a request just then.
+                    self.welcome_waiting();
+                }
                 Some(ended) = self.served.join_next() => {
                     tell_panic(ended);
-                    if let Some((stream, peer)) = self.waiting.take() {
-                        self.welcome(stream, peer);
-                    }
+                    self.welcome_waiting();
                 }
                 Some(_) = self.refused.join_next() => {}
                 () = sleep_until(paused.unwrap_or_else(Instant::now)), if paused.is_some() => self.paused = None,
@@ -126,14 +128,21 @@ where
     fn welcome(&mut self, stream: TcpStream, peer: SocketAddr) {
         self.pause = PAUSE.0;
         let Room { connections, overlap, .. } = self.room;
+        let now = self.shared.rules.clock.now();
         if self.served.len() < connections {
             self.serve(stream, peer);
-        } else if !self.crowd.make_room(self.shared.rules.clock.now()) {
-            self.refuse(stream);
-        } else if self.served.len() < connections.saturating_add(overlap) {
+        } else if self.served.len() < connections.saturating_add(overlap) && self.crowd.make_room(now) {
             self.serve(stream, peer);
-        } else {
+        } else if self.crowd.is_making_room() || self.crowd.make_room(now) {
             self.waiting = Some((stream, peer));
+        } else {
+            self.refuse(stream);
+        }
+    }
+
+    fn welcome_waiting(&mut self) {
+        if let Some((stream, peer)) = self.waiting.take() {
+            self.welcome(stream, peer);
         }
     }
 

@@ -15,6 +15,7 @@ use super::super::headers;
 use super::events::Place;
 use super::line::Request;
 use super::outgoing::Sent;
+use super::tries::Tries;
 use super::{Carrier, EVENTS};
 use crate::client::Trouble;
 use crate::protocol::Revision;
@@ -42,6 +43,8 @@ pub(super) struct Legacy {
     conversation: Mutex<Conversation>,
     /// Held by whoever does.
     reopening: tokio::sync::Mutex<()>,
+    /// Sessions that were opened because the stream of the one before was not found, with nothing heard on it.
+    forgotten: Mutex<Tries>,
 }
 
 impl Legacy {
@@ -51,6 +54,11 @@ impl Legacy {
 
     pub(super) fn session(&self) -> Option<HeaderValue> {
         self.conversation().session.clone()
+    }
+
+    /// Sessions that are forgotten one after the other.
+    pub(super) fn forgotten(&self) -> MutexGuard<'_, Tries> {
+        self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The headers of whatever follows `initialize`.

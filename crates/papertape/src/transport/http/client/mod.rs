@@ -149,9 +149,13 @@ impl Carrier {
                         self.initialized(&sent).await;
                     } else if sent.is(method::LISTEN) {
                         self.set_out(&mut under_way.subscriptions, sent);
-                    } else if sent.id.is_some() {
+                    } else if sent
+                        .id
+                        .is_some_and(|id| !sent.is(method::UNSUBSCRIBE) || self.line.session.awaits(id))
+                    {
                         under_way.waiting_requests.push_back(sent);
                     } else {
+                        // What wants no answer, and the end of a subscription, whose answer nobody waits for.
                         under_way.waiting_words.push_back(sent);
                     }
                 }

@@ -15,7 +15,7 @@ use super::events::{End, For, Place};
 use super::line::{SAYING_NO, retry_after};
 use super::tries::{Tries, is_passing};
 use super::{Carrier, fault};
-use crate::client::Trouble;
+use crate::client::{ErrorKind, Trouble};
 use crate::wire::tape::Direction;
 
 /// How long requests wait for the stream: until the server has seen that it is wanted.
@@ -23,6 +23,12 @@ const OPENING: Duration = Duration::from_secs(1);
 
 /// A connection that has lasted so long was no failure, even if nothing came on it.
 const LASTING: Duration = Duration::from_secs(30);
+
+fn forgetful() -> Trouble {
+    let problem =
+        "the server forgets one session after the other as soon as its stream of notifications ends";
+    Trouble::new(ErrorKind::Protocol(problem.to_owned()), "the server answered")
+}
 
 /// Why the stream is not read any more.
 enum Unheard {
@@ -54,6 +60,12 @@ impl Carrier {
             loop {
                 match self.read_unasked(&mut seen).await {
                     Unheard::Session(forgotten) => {
+                        let wait = self.legacy.forgotten().next(Some(Duration::ZERO));
+                        let Some(wait) = wait else {
+                            self.line.session.lose_listeners(&forgetful()).notified().await;
+                            continue;
+                        };
+                        sleep(wait).await;
                         // Not from here: whoever opens another session ends this task.
                         let this = Arc::clone(&self);
                         self.in_background(async move { this.open_another(&forgotten).await });
@@ -95,6 +107,7 @@ impl Carrier {
                     asked = place.retry;
                     if std::mem::take(&mut place.news) || began.elapsed() >= LASTING {
                         tries.begin_anew();
+                        self.legacy.forgotten().begin_anew();
                     }
                     match end {
                         End::Broken(problem) => {
