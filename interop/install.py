@@ -105,7 +105,7 @@ def typescript():
 
 
 def hosts():
-    """The hosts in Python by the SDK they are on, the Node.js for the others, and the folder of those and their packages."""
+    """The Pythons of the hosts by the SDK they stand on, the Node.js for the others, and the folder of those."""
     # What is not listed there, they do not need here.
     python1 = python("hosts1", HERE / "hosts/requirements1.txt", "--no-deps")
     python2 = python("hosts2", HERE / "hosts/requirements2.txt", "--no-deps")
@@ -127,7 +127,7 @@ def conformance():
 
 
 def suite():
-    """A Node.js of version 22 or later, and the folder with the conformance suite, which brings one where there is one to bring."""
+    """A Node.js of version 22 or later, and the folder of the conformance suite, which brings one where it can."""
     folder = packages("conformance", node()[1])
     brought = sorted(folder.glob("node_modules/node-*/bin/node"))
     return brought[0] if brought else node(OLDEST_NODE_OF_THE_SUITE)[0], folder

@@ -26,7 +26,9 @@ class Heard(logging.Handler):
 def main(use, level=logging.WARNING):
     """Has `use` try each server. It gives the tools with their arguments, the text of a call and that of a prompt."""
     servers = json.loads(sys.argv[1])
-    seen = {name: asyncio.run(tried(use, SimpleNamespace(name=name, **server), level)) for name, server in servers.items()}
+    seen = {
+        name: asyncio.run(tried(use, SimpleNamespace(name=name, **server), level)) for name, server in servers.items()
+    }
     print(json.dumps(seen))
 
 

@@ -18,7 +18,11 @@ async def use(server):
         prompt = server.prompt and await workbench.get_prompt(server.prompt, server.fields)
     if (listed, again.is_error) != (seen["tools"], False):
         raise AssertionError(f"the workbench differs: {listed}, {again}")
-    return {**seen, "called": texts(*called), "prompt": prompt and texts(*(message.content for message in prompt.messages))}
+    return {
+        **seen,
+        "called": texts(*called),
+        "prompt": prompt and texts(*(message.content for message in prompt.messages)),
+    }
 
 
 main(use)

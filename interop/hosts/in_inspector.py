@@ -15,7 +15,18 @@ class Failed(Exception):
 def use(inspector, server, warnings):
 
     def ask(method, *words, era="legacy"):
-        command = [*inspector, "--cli", *server["command"], "--method", method, "--protocol-era", era, "--format", "json", *words]
+        command = [
+            *inspector,
+            "--cli",
+            *server["command"],
+            "--method",
+            method,
+            "--protocol-era",
+            era,
+            "--format",
+            "json",
+            *words,
+        ]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
         if done.returncode != 0:
             raise Failed(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")

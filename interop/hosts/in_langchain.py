@@ -1,4 +1,4 @@
-"""LangChain: the tools and prompts by its adapters, and the tools as its package for Gemini declares them to the model."""
+"""LangChain: tools and prompts by its adapters, and the tools as its package for Gemini declares them to a model."""
 
 from host import main
 from langchain_google_genai import ChatGoogleGenerativeAI
@@ -22,7 +22,9 @@ async def use(server):
             if not schema.description or not (schema.type or schema.any_of):
                 raise AssertionError(f"of {name} of {function.name} only {schema} is declared to Gemini")
     return {
-        "tools": {function.name: sorted(function.parameters.properties or {}) for function in declared.function_declarations},
+        "tools": {
+            function.name: sorted(function.parameters.properties or {}) for function in declared.function_declarations
+        },
         "called": "\n".join(block["text"] for block in called),
         "prompt": prompt and "\n".join(message.content for message in prompt),
     }

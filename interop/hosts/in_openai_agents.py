@@ -20,7 +20,9 @@ async def use(server):
         tool = tools[server.tool]
         given = {**dict.fromkeys(tool.params_json_schema["required"]), **server.arguments}
         words = json.dumps(given)
-        called = await tool.on_invoke_tool(ToolContext(None, tool_name=tool.name, tool_call_id="1", tool_arguments=words), words)
+        called = await tool.on_invoke_tool(
+            ToolContext(None, tool_name=tool.name, tool_call_id="1", tool_arguments=words), words
+        )
         prompt = server.prompt and await connected.get_prompt(server.prompt, server.fields)
     return {
         "tools": {name: arguments(tool.params_json_schema) for name, tool in tools.items()},

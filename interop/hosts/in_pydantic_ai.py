@@ -1,4 +1,4 @@
-"""Pydantic AI: an agent with a server's tools, whose model is a function that calls one; its schemas made strict for OpenAI."""
+"""Pydantic AI: an agent whose model is a function that calls a tool; the schemas made strict for OpenAI."""
 
 import json
 
