@@ -180,8 +180,7 @@ impl Connection {
             }
             () = self.link.bell() => {}
             () = until(self.give_up_requests), if !idle => {
-                let error = RpcError::internal("the server is shutting down and the request took too long");
-                self.gave_up |= self.link.abort_all(&error);
+                self.gave_up |= self.link.abort_all(&Service::shutting_down());
             }
             () = until(self.give_up_answers), if !self.output.is_done() => {
                 let message = format!("the client has not read for {:?}", self.service.limits().grace);
