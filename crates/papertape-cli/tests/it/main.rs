@@ -34,6 +34,7 @@ mod signals;
 mod signing_in;
 mod streams;
 mod tape;
+mod threads;
 mod urls;
 mod usage;
 
