@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
+use anyhow::Context;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::{Format, Level, Log};
+use crate::threads;
 
 /// Lines that may wait for a slow reader of stderr; more are dropped.
 const WAITING_LINES: usize = 1024;
@@ -17,8 +19,8 @@ const WAITING_LINES: usize = 1024;
 /// How long the end of the process waits for a slow reader of stderr.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Starts logging. The flag goes before `RUST_LOG`; without either, only warnings are logged.
-pub(crate) fn start(log: &Log) {
+/// Starts logging; an error if there can be no thread for it. The flag goes before `RUST_LOG`; without either, only warnings are logged.
+pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
     let filter = match log.log_level {
         Some(level) => EnvFilter::builder().with_default_directive(filter(level).into()).parse_lossy(""),
         None => environment_filter(),
@@ -40,8 +42,9 @@ pub(crate) fn start(log: &Log) {
             }
         }
     });
-    if writer.is_err() || QUEUE.set(queue.clone()).is_err() {
-        return;
+    writer.context(threads::NO_THREAD)?;
+    if QUEUE.set(queue.clone()).is_err() {
+        return Ok(());
     }
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -53,6 +56,7 @@ pub(crate) fn start(log: &Log) {
         Format::Text => builder.init(),
         Format::Json => builder.json().init(),
     }
+    Ok(())
 }
 
 /// Waits until what was logged is written, unless nobody reads it.

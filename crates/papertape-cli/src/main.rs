@@ -17,6 +17,7 @@ mod schema;
 mod sign_in;
 mod signals;
 mod target;
+mod threads;
 
 use std::process::ExitCode;
 
@@ -27,7 +28,9 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(failure) => return exit::code(Err(failure), Output::Json),
     };
-    log::start(&args.log);
+    if let Err(failure) = log::start(&args.log) {
+        return exit::code(Err(failure.into()), Output::Text);
+    }
     let output = match &args.command {
         Command::List(list) => list.connect.output,
         Command::Call(call) => call.connect.output,

@@ -18,12 +18,11 @@ use crate::exit::{self, Failure};
 use crate::print::indexed::{self, Places};
 use crate::print::{self, Look};
 use crate::signals::Signals;
+use crate::threads;
 
 pub(crate) fn run(args: &Index) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let parallel = threads::parallel();
+    let runtime = threads::runtime(parallel, 2 * parallel)?;
     let result = runtime.block_on(async {
         let mut signals = Signals::listen().context("cannot listen for signals")?;
         tokio::select! {

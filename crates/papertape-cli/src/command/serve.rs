@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use papertape::http::{Auth, Keys, OAuthServer};
-use papertape::{Limits, Server, http, stdio};
+use papertape::{Limits, Server, Undelivered, http, stdio};
 use papertape_servers::{Bundled, Make, blog};
 use tokio::net::TcpListener;
 
 use crate::args::{Http, Serve};
 use crate::exit::Failure;
+use crate::threads;
 
 /// How long somebody may take to answer what a tool asks.
 const STATE_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -25,16 +26,9 @@ pub(crate) fn run(args: Serve) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{option} is for the server blog, and this is {name}")));
     }
     // On stdio fast handlers run on the wire's own thread; these are for the slow ones.
-    let threads = if args.http.http.is_some() {
-        std::thread::available_parallelism().map_or(2, usize::from)
-    } else {
-        2
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let workers = if args.http.http.is_some() { threads::parallel() } else { 2 };
+    let searching = if matches!(make, Make::Blog) { 2 * threads::parallel() } else { 0 };
+    let runtime = threads::runtime(workers, searching)?;
     let result = runtime.block_on(serve(name, make, args));
     // A blocking tool that has outlived the grace period must not keep the process.
     runtime.shutdown_background();
@@ -54,7 +48,16 @@ async fn serve(name: &str, make: Make, args: Serve) -> Result<(), Failure> {
         Some(address) => on_http(name, server, address, tape, &http).await,
         None => on_stdio(name, server, tape, outlive_parent).await,
     };
-    Ok(served.with_context(|| format!("cannot serve {name}"))?)
+    match served {
+        Err(error) if is_undelivered(&error) => Err(Failure::Output(error.to_string())),
+        served => Ok(served.with_context(|| format!("cannot serve {name}"))?),
+    }
+}
+
+/// Whether it was served, but not everything that was answered has arrived.
+fn is_undelivered(error: &anyhow::Error) -> bool {
+    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    inner.is_some_and(|inner| inner.is::<Undelivered>())
 }
 
 async fn on_stdio(

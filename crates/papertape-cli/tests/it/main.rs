@@ -35,6 +35,7 @@ mod signals;
 mod signing_in;
 mod streams;
 mod tape;
+mod threads;
 mod urls;
 mod usage;
 

@@ -204,7 +204,9 @@ fn sigterm_ends_a_server_whose_socket_is_full() {
     server.signal(Signal::TERM);
     let end = server.wait();
     assert_eq!(end.status.code(), Some(1), "{}", end.log);
-    let told = "the client has not read for 200ms: 2 answers were not delivered";
-    assert!(end.log.contains(told), "{}", end.log);
+    // The refusal may have gone out before the big answer, or wait behind it.
+    let told = ["1 answers", "2 answers"]
+        .map(|count| format!("the client has not read for 200ms: {count} were not delivered"));
+    assert!(told.iter().any(|told| end.log.contains(told)), "{}", end.log);
     drop(ours);
 }

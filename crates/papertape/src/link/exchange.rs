@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Held, Link, Running, State};
 use crate::server::Principal;
+use crate::wire::RpcError;
 
 impl Link {
     /// One exchange within a conversation, with an outbox of its own. Who asks may have other scopes each time.
@@ -33,6 +34,13 @@ impl Link {
         drop(state);
         for abort in running.into_iter().filter_map(|running| running.abort) {
             abort.abort();
+        }
+    }
+
+    /// Answers what still runs with an error, because the server cannot wait for it any longer.
+    pub(crate) fn give_up(&self, error: &RpcError) {
+        if self.abort_all(error) {
+            self.ring();
         }
     }
 

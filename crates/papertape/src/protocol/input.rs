@@ -78,6 +78,9 @@ impl ElicitResult {
 }
 
 /// Something for the client's model to go on with.
+///
+/// Sampling is deprecated in 2026-07-28 (SEP-2577) and still works in every revision. Instead, call the API of a model
+/// provider from the handler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingRequest {

@@ -188,7 +188,7 @@ impl Question for Visit {
     }
 }
 
-/// Something for the client's model.
+/// Something for the client's model. Sampling is deprecated in 2026-07-28: see [`SamplingRequest`].
 impl Question for SamplingRequest {
     type Answer = SamplingResult;
 
@@ -204,6 +204,9 @@ impl Question for SamplingRequest {
 }
 
 /// Where the user's files are.
+///
+/// Roots are deprecated in 2026-07-28 (SEP-2577) and still work in every revision. Instead, take files and folders as
+/// arguments of the tool, as resource URIs, or from the server's own configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Roots;
 

@@ -215,6 +215,9 @@ impl Cx {
     ///
     /// The server must have said that it logs: [`Server::logging`](crate::Server::logging). Nothing secret belongs here.
     ///
+    /// Logging to the client is deprecated in 2026-07-28 (SEP-2577) and still works in every revision. Instead, log with
+    /// `tracing`: to stderr on stdio, which hosts show, or to OpenTelemetry.
+    ///
     /// ```
     /// # fn f(cx: papertape::Cx) {
     /// use papertape::LogLevel;

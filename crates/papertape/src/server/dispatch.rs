@@ -178,6 +178,11 @@ impl Service {
         }
     }
 
+    /// The answer to a request that has not ended when the grace period has.
+    pub(crate) fn shutting_down() -> RpcError {
+        RpcError::internal("the server is shutting down and the request took too long")
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -32,7 +32,8 @@ pub struct Limits {
     /// Open `subscriptions/listen` requests on one connection, and resources that one of them, or a client of an older
     /// revision, may watch.
     pub subscriptions: usize,
-    /// Members on one page of a list.
+    /// Members on one page of a list. A list that fits on one page is in the order of registration, a longer one in that of
+    /// names or URIs.
     pub page: usize,
     /// Time that running requests get to finish once the input has ended, and that a client which reads nothing is waited
     /// for then: one that reads, however slowly, gets all its answers.

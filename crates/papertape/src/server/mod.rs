@@ -259,7 +259,7 @@ impl Server {
         self.note(added)
     }
 
-    /// Lets handlers write to the client's log, with [`Cx::log`].
+    /// Lets handlers write to the client's log, with [`Cx::log`], which is deprecated in 2026-07-28.
     #[must_use]
     pub fn logging(mut self) -> Self {
         self.logs = true;

@@ -25,7 +25,8 @@ use crate::wire::tape::Direction;
 /// Returns when the client has gone and everything that could be answered has been.
 ///
 /// # Errors
-/// If a tool has a bad schema, or answers could not be delivered: see [`Limits::grace`](crate::Limits::grace).
+/// If a tool has a bad schema, or answers could not be delivered ([`Undelivered`] inside): see
+/// [`Limits::grace`](crate::Limits::grace).
 pub async fn serve<R, W>(server: Server, reader: R, writer: W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
@@ -83,6 +84,19 @@ pub(crate) struct Connection {
     gave_up: bool,
     /// Why nothing more can be written, other than that the peer has gone.
     broken: Option<io::Error>,
+}
+
+/// Why and how much was not delivered when a connection ended.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}: {answers} answers were not delivered, and {requests} messages not served")]
+#[non_exhaustive]
+pub struct Undelivered {
+    /// Answers and notifications that did not reach the client as a whole.
+    pub answers: usize,
+    /// Messages of the client's that were read and not served.
+    pub requests: usize,
+    /// What kept them from it.
+    pub cause: io::Error,
 }
 
 /// How a connection has ended.
@@ -180,8 +194,7 @@ impl Connection {
             }
             () = self.link.bell() => {}
             () = until(self.give_up_requests), if !idle => {
-                let error = RpcError::internal("the server is shutting down and the request took too long");
-                self.gave_up |= self.link.abort_all(&error);
+                self.gave_up |= self.link.abort_all(&Service::shutting_down());
             }
             () = until(self.give_up_answers), if !self.output.is_done() => {
                 let message = format!("the client has not read for {:?}", self.service.limits().grace);
@@ -221,21 +234,19 @@ impl Connection {
             self.broken.get_or_insert(error);
         }
         let broken = self.broken.take();
-        Ended { gave_up: self.gave_up, lost: broken.map(|why| self.count_lost(&why)) }
+        Ended { gave_up: self.gave_up, lost: broken.map(|why| self.count_lost(why)) }
     }
 
     /// The error for answers that were not delivered.
-    fn count_lost(&mut self, why: &io::Error) -> io::Error {
+    fn count_lost(&mut self, cause: io::Error) -> io::Error {
         let mut waiting = Outgoing::default();
         self.link.take(&mut waiting);
-        let undelivered = self.output.unfinished() + waiting.ends.len();
-        let mut unserved = self.calls.len();
+        let answers = self.output.unfinished() + waiting.ends.len();
+        let mut requests = self.calls.len();
         while let Some(piece) = self.decoder.next_piece() {
-            unserved += usize::from(matches!(piece.kind, Kind::Frame(body) if !body.is_empty()));
+            requests += usize::from(matches!(piece.kind, Kind::Frame(body) if !body.is_empty()));
         }
-        let message =
-            format!("{why}: {undelivered} answers were not delivered, and {unserved} messages not served");
-        io::Error::new(why.kind(), message)
+        io::Error::new(cause.kind(), Undelivered { answers, requests, cause })
     }
 
     /// Serves the frames that have arrived, as long as there is room for answers, up to the next call of a tool.

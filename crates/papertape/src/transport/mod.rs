@@ -11,12 +11,14 @@ mod pump;
 pub mod stdio;
 mod tap;
 #[cfg(unix)]
+mod thread;
+#[cfg(unix)]
 mod watchdog;
 #[cfg(unix)]
 mod wire;
 mod writing;
 
-pub use connection::serve;
+pub use connection::{Undelivered, serve};
 pub use pump::connect;
 pub use tap::Frame;
 pub(crate) use tap::OnFrame;

@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 pub use super::child::{ServerCommand, spawn, spawn_with};
 use super::connection::{Connection, Ended};
 use super::tap::Tap;
+use super::thread;
 use super::wire::Wire;
 use crate::server::Server;
 
@@ -74,7 +75,8 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// If a tool has a bad schema, the standard streams cannot be used, no thread can be started, or answers could not be
-/// delivered because the client did not read for as long as [`Limits::grace`](crate::Limits::grace) after the input ended.
+/// delivered, for example because the client did not read for as long as [`Limits::grace`](crate::Limits::grace) after the
+/// input ended: that is [`Undelivered`](crate::Undelivered) inside.
 pub async fn serve(server: Server) -> io::Result<()> {
     serve_with(server, Options::default()).await
 }
@@ -143,11 +145,11 @@ impl Drop for StopWhenDropped {
 /// A tool that would not end may keep a thread, and a runtime waits for its threads when it is dropped: the client would
 /// wait for ever for a server that has long said its last word.
 fn end_process_after(time: Duration, code: i32) -> io::Result<()> {
-    std::thread::Builder::new().name("end".to_owned()).spawn(move || {
+    thread::spawn("end", move || {
         std::thread::sleep(time);
         std::process::exit(code);
-    })?;
-    Ok(())
+    })
+    .map(drop)
 }
 
 /// The first SIGTERM or SIGINT ends the input; one that comes when there is nothing to end any more, or a second one, ends
@@ -175,7 +177,7 @@ pub(super) fn watch_signals(stop: mpsc::Sender<()>) -> io::Result<()> {
             let _ = stop.try_send(());
         }
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watch)).map(drop)
+    thread::spawn("signals", move || runtime.block_on(watch)).map(drop)
 }
 
 /// Ends the input when the parent process has died.
@@ -218,7 +220,7 @@ fn open_input(fd: OwnedFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
     Ok(match socket_family(&fd) {
         Some(AddressFamily::UNIX) => Box::new(open_unix_socket(fd)?),
         Some(AddressFamily::INET | AddressFamily::INET6) => Box::new(open_tcp_socket(fd)?),
-        _ => Box::new(open_file(fd, OpenOptions::new().read(true))),
+        _ => Box::new(open_file(fd, OpenOptions::new().read(true))?),
     })
 }
 
@@ -232,7 +234,7 @@ fn open_output(fd: OwnedFd) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     Ok(match socket_family(&fd) {
         Some(AddressFamily::UNIX) => Box::new(open_unix_socket(fd)?),
         Some(AddressFamily::INET | AddressFamily::INET6) => Box::new(open_tcp_socket(fd)?),
-        _ => Box::new(open_file(fd, OpenOptions::new().write(true))),
+        _ => Box::new(open_file(fd, OpenOptions::new().write(true))?),
     })
 }
 
@@ -253,10 +255,12 @@ fn open_tcp_socket(fd: OwnedFd) -> io::Result<TcpStream> {
 }
 
 /// A file to block on. One that somebody has told not to block, as some do with terminals, is opened anew.
-fn open_file(fd: OwnedFd, options: &OpenOptions) -> tokio::fs::File {
+fn open_file(fd: OwnedFd, options: &OpenOptions) -> io::Result<tokio::fs::File> {
+    // tokio reads and writes files on a thread, and panics if there can be none.
+    drop(thread::spawn("file", || {})?.join());
     let blocks = rustix::fs::fcntl_getfl(&fd).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
     let anew = if blocks { None } else { options.open(own_path(&fd)).ok() };
-    tokio::fs::File::from_std(anew.unwrap_or_else(|| File::from(fd)))
+    Ok(tokio::fs::File::from_std(anew.unwrap_or_else(|| File::from(fd))))
 }
 
 fn socket_family(fd: &OwnedFd) -> Option<AddressFamily> {

@@ -16,6 +16,7 @@ use tokio::runtime::{Handle, Runtime, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 use super::connection::{Connection, Ended};
+use super::thread::spawn;
 use crate::link::Ticket;
 use crate::server::Call;
 
@@ -40,7 +41,7 @@ pub(super) struct Wire {
 impl Wire {
     /// Drives the wire on a thread of its own.
     pub(super) fn start(self) -> io::Result<()> {
-        spawn("wire", move || Box::new(self).drive())
+        spawn("wire", move || Box::new(self).drive()).map(drop)
     }
 
     /// Goes on with the wire until it ends, or is taken over.
@@ -112,7 +113,7 @@ impl Lending {
         });
         let watched = Arc::clone(&lending);
         if let Err(error) = spawn("watch", move || watched.watch()) {
-            tracing::warn!(%error, "no thread can be had to watch the wire: a tool that blocks will delay others");
+            tracing::warn!(%error, "a tool that blocks will delay others");
         }
         lending
     }
@@ -197,8 +198,4 @@ impl Lending {
         tracing::info!(name = call.target.name(), "a function keeps the wire's thread: another goes on");
         Some(wire)
     }
-}
-
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    thread::Builder::new().name(name.to_owned()).spawn(run).map(drop)
 }

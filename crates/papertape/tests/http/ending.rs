@@ -105,3 +105,31 @@ async fn subscriptions_on_the_old_transport_end_too() {
     assert_eq!(wire.message().await, None);
     site.ended().await;
 }
+
+// Every request has one answer, also one that waits for its client when the grace period ends.
+#[tokio::test]
+async fn what_has_not_ended_within_the_grace_period_is_answered() {
+    let limits =
+        papertape::Limits { grace: std::time::Duration::from_secs(2), ..papertape::Limits::default() };
+    let mut site = Site::with(Options::new().legacy_sse(), |server| server.limits(limits)).await;
+    let session = site.session("2025-11-25").await;
+    let mut parked = site.connect().await;
+    parked.begin(&session.call(1, "ask", &json!({}))).await;
+    assert_eq!(parked.message().await.unwrap()["method"], "elicitation/create");
+    let mut older = site.connect().await;
+    older.begin(&session.call(2, "wait", &json!({"name": "x"}))).await;
+    site.began("x").await;
+    let mut modern = site.connect().await;
+    modern.send(Request::call(3, "wait", &json!({"name": "x"})).bytes()).await;
+    site.began("x").await;
+    site.stop();
+    let told = |answer: &serde_json::Value, id: u64| {
+        let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert!(answer["id"] == id && message.contains("shutting down"), "{answer}");
+    };
+    told(&parked.message().await.unwrap(), 1);
+    told(&older.message().await.unwrap(), 2);
+    assert_eq!(older.message().await, None);
+    told(&modern.response().await.json(), 3);
+    site.ended().await;
+}

@@ -90,8 +90,13 @@ async fn a_session_is_named_by_the_server_alone() {
         assert!(id != proposed && answer.status == 200);
     }
     assert_eq!(site.ask(&first.request(1, "ping", &json!({}))).await.status, 200);
+    // Who names no version gets a session all the same.
+    let bare = Session::initialize("x", &json!({})).changed(|body| body["params"] = json!({}));
+    let opened = site.ask(&bare).await;
+    assert_eq!(opened.json()["result"]["protocolVersion"], "2025-11-25");
+    assert!(opened.header("mcp-session-id").is_some());
     // Nothing was agreed, so that there is no session.
-    let refused = Session::initialize("x", &json!({})).changed(|body| body["params"] = json!({}));
+    let refused = bare.changed(|body| body["params"] = json!({"protocolVersion": 5}));
     let refused = site.ask(&refused).await;
     assert_eq!(refused.json()["error"]["code"], -32602);
     assert_eq!(refused.header("mcp-session-id"), None);

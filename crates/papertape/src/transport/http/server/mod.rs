@@ -31,6 +31,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -84,6 +85,7 @@ pub async fn serve_until(
     let stop = async move {
         stop.await;
         site.drain();
+        give_up_after(&site, grace.mul_f32(0.9));
     };
     let site = service.site;
     let handle = move |request, peer: SocketAddr| {
@@ -91,6 +93,17 @@ pub async fn serve_until(
         async move { site.serve(request, Some(peer.ip())).await }
     };
     accept::run(listener, handle, limits, grace, stop).await
+}
+
+/// Answers what still runs when the grace period is nearly over, so that the answer has time to arrive.
+fn give_up_after(site: &Arc<Site>, time: Duration) {
+    let site = Arc::downgrade(site);
+    tokio::spawn(async move {
+        tokio::time::sleep(time).await;
+        if let Some(site) = site.upgrade() {
+            site.give_up();
+        }
+    });
 }
 
 /// A server as a service to be mounted in an application (tower, axum) that accepts connections itself.
@@ -101,6 +114,7 @@ pub async fn serve_until(
 /// # Errors
 /// If a tool has a bad schema, or the tape cannot be written.
 pub fn service(server: Server, options: Options) -> io::Result<HttpService> {
+    let server = if options.legacy { server } else { server.stateless_only() };
     Ok(HttpService { site: Site::new(server.build()?, options)? })
 }
 
@@ -114,7 +128,6 @@ impl HttpService {
     /// Answers one request.
     pub async fn answer<B>(&self, request: Request<B>) -> Response<HttpBody>
     where
-    let server = if options.legacy { server } else { server.stateless_only() };
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {

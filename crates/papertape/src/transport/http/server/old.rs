@@ -42,6 +42,11 @@ impl OldStreams {
             link.close();
         }
     }
+
+    /// The links of all that are open.
+    pub(crate) fn links(&self) -> Vec<Arc<Link>> {
+        self.open().values().filter_map(Weak::upgrade).collect()
+    }
 }
 
 pub(crate) async fn serve<B>(

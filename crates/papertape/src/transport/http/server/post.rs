@@ -153,6 +153,7 @@ pub(crate) async fn respond(
     status: impl Fn(&Link) -> StatusCode,
 ) -> Answer {
     let mut frames = Outgoing::default();
+    let mut noted = false;
     loop {
         let over = exchange.0.is_over();
         exchange.0.take(&mut frames);
@@ -168,11 +169,16 @@ pub(crate) async fn respond(
             0 => {}
             _ => break,
         }
+        if !std::mem::replace(&mut noted, true) {
+            site.note_waiting(&exchange.0);
+        }
         if tokio::time::timeout(SILENCE, exchange.0.bell()).await.is_err() {
             break;
         }
     }
-    site.note_listening(&exchange.0);
+    if !noted {
+        site.note_waiting(&exchange.0);
+    }
     reply::events(Events::new(site, Source::Exchange(exchange), &frames))
 }
 

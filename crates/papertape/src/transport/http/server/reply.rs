@@ -36,7 +36,7 @@ impl HttpBody {
 
     /// If it is a stream, it ends when its principal may no longer ask.
     pub(crate) fn end_with(&mut self, lease: Lease) {
-        if let Kind::Events(events) = &mut self.0 {
+        if let Kind::Events(events) = &mut self.kind {
             events.end_with(lease);
         }
     }

@@ -199,6 +199,15 @@ impl Sessions {
         }
     }
 
+    /// The links of all requests that run in sessions.
+    pub(crate) fn links(&self) -> Vec<Arc<Link>> {
+        let table = self.table();
+        let links = |session: &Arc<Session>| -> Vec<Arc<Link>> {
+            session.inner().streams.iter().map(|stream| Arc::clone(&stream.link)).collect()
+        };
+        table.live.values().flat_map(links).collect()
+    }
+
     /// Forgets all streams that are kept only in case that their clients come back.
     pub(crate) fn forget_past(&self) {
         for session in self.table().live.values() {

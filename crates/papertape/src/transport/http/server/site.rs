@@ -1,7 +1,7 @@
 //! What all connections of a server share, and the first turns of every request: who may come in, and where to.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use http::header::ALLOW;
@@ -39,8 +39,14 @@ pub(crate) struct Site {
     pub(crate) old: OldStreams,
     pub(crate) metrics: Metrics,
     tap: Option<Mutex<Tap>>,
-    /// The links on which somebody listens, who are told when the server ends; nothing once it does.
-    listening: Mutex<Option<Vec<Weak<Link>>>>,
+    waiting: Mutex<Waiting>,
+}
+
+/// The links of requests that take their time: what becomes of them when the server ends is up to it.
+#[derive(Debug, Default)]
+struct Waiting {
+    links: Vec<Weak<Link>>,
+    ending: bool,
 }
 
 impl Site {
@@ -62,7 +68,7 @@ impl Site {
             sessions: Sessions::new(&service),
             old: OldStreams::default(),
             metrics: Metrics::default(),
-            listening: Mutex::new(Some(Vec::new())),
+            waiting: Mutex::default(),
             tap,
             service,
             options,
@@ -165,24 +171,42 @@ impl Site {
         }
     }
 
-    /// Remembers a link on which somebody listens. Whoever comes when the server ends is told at once.
-    pub(crate) fn note_listening(&self, link: &Arc<Link>) {
-        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(listening) = &mut *listening else { return self.service.end_subscriptions(link) };
-        if listening.len() == listening.capacity() {
-            listening.retain(|link| link.strong_count() > 0);
+    /// Remembers the link of a request that takes its time. A subscription that comes when the server ends is ended at once.
+    pub(crate) fn note_waiting(&self, link: &Arc<Link>) {
+        let mut waiting = self.waiting();
+        let Waiting { links, ending } = &mut *waiting;
+        if *ending {
+            self.service.end_subscriptions(link);
         }
-        listening.push(Arc::downgrade(link));
+        if links.len() == links.capacity() {
+            links.retain(|link| link.strong_count() > 0);
+        }
+        links.push(Arc::downgrade(link));
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The server is about to end: who listens is told so, and what runs may finish.
     pub(crate) fn drain(&self) {
-        let listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take();
-        for link in listening.iter().flatten().filter_map(Weak::upgrade) {
+        let mut waiting = self.waiting();
+        waiting.ending = true;
+        for link in waiting.links.iter().filter_map(Weak::upgrade) {
             self.service.end_subscriptions(&link);
         }
+        drop(waiting);
         self.sessions.drain();
         self.old.drain(&self.service);
+    }
+
+    /// The server ends: what still runs, or waits for its client, is answered now.
+    pub(crate) fn give_up(&self) {
+        let error = Service::shutting_down();
+        let waiting: Vec<_> = self.waiting().links.iter().filter_map(Weak::upgrade).collect();
+        for link in waiting.into_iter().chain(self.sessions.links()).chain(self.old.links()) {
+            link.give_up(&error);
+        }
     }
 
     /// Looks after what nobody uses any more, until the server is gone.
