@@ -54,7 +54,7 @@ use session::{Asking, OWN_ID, Params};
 const MOST_ROUNDS: usize = 10;
 
 /// The headers of a request do not say what its body says.
-const HEADER_MISMATCH: i32 = -32020;
+const HEADER_MISMATCH: i64 = -32020;
 
 /// How long each step of a server's end may take: closing its input, SIGTERM.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);

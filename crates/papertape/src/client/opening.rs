@@ -18,9 +18,9 @@ use crate::protocol::{Revision, method, project};
 use crate::wire::error::excerpt;
 
 /// A modern server does not speak the revision it was asked in.
-const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
+const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 /// Only modern servers answer with these: what the request says about itself is wrong.
-const MODERN_COMPLAINTS: [i32; 2] = [-32020, -32021];
+const MODERN_COMPLAINTS: [i64; 2] = [-32020, -32021];
 
 /// What is said to every server.
 #[derive(Debug, Clone)]
