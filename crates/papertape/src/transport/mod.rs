@@ -16,5 +16,5 @@ mod writing;
 
 pub use connection::serve;
 pub use pump::connect;
-pub use tap::Frame;
 pub(crate) use tap::OnFrame;
+pub use tap::{Frame, create_tape};
