@@ -72,7 +72,7 @@ fn field_value(look: Look, field: &Argument<'_>) -> Option<Option<Value>> {
         if text.is_empty() && (field.default.is_some() || !field.required) {
             return Some(field.default.cloned());
         }
-        match arguments::read(field.schema, &text) {
+        match arguments::read(field.schema, &text).and_then(|typed| typed.to_value().ok()) {
             Some(value) => return Some(Some(value)),
             None => print::err(&format!("  that does not fit: {}\n", field.schema.words())),
         }

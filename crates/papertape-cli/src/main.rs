@@ -17,6 +17,7 @@ mod schema;
 mod sign_in;
 mod signals;
 mod target;
+mod typed;
 
 use std::process::ExitCode;
 

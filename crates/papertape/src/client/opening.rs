@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::error::{ClientError, ErrorKind};
 use super::options::Timing;
+use super::outcome;
 use super::session::{Asking, Params, Session, Trouble};
 use crate::protocol::capabilities::{ClientCapabilities, Implementation, ServerCapabilities};
 use crate::protocol::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO};
@@ -232,7 +233,10 @@ impl Introduction {
     fn read_probe(&self, probed: Result<Box<RawValue>, Trouble>) -> Probed {
         match probed {
             Ok(raw) => match serde_json::from_str::<DiscoverResult>(raw.get()) {
-                Ok(result) => self.choose(&result.supported_versions.clone(), Some(result)),
+                Ok(result) => match outcome::check_complete(&raw) {
+                    Ok(()) => self.choose(&result.supported_versions.clone(), Some(result)),
+                    Err(trouble) => Probed::Failed(trouble),
+                },
                 Err(error) => {
                     tracing::debug!(%error, "the answer to `server/discover` makes no sense");
                     Probed::Legacy(Revision::NEWEST_LEGACY)

@@ -217,6 +217,10 @@ fn meta(
 
 /// A block of content; `number` names what needs a name.
 fn content(block: &mut Content, revision: Revision, number: usize) {
+    // It may be of a newer revision than this one.
+    if let Content::Unknown(unknown) = block {
+        *block = Content::text(unknown.json());
+    }
     if !revision.has_structured_output() {
         older_content(block, revision, number);
     }
@@ -338,6 +342,7 @@ fn older_content(block: &mut Content, revision: Revision, number: usize) {
             embedded.resource.meta = None;
             older_annotations(&mut embedded.annotations);
         }
+        Content::Unknown(_) => {}
     }
 }
 
@@ -404,7 +409,7 @@ mod tests {
                     ..ResourceLink::default()
                 }),
             ],
-            structured_content: Some(json!({"k": 1})),
+            structured_content: Some(json!({"k": 1}).into()),
             is_error: false,
             meta: json!({"mine": 1, "io.modelcontextprotocol/x": 2}).as_object().cloned(),
         }
@@ -434,7 +439,8 @@ mod tests {
         any.output_schema = Some(json!({"type": "array"}));
         assert_eq!(tool(any.clone(), Revision::V2025_11_25).output_schema, None);
         assert_eq!(tool(any.clone(), Revision::V2026_07_28), any);
-        let result = CallToolResult { structured_content: Some(Value::Null), ..CallToolResult::text("null") };
+        let result =
+            CallToolResult { structured_content: Some(Value::Null.into()), ..CallToolResult::text("null") };
         assert_eq!(call_result(result.clone(), Revision::V2025_11_25, &identity()).structured_content, None);
         assert_eq!(call_result(result.clone(), Revision::V2026_07_28, &identity()), result);
     }

@@ -13,6 +13,7 @@ mod context;
 mod dialogue;
 mod dispatch;
 mod error;
+mod exact;
 mod handles;
 mod limits;
 #[cfg(feature = "http")]

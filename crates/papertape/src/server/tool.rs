@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::arguments::Arguments;
 use super::around::{self, Hook};
 use super::call::{Output, Run};
 use super::context::Cx;
@@ -200,7 +201,7 @@ impl fmt::Debug for Tool {
 }
 
 /// Starts a call with arguments that the schema allows; the error says why the tool cannot read them all the same.
-type Start = dyn Fn(Value, Cx) -> Result<Run, String> + Send + Sync;
+type Start = dyn Fn(Arguments, Cx) -> Result<Run, String> + Send + Sync;
 
 /// A tool ready to be called.
 #[derive(Clone)]
@@ -256,8 +257,8 @@ impl Registered {
         let handler = Arc::new(handler);
         Self::new::<O>(
             tool,
-            Box::new(move |arguments, cx| {
-                let arguments = read_arguments(arguments)?;
+            Box::new(move |arguments: Arguments, cx| {
+                let arguments = arguments.read(read_arguments)?;
                 let handler = Arc::clone(&handler);
                 // All of the author's code runs within the call, where it is timed and its panics are caught.
                 Ok(Box::pin(async move { handler(arguments, cx).await?.into_result().map(Output::Tool) }))
@@ -275,7 +276,8 @@ impl Registered {
         let handler = Arc::new(handler);
         Self::new::<O>(
             tool,
-            Box::new(move |arguments, cx| {
+            Box::new(move |arguments: Arguments, cx| {
+                let arguments = arguments.into_value()?;
                 let handler = Arc::clone(&handler);
                 Ok(Box::pin(async move { handler(arguments, cx).await?.into_result().map(Output::Tool) }))
             }),
@@ -359,11 +361,15 @@ impl Registered {
     }
 
     /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is what to tell whoever called.
-    pub(crate) fn start(&self, arguments: Value, size: usize, cx: Cx) -> Result<Run, String> {
+    pub(crate) fn start(&self, arguments: Arguments, size: usize, cx: Cx) -> Result<Run, String> {
         let name = &self.definition.name;
-        if let Some(problem) =
-            schema::violations(&self.work.input, name, &arguments, size, self.work.explain.as_deref())
-        {
+        if let Some(problem) = schema::violations(
+            &self.work.input,
+            name,
+            arguments.rounded(),
+            size,
+            self.work.explain.as_deref(),
+        ) {
             return Err(problem);
         }
         (self.work.start)(arguments, cx)
@@ -380,7 +386,8 @@ impl Registered {
         let Some(value) = &result.structured_content else {
             return Some("it has an output schema but returned no structured content".to_owned());
         };
-        let error = validator.validate(value).err()?;
+        let value = value.rounded();
+        let error = validator.validate(&value).err()?;
         Some(format!("its structured content breaks its output schema at {}: {error}", error.instance_path()))
     }
 }

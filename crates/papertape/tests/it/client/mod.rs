@@ -16,6 +16,7 @@ mod in_memory;
 mod leaving;
 mod lists;
 mod log;
+mod numbers;
 mod opening;
 mod pids;
 mod questions;
