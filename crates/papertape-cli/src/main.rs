@@ -1,5 +1,6 @@
 //! `papertape`: runs, calls, records, checks and bridges MCP servers.
 
+mod address;
 mod args;
 mod arguments;
 mod ask;
