@@ -303,15 +303,12 @@ impl Client {
             return Err(self.session().error(asking_for(method), trouble));
         };
         let timing = self.timing();
-        let asked = self.ask_for_any(method, params, timing, Instant::now() + timing.longest, None).await;
-        let modern = !self.revision().opens_with_handshake();
-        let checked = asked.and_then(|raw| {
-            if modern {
-                outcome::check_known(&raw)?;
-            }
-            Ok(raw)
-        });
-        let raw = checked.map_err(|trouble| self.session().error(asking_for(method), trouble))?;
+        let failed = |trouble| self.session().error(asking_for(method), trouble);
+        let last = Instant::now() + timing.longest;
+        let raw = self.ask_for_any(method, params, timing, last, None).await.map_err(failed)?;
+        if !self.revision().opens_with_handshake() {
+            outcome::check_known(&raw).map_err(|trouble| failed(*trouble))?;
+        }
         Ok(raw.into())
     }
 
@@ -397,7 +394,7 @@ impl Client {
     ) -> Result<Box<RawValue>, Trouble> {
         let raw = self.ask_for_any(method, params, timing, last, on_progress).await?;
         if !self.revision().opens_with_handshake() {
-            outcome::check_complete(&raw)?;
+            outcome::check_complete(&raw).map_err(|trouble| *trouble)?;
         }
         Ok(raw)
     }
@@ -448,7 +445,7 @@ impl Client {
                 return Ok(raw);
             }
             let broken = |problem: String| Trouble::broken(problem, raw.get().as_bytes());
-            let Some(outcome) = outcome::questions(&raw)? else { return Ok(raw) };
+            let Some(outcome) = outcome::questions(&raw).map_err(|trouble| *trouble)? else { return Ok(raw) };
             if outcome.input_requests.is_none() && outcome.request_state.is_none() {
                 return Err(broken("the server needs input, but does not say which".to_owned()));
             }

@@ -235,7 +235,7 @@ impl Introduction {
             Ok(raw) => match serde_json::from_str::<DiscoverResult>(raw.get()) {
                 Ok(result) => match outcome::check_complete(&raw) {
                     Ok(()) => self.choose(&result.supported_versions.clone(), Some(result)),
-                    Err(trouble) => Probed::Failed(trouble),
+                    Err(trouble) => Probed::Failed(*trouble),
                 },
                 Err(error) => {
                     tracing::debug!(%error, "the answer to `server/discover` makes no sense");

@@ -28,9 +28,9 @@ pub(super) struct Question<'a> {
 }
 
 /// Reads the questions of a result; `None` if it is complete.
-pub(super) fn questions(raw: &RawValue) -> Result<Option<Outcome<'_>>, Trouble> {
+pub(super) fn questions(raw: &RawValue) -> Result<Option<Outcome<'_>>, Box<Trouble>> {
     let outcome: Outcome<'_> = serde_json::from_str(raw.get()).map_err(|error| {
-        Trouble::broken(format!("the result makes no sense: {error}"), raw.get().as_bytes())
+        Box::new(Trouble::broken(format!("the result makes no sense: {error}"), raw.get().as_bytes()))
     })?;
     match outcome.result_type.map(RawValue::get) {
         None | Some("\"complete\"") => Ok(None),
@@ -43,16 +43,16 @@ pub(super) fn questions(raw: &RawValue) -> Result<Option<Outcome<'_>>, Trouble> 
 const KNOWN: [&str; 3] = ["\"complete\"", "\"input_required\"", "\"task\""];
 
 /// Refuses a result of a stateless revision that is not complete, where no other kind is allowed.
-pub(super) fn check_complete(raw: &RawValue) -> Result<(), Trouble> {
+pub(super) fn check_complete(raw: &RawValue) -> Result<(), Box<Trouble>> {
     check(raw, &KNOWN[..1])
 }
 
 /// Refuses one of a kind that is known nowhere; the others are for the caller to handle.
-pub(super) fn check_known(raw: &RawValue) -> Result<(), Trouble> {
+pub(super) fn check_known(raw: &RawValue) -> Result<(), Box<Trouble>> {
     check(raw, &KNOWN)
 }
 
-fn check(raw: &RawValue, allowed: &[&str]) -> Result<(), Trouble> {
+fn check(raw: &RawValue, allowed: &[&str]) -> Result<(), Box<Trouble>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Kind<'a> {
@@ -67,10 +67,11 @@ fn check(raw: &RawValue, allowed: &[&str]) -> Result<(), Trouble> {
     }
 }
 
-fn unknown(kind: &str, raw: &RawValue) -> Trouble {
+fn unknown(kind: &str, raw: &RawValue) -> Box<Trouble> {
     let kind = match serde_json::from_str::<String>(kind) {
         Ok(text) => excerpt(&text),
         Err(_) => excerpt(kind).trim_matches('"').to_owned(),
     };
-    Trouble { kind: ErrorKind::ResultType(kind), ..Trouble::broken(String::new(), raw.get().as_bytes()) }
+    let kind = ErrorKind::ResultType(kind);
+    Box::new(Trouble { kind, ..Trouble::broken(String::new(), raw.get().as_bytes()) })
 }

@@ -273,7 +273,7 @@ mod tests {
             n: u128::MAX,
             list: vec![Some(-18_446_744_073_709_551_617), None],
             pair: (u128::MAX, "é".to_owned()),
-            float: 3.402_823_669_209_384_6e38,
+            float: LARGEST.parse().unwrap(),
             any: serde_json::json!([1.5, "x"]),
         };
         assert_eq!(read_arguments, right);
