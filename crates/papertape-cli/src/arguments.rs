@@ -2,12 +2,15 @@
 //!
 //! The schema says what a value is: text stays text, however much it looks like a number. Where several types are
 //! allowed, the text is taken for the most particular one it can be: `true or false` before a number before a list
-//! before an object before text. What is sent with `key:=JSON` or `--json` is sent as it is: the server judges it.
+//! before an object before text. What is sent with `key:=JSON` or `--json` is sent as it is, digit for digit: the server
+//! judges it.
 
-use serde_json::{Map, Number, Value};
+use papertape::wire::number;
+use serde_json::Value;
 
 use crate::guess;
 use crate::schema::{Argument, Kind, Schema, shown};
+use crate::typed::{Members, Sort, Typed};
 
 /// This many alternatives are tried: a schema that refers to itself has no end of them.
 const MOST_TRIED: usize = 500;
@@ -16,13 +19,9 @@ const MOST_TRIED: usize = 500;
 ///
 /// # Errors
 /// If something typed does not fit: a sentence (or several lines) that says what, and what would.
-pub(crate) fn build(
-    schema: Schema<'_>,
-    typed: &[String],
-    json: Option<Map<String, Value>>,
-) -> Result<Map<String, Value>, String> {
+pub(crate) fn build(schema: Schema<'_>, typed: &[String], json: Option<Members>) -> Result<Members, String> {
     let judged_by_server = json.is_some();
-    let mut arguments = Map::new();
+    let mut arguments = Members::new();
     let given = typed.iter().map(|word| Given::parse(word, schema)).collect::<Result<Vec<_>, _>>()?;
     for one in &given {
         set(&mut arguments, schema, one.key, one)?;
@@ -58,7 +57,7 @@ impl<'a> Given<'a> {
 }
 
 /// Puts one value where its key says.
-fn set(map: &mut Map<String, Value>, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
+fn set(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
     let arguments = schema.arguments();
     let find = |name: &str| arguments.iter().find(|argument| argument.name == name);
     if let Some(argument) = find(key) {
@@ -69,9 +68,9 @@ fn set(map: &mut Map<String, Value>, schema: Schema<'_>, key: &str, given: &Give
         let inner = find(head)?.schema;
         takes_members(inner).then_some((inner, head, rest))
     }) {
-        let object = map.entry(head).or_insert_with(|| Map::new().into());
+        let object = map.entry(head.to_owned()).or_insert_with(|| Typed::Object(Members::new()));
         let taken = || format!("{} cannot be added to {head}, which is no object", given.key);
-        return set(object.as_object_mut().ok_or_else(taken)?, inner, rest, given);
+        return set(object.members().ok_or_else(taken)?, inner, rest, given);
     }
     match schema.additional() {
         Some(additional) => put(map, additional, key, given),
@@ -90,9 +89,9 @@ fn takes_members(schema: Schema<'_>) -> bool {
     !schema.arguments().is_empty() || schema.kinds().contains(&Kind::Object)
 }
 
-fn put(map: &mut Map<String, Value>, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
+fn put(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
     if given.raw {
-        let value = serde_json::from_str(given.value).map_err(|error| {
+        let value = Typed::json(given.value).map_err(|error| {
             format!("{0}:={1} is not JSON: {error}; {0}=TEXT takes text", given.key, given.value)
         })?;
         map.insert(key.to_owned(), value);
@@ -111,11 +110,8 @@ fn put(map: &mut Map<String, Value>, schema: Schema<'_>, key: &str, given: &Give
         Some(items) => read(items, given.value).ok_or_else(|| misfit(items, given))?,
         None => guessed(given.value),
     };
-    match before {
-        Value::Array(list) => list.push(item),
-        // The first was taken for one value, because it could be one; now we know better.
-        one => *one = Value::Array(vec![one.take(), item]),
-    }
+    // If the first was taken for one value, because it could be one, now we know better.
+    before.push(item);
     Ok(())
 }
 
@@ -129,11 +125,11 @@ fn list_of<'a>(schema: Schema<'a>, tries: &mut usize) -> Option<Option<Schema<'a
 }
 
 /// What a text is by a schema; nothing if it does not fit.
-pub(crate) fn read(schema: Schema<'_>, text: &str) -> Option<Value> {
+pub(crate) fn read(schema: Schema<'_>, text: &str) -> Option<Typed> {
     read_within(schema, text, &mut MOST_TRIED.clone())
 }
 
-fn read_within(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Value> {
+fn read_within(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Typed> {
     let mut readings = Vec::new();
     collect(&mut readings, schema, text, tries);
     readings.into_iter().min_by_key(|reading| reading.rank).map(|reading| reading.value)
@@ -142,19 +138,19 @@ fn read_within(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Valu
 /// One thing that a text can be taken for; the lowest rank wins.
 struct Reading {
     rank: u8,
-    value: Value,
+    value: Typed,
 }
 
 impl Reading {
-    fn new(value: Value) -> Self {
-        let rank = match value {
-            Value::Bool(_) => 0,
-            Value::Number(_) => 1,
-            Value::Array(_) => 2,
-            Value::Object(_) => 3,
-            Value::String(_) => 4,
-            // Nobody needs to type `null` where text is allowed too.
-            Value::Null => 5,
+    fn new(value: Typed) -> Self {
+        // `null` comes last: hardly anyone means it where text is allowed too.
+        let rank = match value.sort() {
+            Sort::Boolean => 0,
+            Sort::Number => 1,
+            Sort::List => 2,
+            Sort::Object => 3,
+            Sort::Text => 4,
+            Sort::Null => 5,
         };
         Self { rank, value }
     }
@@ -168,10 +164,11 @@ fn collect(readings: &mut Vec<Reading>, schema: Schema<'_>, text: &str, tries: &
     if let Some(allowed) = schema.allowed() {
         let as_text = allowed.iter().find(|value| value.as_str() == Some(text));
         let as_json = || {
-            let value: Value = serde_json::from_str(text).ok()?;
+            let value: Value =
+                serde_json::from_str(text).ok().filter(|_| number::first_inexact(text).is_none())?;
             allowed.iter().find(|allowed| **allowed == value)
         };
-        readings.extend(as_text.or_else(as_json).cloned().map(Reading::new));
+        readings.extend(as_text.or_else(as_json).map(|value| Reading::new(value.into())));
         return;
     }
     let mut has_alternatives = false;
@@ -195,15 +192,15 @@ fn collect(readings: &mut Vec<Reading>, schema: Schema<'_>, text: &str, tries: &
 }
 
 fn as_kind(kind: Kind, schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Reading> {
-    let json = || serde_json::from_str::<Value>(text).ok();
+    let json = |sort: Sort| Typed::json(text).ok().filter(|value| value.sort() == sort);
     let value = match kind {
-        Kind::String => Some(text.into()),
-        Kind::Null => json().filter(Value::is_null),
-        Kind::Boolean => json().filter(Value::is_boolean),
-        Kind::Integer => integer(text).map(Value::Number),
-        Kind::Number => json().filter(Value::is_number),
-        Kind::Object => json().filter(Value::is_object),
-        Kind::Array => match json().filter(Value::is_array) {
+        Kind::String => Some(Typed::text(text)),
+        Kind::Null => json(Sort::Null),
+        Kind::Boolean => json(Sort::Boolean),
+        Kind::Integer => json(Sort::Number).filter(|_| is_whole(text)),
+        Kind::Number => json(Sort::Number),
+        Kind::Object => json(Sort::Object),
+        Kind::Array => match json(Sort::List) {
             None => return one_item(schema, text, tries),
             list => list,
         },
@@ -217,24 +214,17 @@ fn one_item(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Reading
         Some(items) => read_within(items, text, tries)?,
         None => guessed(text),
     };
-    Some(Reading { rank: 6, value: vec![item].into() })
+    Some(Reading { rank: 6, value: Typed::List(vec![item]) })
 }
 
-/// A whole number. One that we cannot send digit for digit is none.
-fn integer(text: &str) -> Option<Number> {
-    let number: Number = serde_json::from_str(text).ok()?;
-    let exact = number.is_i64() || number.is_u64();
-    let written_otherwise = || {
-        // 1.0 and 1e3 are whole numbers too.
-        let has_point = text.contains(['.', 'e', 'E']);
-        has_point && number.as_f64().is_some_and(|value| value.fract() == 0.0)
-    };
-    (exact || written_otherwise()).then_some(number)
+/// Whether a number is a whole one: 1.0 and 1e3 are whole numbers too.
+fn is_whole(number: &str) -> bool {
+    !number.contains(['.', 'e', 'E']) || number.trim().parse().is_ok_and(|value: f64| value.fract() == 0.0)
 }
 
 /// Where the schema says nothing: what looks like JSON is JSON.
-fn guessed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+fn guessed(text: &str) -> Typed {
+    Typed::json(text).unwrap_or_else(|_| Typed::text(text))
 }
 
 fn misfit(schema: Schema<'_>, given: &Given<'_>) -> String {
@@ -243,7 +233,7 @@ fn misfit(schema: Schema<'_>, given: &Given<'_>) -> String {
     format!("{}={} does not fit{hint}\n  {}: {}", given.key, given.value, given.key, schema.words())
 }
 
-fn check_required(schema: Schema<'_>, given: &Map<String, Value>) -> Result<(), String> {
+fn check_required(schema: Schema<'_>, given: &Members) -> Result<(), String> {
     let arguments = schema.arguments();
     let missing = |argument: &&Argument<'_>| argument.required && !given.contains_key(argument.name);
     let missing: Vec<String> = arguments.iter().filter(missing).map(described).collect();

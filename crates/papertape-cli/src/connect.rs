@@ -32,7 +32,7 @@ pub(crate) fn with_server<T>(
             if let Some(folder) = &args.cwd {
                 command = command.cwd(folder);
             }
-            run(command, options(args, frame::line), || target.hint(), work)
+            run(command, options(args, target, frame::line), || target.hint(), work)
         }
         Way::Reach(endpoint) => {
             refuse(
@@ -40,7 +40,7 @@ pub(crate) fn with_server<T>(
                 &format!("for servers that are started here, and {target} runs already"),
             )?;
             let endpoint = reach(args, endpoint, &target.to_string())?;
-            let opening = http::connect_with(endpoint, options(args, frame::line_on_http));
+            let opening = http::connect_with(endpoint, options(args, target, frame::line_on_http));
             converse(opening, |error| Failure::opening(error, String::new()), work)
         }
     };
@@ -129,7 +129,7 @@ fn converse<T>(
 /// How a frame is shown.
 type Line = fn(Look, u64, Direction, Duration, &[u8]) -> String;
 
-fn options(args: &Connect, line: Line) -> ClientOptions {
+fn options(args: &Connect, target: &Target, line: Line) -> ClientOptions {
     let mut options = ClientOptions::new()
         .identity("papertape", env!("CARGO_PKG_VERSION"))
         .framing(args.framing.unwrap_or(Framing::Line).into())
@@ -152,7 +152,11 @@ fn options(args: &Connect, line: Line) -> ClientOptions {
     }
     // A server is told that it may ask only if there is somebody to answer.
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        options = options.on_form(ask::form).on_url(ask::page);
+        // By the name that the user gave it: what a server says of itself is not to be believed here.
+        let (form, page) = (target.to_string(), target.to_string());
+        options = options
+            .on_form(move |asked| ask::form(form.clone(), asked))
+            .on_url(move |asked| ask::page(page.clone(), asked));
     }
     options
 }

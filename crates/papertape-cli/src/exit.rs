@@ -110,7 +110,7 @@ impl Failure {
                 ErrorKind::Http { .. } => "http",
                 ErrorKind::Unauthorized(_) => "unauthorized",
                 ErrorKind::Rpc(_) => "rpc",
-                ErrorKind::Protocol(_) => "protocol",
+                ErrorKind::Protocol(_) | ErrorKind::ResultType(_) => "protocol",
                 ErrorKind::Refused(_) => "refused",
                 ErrorKind::Tape(_) => "tape",
                 _ => "other",
@@ -162,7 +162,7 @@ pub(crate) fn code(result: Result<(), Failure>, output: Output) -> ExitCode {
         match output {
             Output::Text => print::err(&in_words(&failure, Look::of_stderr())),
             // If that cannot be written either, the code is all that is left.
-            Output::Json => drop(print::out(format!("{:#}\n", json!({"error": document(&failure)})))),
+            Output::Json => drop(print::document(&json!({"error": document(&failure)}))),
         }
     }
     ExitCode::from(failure.code())

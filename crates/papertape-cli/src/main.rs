@@ -1,5 +1,6 @@
 //! `papertape`: runs, calls, records, checks and bridges MCP servers.
 
+mod address;
 mod args;
 mod arguments;
 mod ask;
@@ -18,6 +19,7 @@ mod sign_in;
 mod signals;
 mod target;
 mod threads;
+mod typed;
 
 use std::process::ExitCode;
 

@@ -1,9 +1,8 @@
 //! Frames as they cross, to a screen that explains each, and to one tape: what the demo shows.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -188,18 +187,8 @@ fn picture(bytes: &[u8], look: Look) -> String {
     lines.iter().map(|line| format!("{indent}{}\n", line.trim_end())).collect()
 }
 
-/// A new tape, for its owner only; one that is there already is kept beside it.
 fn open(path: &Path) -> io::Result<File> {
-    if path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
-        let mut old = path.as_os_str().to_owned();
-        old.push(".old");
-        std::fs::rename(path, old)?;
-    }
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    if file.metadata()?.is_file() {
-        // It may have been there, empty and for everybody to read.
-        file.set_permissions(PermissionsExt::from_mode(0o600))?;
-    }
+    let mut file = papertape::create_tape(path)?;
     writeln!(file, "{}\n# papertape {} demo", tape::HEADER, env!("CARGO_PKG_VERSION"))?;
     Ok(file)
 }

@@ -65,7 +65,7 @@ pub use server::{
 pub use transport::http;
 #[cfg(unix)]
 pub use transport::stdio;
-pub use transport::{Frame, Undelivered, connect, memory, serve};
+pub use transport::{Frame, Undelivered, connect, create_tape, memory, serve};
 
 /// The Rust in the Markdown files is compiled.
 #[cfg(doctest)]

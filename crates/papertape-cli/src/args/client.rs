@@ -89,13 +89,14 @@ pub(crate) struct Connect {
     /// A command in place of TARGET: the server is started with these words as they are.
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
-    /// For people, or one JSON document for programs (errors too).
+    /// For people, or one JSON document for programs (errors too): every digit as the server sent it, and invisible
+    /// characters as \u escapes.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
     pub(crate) output: Output,
     /// Print every frame to stderr as it crosses, and of a server that fails all that is known of its stderr.
     #[arg(long)]
     pub(crate) trace: bool,
-    /// Record every frame, both ways, into FILE (an old one is kept as FILE.old).
+    /// Record every frame, both ways, into FILE (an old one is kept as FILE.old; a FIFO is refused).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
     /// Speak this revision and no other [default: the newest that the server speaks].

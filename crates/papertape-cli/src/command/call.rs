@@ -1,12 +1,13 @@
 //! `papertape call TARGET TOOL NAME=VALUE...`: a tool, from the shell.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use anyhow::Context;
-use papertape::protocol::{CallToolResult, ToolDefinition};
+use papertape::protocol::{CallToolResult, RawJson, ToolDefinition};
 use papertape::wire::error::METHOD_NOT_FOUND;
 use papertape::{CallOptions, Client, ClientError, Content, ErrorKind, Listed};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::args::{Call, Output};
 use crate::connect::with_server;
@@ -15,6 +16,7 @@ use crate::print::content::{Place, Printed};
 use crate::print::{self, Look};
 use crate::progress::ProgressLine;
 use crate::schema::Schema;
+use crate::typed::{Members, Sort, Typed};
 use crate::{arguments, guess, target};
 
 pub(crate) fn run(args: Call) -> Result<(), Failure> {
@@ -32,15 +34,15 @@ pub(crate) fn run(args: Call) -> Result<(), Failure> {
         if look.terminal && !args.connect.trace {
             options = options.on_progress(line.teller(look));
         }
-        let result = client.call_with(tool, arguments.into(), options).await;
+        let result = client.call_raw(tool, Typed::Object(arguments), options).await;
         drop(line);
-        let result = result?;
+        let (result, raw) = result?;
         let place = Place { look: Look::of_stdout(), folder: args.out.as_deref() };
         let printed = printed(&result, place)?;
         match args.connect.output {
             Output::Json => {
-                let document = json!({"revision": client.revision().as_str(), "result": result});
-                printed.print_document(&document)?;
+                let revision = Value::from(client.revision().as_str()).into();
+                printed.print_document(&BTreeMap::from([("revision", revision), ("result", raw)]))?;
             }
             Output::Text if result.is_error => printed.print_to_stderr(),
             Output::Text => printed.print()?,
@@ -97,7 +99,7 @@ async fn input_schema(client: &Client, tool: &str) -> Result<Value, Failure> {
 pub(crate) fn may_have_it(error: &ClientError) -> bool {
     match error.kind() {
         ErrorKind::Rpc(error) => error.code != METHOD_NOT_FOUND,
-        ErrorKind::Protocol(_) => true,
+        ErrorKind::Protocol(_) | ErrorKind::ResultType(_) => true,
         _ => false,
     }
 }
@@ -114,7 +116,7 @@ pub(crate) fn unknown<'a>(what: &str, typed: &str, known: impl Iterator<Item = &
 }
 
 /// The object that `--json` gives.
-fn read_document(given: &str) -> Result<Map<String, Value>, Failure> {
+fn read_document(given: &str) -> Result<Members, Failure> {
     let text = match given.strip_prefix('@') {
         Some(path) => std::fs::read_to_string(path).with_context(|| format!("--json: cannot read {path}")),
         None if given == "-" => {
@@ -124,12 +126,17 @@ fn read_document(given: &str) -> Result<Map<String, Value>, Failure> {
         None => Ok(given.to_owned()),
     };
     let text = text.map_err(|error| Failure::usage(format!("{error:#}")))?;
-    match serde_json::from_str(&text) {
-        Ok(Value::Object(document)) => Ok(document),
-        Ok(other) => {
-            Err(Failure::usage(format!("--json must be an object such as {{\"a\": 1}}, not {other}")))
+    let mut document =
+        Typed::json(&text).map_err(|error| Failure::usage(format!("--json is not JSON: {error}")))?;
+    let sort = document.sort();
+    match document.members() {
+        Some(members) => Ok(std::mem::take(members)),
+        None if sort == Sort::Object => {
+            Err(Failure::usage("--json has a member whose name no text can hold"))
         }
-        Err(error) => Err(Failure::usage(format!("--json is not JSON: {error}"))),
+        None => {
+            Err(Failure::usage(format!("--json must be an object such as {{\"a\": 1}}, not {}", text.trim())))
+        }
     }
 }
 
@@ -140,7 +147,7 @@ fn printed(result: &CallToolResult, place: Place<'_>) -> Result<Printed, Failure
     let mut printed = Printed::default();
     if place.look.terminal
         && let (Some(value), [Content::Text(block)]) = (&result.structured_content, result.content.as_slice())
-        && serde_json::from_str::<Value>(&block.text).is_ok_and(|text| text == *value)
+        && is_same(&block.text, value)
     {
         printed.laid_out(&block.text, place.look);
         return Ok(printed);
@@ -154,7 +161,13 @@ fn printed(result: &CallToolResult, place: Place<'_>) -> Result<Printed, Failure
     if let Some(value) = &result.structured_content
         && !result.content.iter().any(has_text)
     {
-        printed.value(value, place.look);
+        printed.laid_out(value.get(), place.look);
     }
     Ok(printed)
+}
+
+/// Whether a text is this JSON, perhaps written in another way.
+fn is_same(text: &str, json: &RawJson) -> bool {
+    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
+    text == json.get() || json.inexact().is_none() && value(text).is_some_and(|text| *json == text)
 }

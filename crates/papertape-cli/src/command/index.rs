@@ -74,7 +74,7 @@ async fn index(args: &Index) -> Result<(), Failure> {
     let has_model = args.search.embed.is_some();
     let places = Places { folder: &args.folder, index: place, options: &given, has_model };
     match args.output {
-        Output::Json => print::out(format!("{:#}\n", indexed::document(&report, time, places)))?,
+        Output::Json => print::document(&indexed::document(&report, time, places))?,
         Output::Text => {
             print::err(&indexed::warnings(&report, Look::of_stderr()));
             if !args.quiet {
@@ -91,7 +91,7 @@ fn verified(args: &Index, summary: &Summary) -> Result<(), Failure> {
     match args.output {
         Output::Json => {
             let document = json!({"generation": generation, "files": files, "chunks": chunks, "vectors": vectors, "sealed": true});
-            print::out(format!("{document:#}\n"))?;
+            print::document(&document)?;
         }
         Output::Text if args.quiet => {}
         Output::Text => print::out("the index is whole, and its seal is valid\n")?,

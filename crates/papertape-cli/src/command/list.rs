@@ -1,9 +1,11 @@
 //! `papertape list TARGET`: what a server offers.
 
-use papertape::protocol::{Prompt, Resource, ResourceTemplate, ToolDefinition};
+use std::collections::BTreeMap;
+
+use papertape::protocol::{Prompt, RawJson, Resource, ResourceTemplate, ToolDefinition};
 use papertape::wire::error::METHOD_NOT_FOUND;
 use papertape::{Client, ClientError, ErrorKind, Listed};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::args::{List, Output};
 use crate::connect::with_server;
@@ -26,7 +28,7 @@ pub(crate) fn run(args: List) -> Result<(), Failure> {
                 told(failures)
             }
             Output::Json => {
-                print::out(format!("{:#}\n", lists.document(&client, failures.first())))?;
+                print::document(&lists.document(&client, failures.first()))?;
                 failures.into_iter().next().map_or(Ok(()), |failure| Err(Failure::Told(failure.into())))
             }
         }
@@ -108,9 +110,9 @@ impl Lists {
         )
     }
 
-    fn document(&self, client: &Client, failure: Option<&Failure>) -> Value {
-        let mut document = Map::new();
-        let mut put = |name: &str, value: Value| drop(document.insert(name.to_owned(), value));
+    fn document(&self, client: &Client, failure: Option<&Failure>) -> BTreeMap<&'static str, RawJson> {
+        let mut document = BTreeMap::new();
+        let mut put = |name: &'static str, value: Value| drop(document.insert(name, RawJson::from(value)));
         put("revision", client.revision().as_str().into());
         if let Some(newer) = client.newer_revision() {
             put("newerRevision", newer.into());
@@ -120,10 +122,6 @@ impl Lists {
         if let Some(instructions) = client.instructions() {
             put("instructions", instructions.into());
         }
-        put("tools", raw(self.tools.as_deref()));
-        put("resources", raw(self.resources.as_deref()));
-        put("resourceTemplates", raw(self.templates.as_deref()));
-        put("prompts", raw(self.prompts.as_deref()));
         let problems = self.problems().into_iter().map(|problem| {
             json!({"in": problem.list, "index": problem.index, "name": problem.name, "problem": problem.problem})
         });
@@ -134,7 +132,11 @@ impl Lists {
         if let Some(failure) = failure {
             put("error", exit::document(failure).into());
         }
-        Value::Object(document)
+        document.insert("tools", raw(self.tools.as_deref()));
+        document.insert("resources", raw(self.resources.as_deref()));
+        document.insert("resourceTemplates", raw(self.templates.as_deref()));
+        document.insert("prompts", raw(self.prompts.as_deref()));
+        document
     }
 
     fn problems(&self) -> Vec<Problem> {
@@ -167,8 +169,10 @@ fn collect<T>(all: &mut Vec<Problem>, list: &'static str, found: Option<&[Listed
     }
 }
 
-fn raw<T>(list: Option<&[Listed<T>]>) -> Value {
-    list.unwrap_or_default().iter().map(|listed| listed.raw.clone()).collect()
+/// What the server sent, digit for digit.
+fn raw<T>(list: Option<&[Listed<T>]>) -> RawJson {
+    let list: Vec<&RawJson> = list.unwrap_or_default().iter().map(|listed| &listed.raw).collect();
+    RawJson::write(&list).unwrap_or_else(|_| Value::Null.into())
 }
 
 /// Requests one after the other, as long as it makes sense.
@@ -188,7 +192,10 @@ impl Asking {
             Ok(list) => Some(list),
             Err(error) => {
                 // A server that has gone or is silent gives no other list either.
-                self.over = !matches!(error.kind(), ErrorKind::Rpc(_) | ErrorKind::Protocol(_));
+                self.over = !matches!(
+                    error.kind(),
+                    ErrorKind::Rpc(_) | ErrorKind::Protocol(_) | ErrorKind::ResultType(_)
+                );
                 self.failures.push(error.into());
                 None
             }

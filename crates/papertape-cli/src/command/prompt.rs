@@ -1,8 +1,8 @@
 //! `papertape prompt TARGET PROMPT NAME=VALUE...`: a prompt, filled in.
 
 use papertape::Client;
-use papertape::protocol::{Prompt as Definition, PromptResult, Role};
-use serde_json::{Value, json};
+use papertape::protocol::{Prompt as Definition, PromptResult, RawJson, Role};
+use serde_json::{Map, Value, json};
 
 use super::call::{may_have_it, name_and_rest, unknown};
 use crate::args::{Output, Prompt};
@@ -19,9 +19,14 @@ pub(crate) fn run(args: Prompt) -> Result<(), Failure> {
     with_server(&args.connect, &target, async |client| {
         let schema = schema_of(&client, name).await?;
         let wrong = |problem| Failure::usage(format!("{name}: {problem}"));
-        let arguments = arguments::build(Schema::new(&schema), typed, None).map_err(wrong)?;
-        if let Some((key, value)) = arguments.iter().find(|(_, value)| !value.is_string()) {
-            return Err(wrong(format!("{key}:={value} is no text, and a prompt takes text only")));
+        let typed = arguments::build(Schema::new(&schema), typed, None).map_err(wrong)?;
+        let mut arguments = Map::new();
+        for (key, value) in typed {
+            let json = RawJson::from(value);
+            let Ok(text) = json.parse::<String>() else {
+                return Err(wrong(format!("{key}:={json} is no text, and a prompt takes text only")));
+            };
+            arguments.insert(key, text.into());
         }
         let result = client.prompt(name, arguments).await?;
         let printed = printed(&result, Place { look: Look::of_stdout(), folder: args.out.as_deref() })?;

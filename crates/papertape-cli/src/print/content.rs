@@ -5,8 +5,8 @@ use std::path::Path;
 
 use data_encoding::{BASE64, BASE64_NOPAD};
 use papertape::Content;
-use papertape::protocol::ResourceContents;
-use serde_json::Value;
+use papertape::protocol::{ResourceContents, UnknownContent};
+use serde::Serialize;
 
 use super::text::{grouped, one_line, safe};
 use super::{Look, json, style};
@@ -48,8 +48,8 @@ impl Printed {
     }
 
     /// A document instead of the text. What was kept is told if anything could be.
-    pub(crate) fn print_document(&self, document: &Value) -> io::Result<()> {
-        super::out(format!("{document:#}\n"))?;
+    pub(crate) fn print_document<T: Serialize>(&self, document: &T) -> io::Result<()> {
+        super::document(document)?;
         super::err(&self.kept);
         Ok(())
     }
@@ -65,9 +65,17 @@ impl Printed {
                     self.text(&format!("{}: {}", one_line(&link.name), one_line(&link.uri)), place.look);
                 }
                 Content::Resource(embedded) => self.resource(&embedded.resource, place)?,
+                Content::Unknown(block) => self.unknown(block),
             }
         }
         Ok(())
+    }
+
+    /// A block that cannot be shown, which must not go unnoticed.
+    fn unknown(&mut self, block: &UnknownContent) {
+        let (kind, size) = (one_line(block.kind()), grouped(block.json().len()));
+        let note = format!("[a block of the unknown type \"{kind}\", {size} bytes: --output json shows it]");
+        self.notes += &(Look::of_stderr().paint(style::DIM, &note) + "\n");
     }
 
     /// Text as it is; on a terminal, without what the terminal would obey.
@@ -77,14 +85,6 @@ impl Printed {
             false => self.output.extend_from_slice(text.as_bytes()),
         }
         if !text.ends_with('\n') {
-            self.output.push(b'\n');
-        }
-    }
-
-    /// A value over several lines.
-    pub(crate) fn value(&mut self, value: &Value, look: Look) {
-        for line in format!("{value:#}").lines() {
-            self.output.extend_from_slice(json::line(&safe(line), look).as_bytes());
             self.output.push(b'\n');
         }
     }

@@ -2,7 +2,9 @@
 
 use papertape::Listed;
 use papertape::protocol::capabilities::Implementation;
-use papertape::protocol::{Prompt, Resource, ResourceTemplate, Revision, ToolAnnotations, ToolDefinition};
+use papertape::protocol::{
+    Prompt, RawJson, Resource, ResourceTemplate, Revision, ToolAnnotations, ToolDefinition,
+};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
@@ -75,7 +77,8 @@ fn invalid<T>(look: Look, listed: &Listed<T>) -> String {
 }
 
 /// The name of a definition that may have none.
-pub(crate) fn name_of(raw: &Value) -> String {
+pub(crate) fn name_of(raw: &RawJson) -> String {
+    let raw: Value = raw.parse().unwrap_or_default();
     let text = |member: &str| raw.get(member).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let found = text("name").or_else(|| text("uri")).or_else(|| text("uriTemplate"));
     found.map_or_else(|| "(without a name)".to_owned(), str::to_owned)

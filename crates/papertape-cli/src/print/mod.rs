@@ -14,6 +14,8 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
+use papertape::wire::shown;
+use serde::Serialize;
 
 /// The width where nobody can see it: a pipe or a file.
 const PIPE_WIDTH: usize = 100;
@@ -65,6 +67,15 @@ pub(crate) fn out(bytes: impl AsRef<[u8]>) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
+}
+
+/// Writes a JSON document to stdout, over several lines, digit for digit. Characters that a terminal would obey or that
+/// cannot be seen stand as `\u` escapes, wherever it goes: it is the same JSON.
+pub(crate) fn document<T: Serialize>(document: &T) -> io::Result<()> {
+    let text = serde_json::to_string(document)?;
+    let mut lines = json::laid_out(&text).join("\n");
+    lines.push('\n');
+    out(shown::json(&lines).as_bytes())
 }
 
 /// Writes to stderr. Nobody may be listening; that is no reason to fail.

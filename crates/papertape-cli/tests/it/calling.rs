@@ -159,6 +159,56 @@ fn structured_content_is_printed_if_there_is_no_text() {
 }
 
 #[test]
+fn numbers_of_any_size_pass_digit_for_digit() {
+    const LARGE: &str = "340282366920938463463374607431768211455";
+    const LONG: &str = "3.14159265358979323846264338327950288";
+    let numbers = format!("[{LARGE},{LONG},1e400,0.10]");
+    let schema =
+        json!({"type": "object", "properties": {"whole": {"type": "integer"}, "list": {"examples": "#"}}});
+    let tools = json!({"tools": [{"name": "t", "inputSchema": schema}]});
+    let result = json!({"content": [], "structuredContent": {"n": "@"}, "_meta": {"n": "#"}});
+    let server: Vec<String> = canned(&[opening(&json!({"tools": {}})), tools, result])
+        .into_iter()
+        .map(|word| word.replace("\"@\"", &numbers).replace("\"#\"", &format!("[{LARGE},{LONG}]")))
+        .collect();
+    let tape = scratch("call_numbers").join("session.tape");
+    let mut command = papertape(["call", "t", "--revision", "2025-11-25", "--tape"]);
+    command.arg(&tape).args([&format!("whole={LARGE}"), &format!("raw:={numbers}")]);
+    command.args(["--json", &format!("{{\"document\": {{\"n\": {numbers}}}}}"), "--"]).args(&server);
+    let end = run(&mut command, "");
+    assert_eq!(text(end.is_clean()).split_whitespace().collect::<String>(), format!("{{\"n\":{numbers}}}"));
+    let tape = fs::read_to_string(tape).unwrap();
+    let sent =
+        format!("\"arguments\":{{\"document\":{{\"n\": {numbers}}},\"raw\":{numbers},\"whole\":{LARGE}}}");
+    contains(&tape, &[&sent]);
+
+    let mut command = papertape(["call", "t", "--revision", "2025-11-25", "--output", "json", "--"]);
+    let end = run(command.args(&server), "");
+    let document: String = text(end.is_clean()).split_whitespace().collect();
+    contains(
+        &document,
+        &[
+            &format!("\"structuredContent\":{{\"n\":{numbers}}}"),
+            &format!("\"_meta\":{{\"n\":[{LARGE},{LONG}]}}"),
+        ],
+    );
+
+    let mut command = papertape(["list", "--revision", "2025-11-25", "--output", "json", "--"]);
+    let end = run(command.args(&server), "");
+    let document: String = text(&end).split_whitespace().collect();
+    contains(&document, &[&format!("\"examples\":[{LARGE},{LONG}]")]);
+}
+
+#[test]
+fn a_block_of_an_unknown_type_is_told_and_the_others_are_shown() {
+    let end = run(&mut against(&["call", "content_unknown_type"], &["odd-results"]), "");
+    assert_eq!(text(end.is_clean()), "beside it\n");
+    contains(&end.log, &["[a block of the unknown type \"hologram\", 29 bytes: --output json shows it]"]);
+    let end = run(&mut against(&["call", "content_unknown_type", "--output", "json"], &["odd-results"]), "");
+    assert_eq!(document(&end)["result"]["content"][0], json!({"type": "hologram", "angle": 5}));
+}
+
+#[test]
 fn bytes_are_kept_where_the_user_says_and_nowhere_else() {
     let folder = scratch("call_out");
     let content = json!([

@@ -62,7 +62,9 @@ fn a_form_is_filled_in_on_the_terminal() {
     for era in ["--legacy", "--modern"] {
         let typed = [("seat", ""), (": ", "12A\n"), ("n to send nothing", ""), (": ", "\n")];
         let (screen, code) = on_terminal(&mut against(&["call", "book"], &[era, "books"]), &typed);
-        contains(&screen, &["The server asks:", "12A"]);
+        let asks = screen.lines().find(|line| line.contains("asks:")).unwrap();
+        contains(asks, &["The server ", "faulty"]);
+        contains(&screen, &["This goes to ", "12A"]);
         assert_eq!(code, Some(0), "{screen}");
     }
 }
@@ -76,6 +78,72 @@ fn a_form_can_be_declined_and_left() {
         let (screen, _) = on_terminal(&mut against(&["call", "book"], &["--modern", "books"]), &typed);
         contains(&screen, &[word]);
     }
+}
+
+#[test]
+fn an_answer_can_be_corrected_before_it_is_sent() {
+    let confirm = "n to send nothing";
+    let typed = [
+        ("seat", ""),
+        (": ", "12A\n"),
+        (confirm, ""),
+        (": ", "no such field\n"),
+        ("there is no such field", ""),
+        (confirm, ""),
+        (": ", "seat\n"),
+        ("seat", ""),
+        (": ", "7C\n"),
+        (confirm, ""),
+        (": ", "\n"),
+    ];
+    let (screen, code) = on_terminal(&mut against(&["call", "book"], &["--modern", "books"]), &typed);
+    assert_eq!(code, Some(0), "{screen}");
+    let result = screen.rsplit(confirm).next().unwrap();
+    assert!(result.contains("7C") && !result.contains("12A"), "{screen}");
+}
+
+/// Asks to visit an address; the answer is told.
+fn visiting(url: &str, typed: &[(&str, &str)]) -> String {
+    let params = serde_json::json!({"mode": "url", "message": "Sign in.", "url": url, "elicitationId": "e"});
+    let params = params.to_string();
+    let mode = ["--legacy", "asks", "elicitation/create", &params];
+    let mut command = against(&["call", "fault", "--revision", "2025-11-25"], &mode);
+    let (screen, code) = on_terminal(command.env("NO_COLOR", "1"), typed);
+    assert_eq!(code, Some(0), "{screen}");
+    screen
+}
+
+#[test]
+fn an_address_that_is_no_web_page_is_declined() {
+    for url in ["javascript:alert(1)", "file:///etc/passwd", "data:text/html,x"] {
+        let screen = visiting(url, &[]);
+        let scheme = url.split(':').next().unwrap();
+        contains(&screen, &[&format!("warning: a {scheme}: URL"), "the question is declined", "decline"]);
+    }
+}
+
+#[test]
+fn a_host_is_shown_in_both_forms() {
+    let typed = [("n if you will not go", ""), (": ", "n\n")];
+    let screen = visiting("https://xn--80ak6aa92e.com/", &typed);
+    contains(&screen, &["on the host xn--80ak6aa92e.com (аррӏе.com)", "Punycode", "decline"]);
+    let screen = visiting("https://bank.example@evil.example/", &typed);
+    contains(&screen, &["on the host evil.example\n", "what stands before the @ is not the host"]);
+    let screen = visiting("https://example.com/", &[("n if you will not go", ""), (": ", "\n")]);
+    contains(&screen, &["accept"]);
+    assert!(!screen.contains("warning:"), "{screen}");
+}
+
+#[test]
+fn a_document_on_a_terminal_does_and_hides_nothing() {
+    const ODD: &str = "\u{9b}31m\u{7f}\u{202e}\u{e0041}\u{61c}\u{180e}\u{fe01}👍🏽❤️";
+    let text = format!("text={ODD}");
+    let (screen, _) = on_terminal(&mut papertape(["call", "text", "echo", &text, "--output", "json"]), &[]);
+    contains(&screen, &["\\u009b31m\\u007f\\u202e\\udb40\\udc41\\u061c\\u180e\\ufe01👍🏽❤️"]);
+    let document: serde_json::Value = serde_json::from_str(&screen).unwrap();
+    assert_eq!(document["result"]["content"][0]["text"], ODD);
+    let (screen, _) = on_terminal(&mut papertape(["call", "text", "echo", &text]), &[]);
+    contains(&screen, &["⟦c2 9b⟧31m⟦7f e2 80 ae f3 a0 81 81 d8 9c e1 a0 8e ef b8 81⟧👍🏽❤️\n"]);
 }
 
 #[test]

@@ -205,3 +205,35 @@ fn a_disk_that_fills_up_stops_the_recording_and_not_the_traffic() {
     assert!(end.log.contains("incomplete from frame") && end.log.contains("session.tape"), "{}", end.log);
     assert!((1..=8 * 1024).contains(&fs::metadata(path).unwrap().len()));
 }
+
+#[test]
+fn a_fifo_is_refused_at_once() {
+    let folder = scratch("tape_fifo");
+    let (fifo, link) = (folder.join("fifo"), folder.join("link"));
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    std::os::unix::fs::symlink(&fifo, &link).unwrap();
+    for path in [&fifo, &link] {
+        let end = run(papertape(["serve", "text", "--tape"]).arg(path), ping(1));
+        assert_eq!(end.status.code(), Some(3), "{end:?}");
+        assert!(end.log.contains("it is a FIFO") && end.log.contains("tail -f"), "{}", end.log);
+        let end = run(papertape(["call", "text", "echo", "text=x", "--tape"]).arg(path), "");
+        assert_eq!(end.status.code(), Some(3), "{end:?}");
+        assert!(end.log.contains("it is a FIFO"), "{}", end.log);
+        let end = run(papertape(["demo", "--tape"]).arg(path), "");
+        assert!(!end.status.success() && end.log.contains("it is a FIFO"), "{end:?}");
+    }
+    // A device that takes everything is fine.
+    record(Path::new("/dev/null"), ping(1).as_bytes());
+}
+
+#[test]
+fn a_tape_hides_nothing_from_its_reader() {
+    let path = scratch("tape_hidden").join("session.tape");
+    let hidden = "\u{e0041}\u{61c}\u{180e}\u{200b}\u{fe01}\u{9b}";
+    let input = ping(1).replace("ping", &format!("p{hidden}ing"));
+    let end = record(&path, input.as_bytes());
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(!text.contains(|c| hidden.contains(c)), "{text}");
+    assert!(text.contains("p⟦f3 a0 81 81 d8 9c e1 a0 8e e2 80 8b ef b8 81 c2 9b⟧ing"), "{text}");
+    assert_eq!(read(&path), (input.into_bytes(), end.output));
+}

@@ -49,7 +49,7 @@ async fn everything_works() {
     assert_eq!(said(&client, "grammar_conjugate", eat.clone()).await, "ate");
     assert_eq!(said(&client, "text_word_count", json!({"text": "one two"})).await, "2");
     let drilled = client.call("grammar_drill", json!({"verb": "go", "questions": 1})).await.unwrap();
-    assert_eq!(drilled.structured_content.unwrap()["marks"][0]["given"], "went");
+    assert_eq!(drilled.structured_content.unwrap().to_value().unwrap()["marks"][0]["given"], "went");
     assert!(
         client.read("grammar://verb/go").await.unwrap()[0]
             .text

@@ -25,7 +25,7 @@ async fn open(server: Server, revision: Revision, options: ClientOptions) -> Cli
 }
 
 /// What the server says against a request: a code and a sentence.
-fn refusal<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (i32, String) {
+fn refusal<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (i64, String) {
     let refused = refused(answer);
     (refused.code, refused.message)
 }

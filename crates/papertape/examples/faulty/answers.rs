@@ -113,6 +113,23 @@ pub(crate) const MODES: &[Mode] = &[
     ),
     Mode::new(
         "M-17",
+        "odd-kind [KIND=weird] [FROM=second]",
+        "every result has that `resultType`, from the second or from `server/discover` on",
+        |server| {
+            let (kind, only) = (server.argument(0, "weird".to_owned()), server.argument(1, String::new()));
+            let mut opened = only == "server/discover";
+            server.serve(|server, message| {
+                if message.id().is_null() || !std::mem::replace(&mut opened, true) {
+                    return server.usual(message);
+                }
+                let versions = [crate::server::MODERN];
+                let result = json!({"supportedVersions": versions, "capabilities": {}, "resultType": kind});
+                server.answer(message, result)
+            })
+        },
+    ),
+    Mode::new(
+        "M-17",
         "odd-results",
         "has one more tool for each odd result, listed with what is odd as its name",
         odd_results,

@@ -59,7 +59,8 @@ pub(crate) const MODES: &[Mode] = &[
         "M-18",
         "cursor [KIND=loop]",
         "one tool per page, and a cursor: `loop` the same forever, `fresh` another forever, `huge` 1 MB once, \
-         `empty` \"\" once, `null`, a `number`, or one that is `refused`",
+         `same` the same for three pages, `empty` \"\" once, `null`, a `number`, one that is `refused`, or one that is \
+         `stale` the first [COUNT=1] times",
         cursor,
     ),
     Mode::new(
@@ -153,6 +154,7 @@ fn odd_tools(url: &str) -> Vec<(&'static str, Value)> {
 
 fn cursor(server: &mut Server) -> io::Result<()> {
     let kind = server.argument(0, "loop".to_owned());
+    let mut stale = server.argument(1, 1);
     let mut page = 0;
     at_list(server, |server, message| {
         let given = message.params()["cursor"].as_str();
@@ -165,7 +167,12 @@ fn cursor(server: &mut Server) -> io::Result<()> {
             ("number", _) => json!(2),
             ("huge", 1) => json!("c".repeat(1_000_000)),
             ("empty", 1) => json!(""),
-            ("refused", 1) => json!("expired"),
+            ("same", 1 | 2) => json!("again"),
+            ("refused" | "stale", 1) => json!("expired"),
+            ("stale", _) if stale > 0 => {
+                stale -= 1;
+                return server.refuse(message, -32602, "the list has changed", Value::Null);
+            }
             ("refused", _) => return server.refuse(message, -32602, "the cursor has expired", Value::Null),
             ("huge", _) if given.is_none_or(|cursor| cursor.len() != 1_000_000) => {
                 return server.refuse(message, -32602, "that was not the cursor", Value::Null);

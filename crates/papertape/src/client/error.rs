@@ -8,7 +8,8 @@ use std::time::Duration;
 use super::last_words::last_words;
 use super::skills::Mismatch;
 use crate::protocol::Revision;
-use crate::wire::RpcError;
+use crate::protocol::raw_json::InexactNumber;
+use crate::wire::{RpcError, shown};
 
 /// Offending bytes that an error keeps.
 pub(super) const MOST_BYTES: usize = 4 * 1024;
@@ -68,6 +69,10 @@ pub enum ErrorKind {
     Rpc(RpcError),
     /// The server sent something that MCP does not allow.
     Protocol(String),
+    /// The server answered with a result whose `resultType` is not allowed there: the value, quoted if it is a string.
+    ResultType(String),
+    /// The result has a number that no [`serde_json::Value`] can hold, and that is what was asked for.
+    Inexact(InexactNumber),
     /// The server asked for something that this client does not give.
     Refused(String),
     /// The server does not offer what was asked for.
@@ -167,7 +172,8 @@ impl ClientError {
 /// One line that fits a terminal, whatever a server has said.
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut chars = self.sentence().into_iter().flat_map(shown);
+        let sentence: String = self.sentence().into_iter().collect();
+        let mut chars = shown::characters(&sentence).flat_map(|(c, is_shown)| visible(c, is_shown));
         for c in chars.by_ref().take(LONGEST_SENTENCE) {
             f.write_char(c)?;
         }
@@ -175,9 +181,13 @@ impl fmt::Display for ClientError {
     }
 }
 
-/// A character as it can be shown: what would move a cursor or ring a bell is escaped.
-fn shown(c: char) -> Vec<char> {
-    if c.is_control() { c.escape_debug().collect() } else { vec![c] }
+/// A character as it can be shown: what would move a cursor, or cannot be seen, is escaped.
+fn visible(c: char, is_shown: bool) -> Vec<char> {
+    match c {
+        c if is_shown => vec![c],
+        '\t' | '\r' | '\n' => c.escape_debug().collect(),
+        c => c.escape_unicode().collect(),
+    }
 }
 
 impl ClientError {
@@ -257,6 +267,12 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Unauthorized(why) => write!(f, "not authorized: {why}"),
             ErrorKind::Rpc(error) => write!(f, "the server answered with an error: {error}"),
             ErrorKind::Protocol(problem) => write!(f, "the server broke the protocol: {problem}"),
+            ErrorKind::ResultType(value) => write!(
+                f,
+                "the server broke the protocol: the result is of the kind {value} (`resultType`), which this request \
+                 cannot have"
+            ),
+            ErrorKind::Inexact(inexact) => inexact.fmt(f),
             ErrorKind::Refused(what) => {
                 write!(f, "the server asked for what this client does not give: {what}")
             }

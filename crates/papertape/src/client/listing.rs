@@ -10,14 +10,16 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::Client;
-use super::error::ClientError;
+use super::error::{ClientError, ErrorKind};
 use super::session::{Params, Trouble};
-use crate::protocol::{Prompt, Resource, ResourceTemplate, ToolDefinition, method, mirror};
+use crate::protocol::{Prompt, RawJson, Resource, ResourceTemplate, ToolDefinition, method, mirror};
 use crate::schema;
-use crate::wire::error::excerpt;
+use crate::wire::error::{INVALID_PARAMS, excerpt, shortened};
 
 /// The most pages a list may have.
 const MOST_PAGES: usize = 1_000;
+/// How often a list is begun again because the server no longer takes its own cursor.
+const MOST_RESTARTS: usize = 2;
 /// The most members a list may have.
 const MOST_MEMBERS: usize = 100_000;
 /// The most bytes of JSON a list may have.
@@ -31,10 +33,16 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 pub struct Listed<T> {
     /// What could be understood.
     pub item: T,
-    /// What came.
-    pub raw: Value,
+    /// What came, every digit of it.
+    pub raw: RawJson,
     /// Why it is invalid; nothing if it is not.
     pub problems: Vec<String>,
+}
+
+/// Whether a list failed because the server does not take its own cursor.
+enum Cursor {
+    Refused,
+    Fine,
 }
 
 /// Something that servers list.
@@ -188,67 +196,87 @@ impl Client {
     }
 
     /// All pages of a list, within the time of one call. `of` is what the list is of, if there are several.
+    ///
+    /// A server may refuse a cursor that it gave, because the list has changed or because another replica answers. Then
+    /// the list is read from its beginning again.
     pub(super) async fn list<T: Definition>(
         &self,
         method: &str,
         of: Map<String, Value>,
     ) -> Result<Vec<Listed<T>>, ClientError> {
-        let timing = self.timing();
-        let last = Instant::now() + timing.longest;
+        let last = Instant::now() + self.timing().longest;
+        let mut restarts = 0;
+        loop {
+            match self.list_from_start(method, &of, last).await {
+                Err((error, Cursor::Refused)) if restarts < MOST_RESTARTS => {
+                    restarts += 1;
+                    tracing::info!("the list is read again from its beginning: {error}");
+                }
+                Err((error, _)) => return Err(error),
+                Ok(listed) => return Ok(listed),
+            }
+        }
+    }
+
+    async fn list_from_start<T: Definition>(
+        &self,
+        method: &str,
+        of: &Map<String, Value>,
+        last: Instant,
+    ) -> Result<Vec<Listed<T>>, (ClientError, Cursor)> {
         let mut listed: Vec<Listed<T>> = Vec::new();
         let mut names = HashSet::new();
-        let mut cursors = HashSet::new();
         let mut bytes = 0;
-        let mut cursor = None;
+        let mut cursor: Option<String> = None;
         for page in 1.. {
             let doing = || match page {
                 1 => format!("listing {}", T::LIST),
                 page => format!("listing {} (page {page})", T::LIST),
             };
-            let mut params = Params(of.clone().into_iter().collect());
+            let mut params: Params = of.clone().into_iter().collect();
             if let Some(cursor) = cursor.take() {
-                params.push("cursor", cursor);
+                params.push("cursor", cursor.into());
             }
-            let raw = self
-                .ask(method, params, timing, last, None)
-                .await
-                .map_err(|trouble| self.session().error(doing(), trouble))?;
+            let raw = self.ask(method, params, self.timing(), last, None).await.map_err(|trouble| {
+                let refused = matches!(&trouble.kind, ErrorKind::Rpc(error) if error.code == INVALID_PARAMS);
+                let cursor = if page > 1 && refused { Cursor::Refused } else { Cursor::Fine };
+                (self.session().error(doing(), trouble), cursor)
+            })?;
             bytes += raw.get().len();
             let broken = |problem: String| {
                 let trouble = Trouble::broken(problem, raw.get().as_bytes());
-                self.session().error(doing(), trouble)
+                (self.session().error(doing(), trouble), Cursor::Fine)
             };
-            let mut result: Map<String, Value> =
+            let mut result: HashMap<String, RawJson> =
                 serde_json::from_str(raw.get()).map_err(|error| broken(format!("no list: {error}")))?;
-            let Some(Value::Array(members)) = result.remove(T::LIST) else {
+            let members = result.remove(T::LIST).and_then(|list| list.parse::<Vec<RawJson>>().ok());
+            let Some(members) = members else {
                 return Err(broken(format!("the result has no array `{}`", T::LIST)));
             };
             for raw in members {
                 let member = read_member(raw, &mut names);
                 listed.push(member);
             }
-            let problem = match result.remove("nextCursor") {
-                None | Some(Value::Null) => return Ok(listed),
-                Some(Value::String(next)) => {
-                    let again = !cursors.insert(next.clone());
-                    let shown = excerpt(&next);
-                    cursor = Some(Value::String(next));
-                    if again {
-                        Some(format!("the list has no end: the cursor {shown} came twice"))
-                    } else if page >= MOST_PAGES || listed.len() >= MOST_MEMBERS || bytes >= MOST_BYTES {
-                        let members = listed.len();
-                        Some(format!(
-                            "the list is too long: it was read up to page {page}, {members} members"
-                        ))
-                    } else {
-                        None
-                    }
+            // A cursor may come again: what it means is the server's affair, and the number of pages is bounded.
+            let next = result.remove("nextCursor").unwrap_or_else(|| Value::Null.into());
+            let problem = match next.rounded() {
+                Value::Null => return Ok(listed),
+                Value::String(_)
+                    if page >= MOST_PAGES || listed.len() >= MOST_MEMBERS || bytes >= MOST_BYTES =>
+                {
+                    let members = listed.len();
+                    format!("the list is too long: it was read up to page {page}, {members} members")
                 }
-                Some(other) => Some(format!("the list may go on: `nextCursor` is {other} and no string")),
+                Value::String(next) => {
+                    cursor = Some(next);
+                    continue;
+                }
+                _ => {
+                    let next = shortened(next.get());
+                    format!("the list may go on: `nextCursor` is {next} and no string")
+                }
             };
-            if let Some(problem) = problem {
-                return self.end_list(listed, problem).map_err(broken);
-            }
+            return self.end_list(listed, problem).map_err(broken);
         }
         Ok(listed)
     }
@@ -265,10 +293,16 @@ impl Client {
     }
 }
 
-fn read_member<T: Definition>(raw: Value, names: &mut HashSet<String>) -> Listed<T> {
+fn read_member<T: Definition>(raw: RawJson, names: &mut HashSet<String>) -> Listed<T> {
     let mut problems = Vec::new();
-    let item: T = salvage(&raw, &mut problems);
-    if raw.is_object() {
+    let value: Value = match raw.parse() {
+        Ok(value) => value,
+        Err(error) => {
+            return Listed { item: T::default(), raw, problems: vec![error.to_string()] };
+        }
+    };
+    let item: T = salvage(&value, &mut problems);
+    if value.is_object() {
         let name = item.key();
         if name.is_empty() && problems.is_empty() {
             problems.push(format!("`{}` is empty", T::KEY));

@@ -11,6 +11,8 @@ mod listen;
 mod listing;
 mod opening;
 mod options;
+mod outcome;
+mod params;
 mod probe;
 mod receive;
 mod session;
@@ -45,18 +47,20 @@ pub use skills::Mismatch;
 
 use crate::protocol::capabilities::{Implementation, ServerCapabilities};
 use crate::protocol::{
-    CallToolResult, Completion, PromptResult, Reference, ResourceContents, Revision, method, project,
+    CallToolResult, Completion, PromptResult, RawJson, Reference, ResourceContents, Revision, method, project,
 };
 use crate::schema;
 use crate::wire::error::excerpt;
 use options::OnProgress;
-use session::{Asking, OWN_ID, Params};
+use outcome::Question;
+use params::{OWN_ID, Param, Params};
+use session::Asking;
 
 /// How often a server may ask back before it must answer.
 const MOST_ROUNDS: usize = 10;
 
 /// The headers of a request do not say what its body says.
-const HEADER_MISMATCH: i32 = -32020;
+const HEADER_MISMATCH: i64 = -32020;
 
 /// How long each step of a server's end may take: closing its input, SIGTERM.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
@@ -98,24 +102,6 @@ impl Drop for Shared {
     fn drop(&mut self) {
         self.session.want_close(PATIENCE);
     }
-}
-
-/// A result that may not be the last word.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Outcome<'a> {
-    #[serde(borrow, default)]
-    result_type: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    input_requests: Option<BTreeMap<String, Question<'a>>>,
-    request_state: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Question<'a> {
-    method: String,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
 }
 
 impl Client {
@@ -165,11 +151,16 @@ impl Client {
 
     /// Calls a tool.
     ///
-    /// A tool that ran and failed is a result too: see [`CallToolResult::is_error`].
+    /// A tool that ran and failed is a result too: see [`CallToolResult::is_error`]. Arguments with numbers that no
+    /// [`Value`] can hold are given as [`RawJson`].
     ///
     /// # Errors
     /// If no result came; see [`ClientError`].
-    pub async fn call(&self, tool: &str, arguments: Value) -> Result<CallToolResult, ClientError> {
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: impl Into<RawJson>,
+    ) -> Result<CallToolResult, ClientError> {
         self.call_with(tool, arguments, CallOptions::new()).await
     }
 
@@ -180,11 +171,25 @@ impl Client {
     pub async fn call_with(
         &self,
         tool: &str,
-        arguments: Value,
+        arguments: impl Into<RawJson>,
         options: CallOptions,
     ) -> Result<CallToolResult, ClientError> {
+        self.call_raw(tool, arguments, options).await.map(|(result, _)| result)
+    }
+
+    /// The same, and beside it the result as it came, in which nothing is left out and no number is changed.
+    ///
+    /// # Errors
+    /// If no result came.
+    pub async fn call_raw(
+        &self,
+        tool: &str,
+        arguments: impl Into<RawJson>,
+        options: CallOptions,
+    ) -> Result<(CallToolResult, RawJson), ClientError> {
         let doing = format!("calling the tool {}", excerpt(tool));
-        let params = Params::new([("name", tool.into()), ("arguments", arguments)]);
+        let mut params = Params::new([("name", tool.into())]);
+        params.push_raw("arguments", arguments.into());
         let timing = options.timing(self.timing());
         let raw = self
             .ask_for_tool(params, timing, options.on_progress)
@@ -192,7 +197,7 @@ impl Client {
             .map_err(|trouble| self.session().error(&doing, trouble))?;
         let result: CallToolResult = self.read_result(&doing, &raw)?;
         match self.output_problem(tool, &result) {
-            None => Ok(result),
+            None => Ok((result, raw.into())),
             Some(problem) => {
                 Err(self.session().error(&doing, Trouble::broken(problem, raw.get().as_bytes())))
             }
@@ -280,25 +285,41 @@ impl Client {
             .map_err(|trouble| self.session().error("asking whether the server is there", trouble))
     }
 
-    /// Makes any request and gives its `result`. `params` must be an object; `_meta` is added where it is needed.
+    /// Makes any request and gives its `result`. `params` must be an object; `_meta` is added where it is needed. A result
+    /// that asks back or is a task is given as it came; see its `resultType`.
+    ///
+    /// # Errors
+    /// If no result came, or one with a number that no [`Value`] can hold; [`Client::request_raw`] gives that.
+    pub async fn request(&self, method: &str, params: Value) -> Result<Value, ClientError> {
+        let result = self.request_raw(method, params).await?;
+        result.to_value().map_err(|inexact| {
+            let trouble = Trouble::new(ErrorKind::Inexact(inexact), "the server answered");
+            self.session().error(asking_for(method), trouble)
+        })
+    }
+
+    /// The same with JSON as text, in which numbers are of any size.
     ///
     /// # Errors
     /// If no result came.
-    pub async fn request(&self, method: &str, params: Value) -> Result<Value, ClientError> {
-        let doing = format!("asking {}", excerpt(method));
-        let params = match params {
-            Value::Object(members) => Params(members.into_iter().collect()),
-            Value::Null => Params::default(),
-            other => {
-                let error =
-                    crate::wire::RpcError::invalid_params(format!("`params` must be an object, got {other}"));
-                let trouble = Trouble::new(ErrorKind::Rpc(error), "nothing was sent");
-                return Err(self.session().error(&doing, trouble));
-            }
+    pub async fn request_raw(
+        &self,
+        method: &str,
+        params: impl Into<RawJson>,
+    ) -> Result<RawJson, ClientError> {
+        let Some(params) = Params::from_json(&params.into()) else {
+            let error = crate::wire::RpcError::invalid_params("`params` must be an object");
+            let trouble = Trouble::new(ErrorKind::Rpc(error), "nothing was sent");
+            return Err(self.session().error(asking_for(method), trouble));
         };
-        let raw =
-            self.ask_once(method, params).await.map_err(|trouble| self.session().error(&doing, trouble))?;
-        self.read_result(&doing, &raw)
+        let timing = self.timing();
+        let failed = |trouble| self.session().error(asking_for(method), trouble);
+        let last = Instant::now() + timing.longest;
+        let raw = self.ask_for_any(method, params, timing, last, None).await.map_err(failed)?;
+        if !self.revision().opens_with_handshake() {
+            outcome::check_known(&raw).map_err(|trouble| failed(*trouble))?;
+        }
+        Ok(raw.into())
     }
 
     /// Ends the conversation and the server, and waits until nothing of its process group is left.
@@ -372,8 +393,24 @@ impl Client {
         self.session().goes_own_ways() && !self.revision().opens_with_handshake()
     }
 
-    /// One request and its answer.
+    /// One request and its answer, which must be complete.
     async fn ask(
+        &self,
+        method: &str,
+        params: Params,
+        timing: Timing,
+        last: Instant,
+        on_progress: Option<OnProgress>,
+    ) -> Result<Box<RawValue>, Trouble> {
+        let raw = self.ask_for_any(method, params, timing, last, on_progress).await?;
+        if !self.revision().opens_with_handshake() {
+            outcome::check_complete(&raw).map_err(|trouble| *trouble)?;
+        }
+        Ok(raw)
+    }
+
+    /// One request and its answer, of whatever kind that is.
+    async fn ask_for_any(
         &self,
         method: &str,
         mut params: Params,
@@ -387,7 +424,7 @@ impl Client {
             let given = params.0.iter_mut().find(|(name, _)| name == "_meta");
             match (given, self.meta(progress)) {
                 // What the caller says goes first.
-                (Some((_, Value::Object(given))), Value::Object(ours)) => {
+                (Some((_, Param::Value(Value::Object(given)))), Value::Object(ours)) => {
                     for (name, value) in ours {
                         given.entry(name).or_insert(value);
                     }
@@ -413,23 +450,12 @@ impl Client {
             let on_progress = on_progress.clone().map(|tell| -> OnProgress {
                 Box::new(move |progress| tell.lock().unwrap_or_else(PoisonError::into_inner)(progress))
             });
-            let raw = self.ask(method, asked, timing, last, on_progress).await?;
+            let raw = self.ask_for_any(method, asked, timing, last, on_progress).await?;
             if self.revision().opens_with_handshake() {
                 return Ok(raw);
             }
             let broken = |problem: String| Trouble::broken(problem, raw.get().as_bytes());
-            let outcome: Outcome<'_> = serde_json::from_str(raw.get())
-                .map_err(|error| broken(format!("the result makes no sense: {error}")))?;
-            match outcome.result_type.map(RawValue::get) {
-                None | Some("\"complete\"") => return Ok(raw),
-                Some("\"input_required\"") => {}
-                Some(other) => {
-                    return Err(broken(format!(
-                        "the result is of a kind that nobody asked for: {}",
-                        excerpt(other.trim_matches('"'))
-                    )));
-                }
-            }
+            let Some(outcome) = outcome::questions(&raw).map_err(|trouble| *trouble)? else { return Ok(raw) };
             if outcome.input_requests.is_none() && outcome.request_state.is_none() {
                 return Err(broken("the server needs input, but does not say which".to_owned()));
             }
@@ -498,10 +524,14 @@ impl Client {
             None => {
                 Some("the tool has an output schema, but the result has no `structuredContent`".to_owned())
             }
-            Some(value) => schema::first_violation(&validator, value)
+            Some(json) => schema::first_violation(&validator, &json.rounded())
                 .map(|violation| format!("the result breaks the tool's own output schema: {violation}")),
         }
     }
+}
+
+fn asking_for(method: &str) -> String {
+    format!("asking {}", excerpt(method))
 }
 
 impl fmt::Debug for Client {

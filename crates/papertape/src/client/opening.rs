@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::error::{ClientError, ErrorKind};
 use super::options::Timing;
+use super::outcome;
 use super::session::{Asking, Params, Session, Trouble};
 use crate::protocol::capabilities::{ClientCapabilities, Implementation, ServerCapabilities};
 use crate::protocol::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO};
@@ -17,9 +18,9 @@ use crate::protocol::{Revision, method, project};
 use crate::wire::error::excerpt;
 
 /// A modern server does not speak the revision it was asked in.
-pub(super) const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
+pub(super) const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 /// Only modern servers answer with these: what the request says about itself is wrong.
-const MODERN_COMPLAINTS: [i32; 2] = [-32020, -32021];
+const MODERN_COMPLAINTS: [i64; 2] = [-32020, -32021];
 
 /// What is said to every server.
 #[derive(Debug, Clone)]
@@ -208,7 +209,10 @@ impl Introduction {
     pub(super) fn read_probe(&self, probed: Result<Box<RawValue>, Trouble>) -> Probed {
         match probed {
             Ok(raw) => match serde_json::from_str::<DiscoverResult>(raw.get()) {
-                Ok(result) => self.choose(&result.supported_versions.clone(), Some(result)),
+                Ok(result) => match outcome::check_complete(&raw) {
+                    Ok(()) => self.choose(&result.supported_versions.clone(), Some(result)),
+                    Err(trouble) => Probed::Failed(*trouble),
+                },
                 Err(error) => {
                     tracing::debug!(%error, "the answer to `server/discover` makes no sense");
                     Probed::Legacy(Revision::NEWEST_LEGACY)

@@ -9,7 +9,6 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot, watch};
@@ -20,6 +19,7 @@ use super::answer::Handlers;
 use super::error::{ClientError, ErrorKind, Evidence, MOST_BYTES, Stray};
 use super::listen::Mailbox;
 use super::options::{OnProgress, Timing};
+pub(crate) use super::params::Params;
 use crate::outbox::{OUTBOX, Outbox, Outgoing, write_notification, write_request};
 use crate::protocol::{Revision, method};
 use crate::wire::{Framing, Id, RpcError};
@@ -156,10 +156,6 @@ pub(crate) struct Asking<'a> {
     pub(crate) last: Instant,
     pub(crate) on_progress: Option<OnProgress>,
 }
-
-/// Members of `params` in the order in which they are written.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Params(pub(crate) Vec<(String, Value)>);
 
 /// Why a request came to nothing, before it is known what it was for.
 #[derive(Debug)]
@@ -503,41 +499,6 @@ impl Awaited<'_> {
 impl Drop for Awaited<'_> {
     fn drop(&mut self) {
         self.session.give_up(self.id, self.cancel);
-    }
-}
-
-/// Stands for the id of the request in its own parameters.
-pub(crate) const OWN_ID: &str = "\u{0}id";
-
-impl Params {
-    pub(crate) fn new<const N: usize>(members: [(&str, Value); N]) -> Self {
-        Self(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-    }
-
-    pub(crate) fn push(&mut self, name: &str, value: Value) {
-        self.0.push((name.to_owned(), value));
-    }
-
-    /// The progress token is the id of the request, which is not known before it is sent.
-    fn set_id(&mut self, id: i64) {
-        for (name, value) in &mut self.0 {
-            if name == "_meta"
-                && let Some(token) = value.get_mut("progressToken")
-                && token == OWN_ID
-            {
-                *token = Value::from(id);
-            }
-        }
-    }
-}
-
-impl Serialize for Params {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
     }
 }
 

@@ -58,7 +58,7 @@ impl Link {
     }
 
     /// The code of the last answer that was an error.
-    pub(crate) fn refused(&self) -> Option<i32> {
+    pub(crate) fn refused(&self) -> Option<i64> {
         self.state().refused
     }
 

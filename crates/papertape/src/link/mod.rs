@@ -89,7 +89,7 @@ struct State {
     /// The exchanges that are parts of this conversation.
     parts: Vec<Weak<Link>>,
     /// The code of the last answer that was an error.
-    refused: Option<i32>,
+    refused: Option<i64>,
     /// Who changes lists tells this link.
     watching: bool,
     /// When the client is to come back for the rest, if its connection is to end now.

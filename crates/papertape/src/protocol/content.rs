@@ -1,11 +1,13 @@
 //! What tools give back to read, see and hear.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::raw_json::RawJson;
+
 /// One block of content.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Text.
     Text(TextContent),
@@ -17,6 +19,80 @@ pub enum Content {
     ResourceLink(ResourceLink),
     /// A resource itself.
     Resource(EmbeddedResource),
+    /// A block of a type that this version does not know, so that it does not lose those beside it.
+    Unknown(UnknownContent),
+}
+
+/// A block of a type that this version does not know, as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnknownContent {
+    kind: String,
+    json: RawJson,
+}
+
+impl UnknownContent {
+    /// Its `type`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// The whole block.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        self.json.get()
+    }
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(tag = "type", rename_all = "snake_case")]
+        enum Known<'a> {
+            Text(&'a TextContent),
+            Image(&'a MediaContent),
+            Audio(&'a MediaContent),
+            ResourceLink(&'a ResourceLink),
+            Resource(&'a EmbeddedResource),
+        }
+        match self {
+            Content::Text(block) => Known::Text(block),
+            Content::Image(block) => Known::Image(block),
+            Content::Audio(block) => Known::Audio(block),
+            Content::ResourceLink(block) => Known::ResourceLink(block),
+            Content::Resource(block) => Known::Resource(block),
+            Content::Unknown(block) => return block.json.serialize(serializer),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Tag {
+            #[serde(rename = "type")]
+            kind: String,
+        }
+        fn read<T: DeserializeOwned>(json: &RawJson) -> Result<T, serde_json::Error> {
+            json.parse()
+        }
+        let json = RawJson::deserialize(deserializer)?;
+        // Derived code would take an array too.
+        if !json.is_object() {
+            return Err(D::Error::custom("a block of content must be an object"));
+        }
+        let Tag { kind } = json.parse().map_err(D::Error::custom)?;
+        match kind.as_str() {
+            "text" => read(&json).map(Content::Text),
+            "image" => read(&json).map(Content::Image),
+            "audio" => read(&json).map(Content::Audio),
+            "resource_link" => read(&json).map(Content::ResourceLink),
+            "resource" => read(&json).map(Content::Resource),
+            _ => Ok(Content::Unknown(UnknownContent { kind, json })),
+        }
+        .map_err(D::Error::custom)
+    }
 }
 
 /// Text, for a person or a model.
@@ -209,7 +285,7 @@ impl Content {
         })
     }
 
-    /// The same block with hints.
+    /// The same block with hints. One of an unknown type stays as it is.
     #[must_use]
     pub fn annotated(mut self, hints: Annotations) -> Self {
         let slot = match &mut self {
@@ -217,6 +293,7 @@ impl Content {
             Content::Image(block) | Content::Audio(block) => &mut block.annotations,
             Content::ResourceLink(block) => &mut block.annotations,
             Content::Resource(block) => &mut block.annotations,
+            Content::Unknown(_) => return self,
         };
         *slot = Some(hints);
         self

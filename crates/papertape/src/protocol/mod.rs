@@ -13,19 +13,21 @@ pub mod method;
 pub(crate) mod mirror;
 pub mod project;
 pub mod prompts;
+pub mod raw_json;
 pub mod resources;
 pub mod revision;
 pub mod skills;
 pub mod tools;
 
 pub use completion::{Completion, Reference};
-pub use content::{Annotations, Content, Icon, ResourceContents, ResourceLink, Role};
+pub use content::{Annotations, Content, Icon, ResourceContents, ResourceLink, Role, UnknownContent};
 pub use input::{
     ElicitAction, ElicitResult, FormRequest, Root, SamplingMessage, SamplingRequest, SamplingResult,
     UrlRequest,
 };
 pub use logging::LogLevel;
 pub use prompts::{Prompt, PromptArgument, PromptMessage, PromptResult};
+pub use raw_json::RawJson;
 pub use resources::{Resource, ResourceTemplate};
 pub use revision::Revision;
 pub use skills::{Skill, SkillFile, SkillResources};

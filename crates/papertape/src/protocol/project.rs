@@ -217,6 +217,10 @@ fn meta(
 
 /// A block of content; `number` names what needs a name.
 fn content(block: &mut Content, revision: Revision, number: usize) {
+    // It may be of a newer revision than this one.
+    if let Content::Unknown(unknown) = block {
+        *block = Content::text(unknown.json());
+    }
     if !revision.has_structured_output() {
         older_content(block, revision, number);
     }
@@ -323,8 +327,8 @@ pub fn call_result(
     }
     let structured = result.structured_content.filter(|_| revision.has_structured_output());
     result.structured_content = structured.map(|value| match value {
-        Value::Object(_) if !wrapped => value,
-        _ => json!({RESULT: value}),
+        value if value.is_object() && !wrapped => value,
+        value => value.member_of_an_object(RESULT),
     });
     for (number, block) in (1..).zip(&mut result.content) {
         content(block, revision, number);
@@ -384,6 +388,7 @@ fn older_content(block: &mut Content, revision: Revision, number: usize) {
             embedded.resource.meta = None;
             older_annotations(&mut embedded.annotations);
         }
+        Content::Unknown(_) => {}
     }
 }
 
@@ -450,7 +455,7 @@ mod tests {
                     ..ResourceLink::default()
                 }),
             ],
-            structured_content: Some(json!({"k": 1})),
+            structured_content: Some(json!({"k": 1}).into()),
             is_error: false,
             meta: json!({"mine": 1, "io.modelcontextprotocol/x": 2}).as_object().cloned(),
         }
@@ -496,11 +501,13 @@ mod tests {
         assert_eq!(tool(any.clone(), Revision::V2025_03_26).output_schema, None);
         assert_eq!(tool(any.clone(), Revision::V2026_07_28), any);
         for (value, is_wrapped) in [(json!(null), true), (json!({"a": 1}), true), (json!([1]), false)] {
-            let result =
-                CallToolResult { structured_content: Some(value.clone()), ..CallToolResult::text("null") };
+            let result = CallToolResult {
+                structured_content: Some(value.clone().into()),
+                ..CallToolResult::text("null")
+            };
             let shaped = |revision| call_result(result.clone(), revision, &identity(), is_wrapped);
             for revision in [Revision::V2025_06_18, Revision::V2025_11_25] {
-                assert_eq!(shaped(revision).structured_content, Some(json!({"result": value})));
+                assert_eq!(shaped(revision).structured_content, Some(json!({"result": value}).into()));
             }
             assert_eq!(shaped(Revision::V2025_03_26).structured_content, None);
             assert_eq!(shaped(Revision::V2026_07_28), result);

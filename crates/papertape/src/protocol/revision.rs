@@ -138,7 +138,7 @@ impl Revision {
 
     /// The code of the error for a resource that does not exist.
     #[must_use]
-    pub fn resource_not_found_code(self) -> i32 {
+    pub fn resource_not_found_code(self) -> i64 {
         if self >= Revision::V2026_07_28 { -32602 } else { -32002 }
     }
 

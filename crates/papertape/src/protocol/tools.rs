@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::content::{Content, Icon};
 use super::meta::present_value;
+use super::raw_json::RawJson;
 
 /// A tool as it is listed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -62,9 +63,9 @@ pub struct ToolAnnotations {
 pub struct CallToolResult {
     /// What a person or a model reads.
     pub content: Vec<Content>,
-    /// What a program reads. `Some(Null)` is the value `null`, not an absent one.
+    /// What a program reads. The JSON `null` is a value, not an absent one.
     #[serde(default, deserialize_with = "present_value", skip_serializing_if = "Option::is_none")]
-    pub structured_content: Option<Value>,
+    pub structured_content: Option<RawJson>,
     /// Whether the tool ran and failed.
     #[serde(default)]
     pub is_error: bool,

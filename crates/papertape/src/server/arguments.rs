@@ -1,14 +1,82 @@
 //! Objects among the parameters to trees of values that take no more room than they may.
 
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::wire::RpcError;
-use crate::wire::message;
+use super::exact;
+use crate::protocol::raw_json::InexactNumber;
+use crate::wire::error::shortened;
+use crate::wire::{RpcError, message, number};
 
-/// An object among the parameters, empty if absent, that takes at most `tree` bytes or not much more than its JSON.
+/// The arguments of a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Arguments {
+    /// As a tree, which is what schemas are held against.
+    value: Value,
+    /// As they came, if the tree does not have their numbers as they were written.
+    exact: Option<Box<str>>,
+}
+
+impl Arguments {
+    /// The tree, in which numbers that it cannot hold are rounded: to be looked at, and not to be handed on.
+    pub(crate) fn rounded(&self) -> &Value {
+        &self.value
+    }
+
+    /// The same, to leave out what counts as absent. What is read from the text still has it.
+    pub(super) fn rounded_mut(&mut self) -> &mut Value {
+        &mut self.value
+    }
+
+    /// The numbers that the tree does not have, as they were written.
+    pub(super) fn inexact(&self) -> Vec<&str> {
+        self.exact.as_deref().map(|text| number::inexact(text).collect()).unwrap_or_default()
+    }
+
+    /// The tree, if it has everything.
+    pub(super) fn into_value(self) -> Result<Value, String> {
+        match self.inexact().first() {
+            None => Ok(self.value),
+            Some(number) => Err(InexactNumber((*number).to_owned()).to_string()),
+        }
+    }
+
+    /// Reads a type: straight from the text if the tree does not have everything, otherwise with `read`.
+    pub(super) fn read<A: DeserializeOwned>(
+        self,
+        read: impl FnOnce(Value) -> Result<A, String>,
+    ) -> Result<A, String> {
+        match &self.exact {
+            None => read(self.value),
+            Some(text) => exact::read(text).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// The arguments of a call, empty if absent, whose tree takes at most `tree` bytes or not much more than its JSON.
+pub(super) fn read_exactly(what: &str, raw: Option<&RawValue>, tree: usize) -> Result<Arguments, RpcError> {
+    let Some(text) = object(what, raw, tree)? else {
+        return Ok(Arguments { value: Value::Object(Map::new()), exact: None });
+    };
+    let inexact = number::first_inexact(text);
+    let value = serde_json::from_str(text).map_err(|error| unreadable(what, inexact, &error))?;
+    Ok(Arguments { value, exact: inexact.map(|_| text.into()) })
+}
+
+/// An object among the parameters. One with a number that a tree cannot hold is refused.
 pub(super) fn read(what: &str, raw: Option<&RawValue>, tree: usize) -> Result<Map<String, Value>, RpcError> {
-    let Some(text) = raw.map(RawValue::get).filter(|text| *text != "null") else { return Ok(Map::new()) };
+    let Some(text) = object(what, raw, tree)? else { return Ok(Map::new()) };
+    if let Some(number) = number::first_inexact(text) {
+        let inexact = InexactNumber(shortened(number).to_owned());
+        return Err(RpcError::invalid_params(format!("`{what}`: {inexact}")));
+    }
+    serde_json::from_str(text).map_err(|error| unreadable(what, None, &error))
+}
+
+/// The JSON of an object that is not too large as a tree; none if it is absent.
+fn object<'a>(what: &str, raw: Option<&'a RawValue>, tree: usize) -> Result<Option<&'a str>, RpcError> {
+    let Some(text) = raw.map(RawValue::get).filter(|text| *text != "null") else { return Ok(None) };
     if !text.starts_with('{') {
         return Err(RpcError::invalid_params(format!("`{what}` must be a JSON object")));
     }
@@ -18,8 +86,18 @@ pub(super) fn read(what: &str, raw: Option<&RawValue>, tree: usize) -> Result<Ma
             format!("`{what}` has so many arrays and objects that it would take over {enough} bytes");
         return Err(RpcError::invalid_request(message));
     }
-    // The envelope has been read, so that what fails here is a string that no text can hold.
-    serde_json::from_str(text).map_err(|error| RpcError::parse(format!("in `{what}`: {error}")))
+    Ok(Some(text))
+}
+
+/// The envelope has been read, so that what fails here is a string that no text can hold, or a number that no double can.
+fn unreadable(what: &str, inexact: Option<&str>, error: &serde_json::Error) -> RpcError {
+    match inexact.filter(|_| error.to_string().starts_with("number out of range")) {
+        Some(number) => {
+            let number = shortened(number);
+            RpcError::invalid_params(format!("`{what}`: the number {number} is beyond what a double can be"))
+        }
+        None => RpcError::parse(format!("in `{what}`: {error}")),
+    }
 }
 
 /// No arguments of so few bytes take much room.

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
-use super::arguments;
+use super::arguments::{self, Arguments};
 use super::ask::Dialogue;
 use super::call::{Answer, Begun, Output, Run, panicked};
 use super::completion::{Completer, Completers, Completing};
@@ -43,8 +42,8 @@ impl Service {
             return Err(RpcError::invalid_params("`tools/call` needs `params.name`, a string"));
         };
         let tool = self.tools.find(&name).ok_or_else(|| unknown(&self.tools, &name))?;
-        let arguments = arguments::read("params.arguments", asking.params.arguments, self.limits.tree)?;
-        let arguments = Value::Object(arguments);
+        let arguments =
+            arguments::read_exactly("params.arguments", asking.params.arguments, self.limits.tree)?;
         let call = self.call(asking, method::TOOLS_CALL, &name, Target::Tool(Arc::clone(&tool)))?;
         let bytes = asking.bytes;
         let as_task = call.becomes_task(&tool)?;
@@ -189,7 +188,7 @@ impl Service {
                 &self.identity.name,
                 name,
                 subject,
-                arguments::read("params.arguments", params.arguments, self.limits.tree)?,
+                &arguments::read_exactly("params.arguments", params.arguments, self.limits.tree)?,
             )
         } else {
             Vec::new()
@@ -238,13 +237,15 @@ fn purpose(
     server: &str,
     method: &str,
     subject: &str,
-    arguments: Map<String, Value>,
+    arguments: &Arguments,
 ) -> Vec<u8> {
-    let mut arguments = Value::Object(arguments);
+    let mut value = arguments.rounded().clone();
     // The client may write the same arguments another way when it asks again.
-    schema::spell_numbers_alike(&mut arguments);
-    arguments.sort_all_objects();
-    serde_json::to_vec(&(principal, server, method, subject, arguments)).unwrap_or_default()
+    schema::spell_numbers_alike(&mut value);
+    value.sort_all_objects();
+    // Numbers that were rounded must be the same too.
+    let inexact = arguments.inexact();
+    serde_json::to_vec(&(principal, server, method, subject, value, inexact)).unwrap_or_default()
 }
 
 /// Starts a function of the author's, whose panic must not be anybody else's.

@@ -20,7 +20,7 @@ use crate::wire::error::excerpt;
 use crate::wire::message;
 
 /// A modern client cannot do what is needed.
-pub(super) const MISSING_CAPABILITY: i32 = -32021;
+pub(super) const MISSING_CAPABILITY: i64 = -32021;
 
 /// How often one request may ask.
 const MOST_ROUNDS: usize = 10;

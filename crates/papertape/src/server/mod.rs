@@ -15,6 +15,7 @@ mod cursor;
 mod dialogue;
 mod dispatch;
 mod error;
+mod exact;
 mod handles;
 mod limits;
 #[cfg(feature = "http")]

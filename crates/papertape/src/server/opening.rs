@@ -16,7 +16,7 @@ use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 
 /// A modern request names a revision that is not spoken here.
-pub(crate) const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
+pub(crate) const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
 /// The rules a request is served by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::ToolError;
-use crate::protocol::{CallToolResult, Content};
+use crate::protocol::{CallToolResult, Content, RawJson};
 use crate::schema;
 
 /// Something a tool can return.
@@ -35,10 +35,10 @@ impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for Json<T> {
     }
 
     fn into_result(self) -> Result<CallToolResult, ToolError> {
-        // Written from the value itself, so that the text keeps the order of its fields.
-        let text = serde_json::to_string(&self.0).map_err(ToolError::internal)?;
-        let value = serde_json::to_value(self.0).map_err(ToolError::internal)?;
-        Ok(CallToolResult { structured_content: Some(value), ..CallToolResult::text(text) })
+        // Written from the value itself, so that it keeps the order of its fields and every digit of its numbers.
+        let json = RawJson::write(&self.0).map_err(ToolError::internal)?;
+        let text = json.get().to_owned();
+        Ok(CallToolResult { structured_content: Some(json), ..CallToolResult::text(text) })
     }
 }
 

@@ -32,8 +32,8 @@ use super::limits::Limits;
 use super::principal::Principal;
 use super::tool::Registered;
 use crate::protocol::capabilities::TASKS;
-use crate::protocol::method;
 use crate::protocol::tools::CallToolResult;
+use crate::protocol::{RawJson, method};
 use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 use crate::wire::message;
@@ -341,8 +341,16 @@ impl Service {
         self.change(running, |task| match settled {
             Ok(result) => {
                 let result = call.shaped(result);
-                task.status = TaskStatus::Completed;
-                task.result = serde_json::to_value(&result).ok();
+                // Tasks are kept as trees of values.
+                match result.structured_content.as_ref().and_then(RawJson::inexact) {
+                    Some(inexact) => {
+                        task.fail(RpcError::internal(format!("the result of the task: {inexact}")))
+                    }
+                    None => {
+                        task.status = TaskStatus::Completed;
+                        task.result = serde_json::to_value(&result).ok();
+                    }
+                }
             }
             Err(error) => task.fail(error),
         })

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::arguments::Arguments;
 use super::around::{self, Hook};
 use super::call::{Output, Run};
 use super::check;
@@ -201,7 +202,7 @@ impl fmt::Debug for Tool {
 }
 
 /// Starts a call with arguments that the schema allows; the error says why the tool cannot read them all the same.
-type Start = dyn Fn(Value, Cx) -> Result<Run, String> + Send + Sync;
+type Start = dyn Fn(Arguments, Cx) -> Result<Run, String> + Send + Sync;
 
 /// A tool ready to be called.
 #[derive(Clone)]
@@ -249,8 +250,8 @@ impl Registered {
         Self::new::<O>(
             tool,
             checked,
-            Box::new(move |arguments, cx| {
-                let arguments = read_arguments(arguments)?;
+            Box::new(move |arguments: Arguments, cx| {
+                let arguments = arguments.read(read_arguments)?;
                 let handler = Arc::clone(&handler);
                 // All of the author's code runs within the call, where it is timed and its panics are caught.
                 Ok(Box::pin(async move { handler(arguments, cx).await?.into_result().map(Output::Tool) }))
@@ -269,7 +270,8 @@ impl Registered {
         Self::new::<O>(
             tool,
             None,
-            Box::new(move |arguments, cx| {
+            Box::new(move |arguments: Arguments, cx| {
+                let arguments = arguments.into_value()?;
                 let handler = Arc::clone(&handler);
                 Ok(Box::pin(async move { handler(arguments, cx).await?.into_result().map(Output::Tool) }))
             }),
@@ -343,10 +345,10 @@ impl Registered {
     }
 
     /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is what to tell whoever called.
-    pub(crate) fn start(&self, mut arguments: Value, size: usize, cx: Cx) -> Result<Run, String> {
+    pub(crate) fn start(&self, mut arguments: Arguments, size: usize, cx: Cx) -> Result<Run, String> {
         let name = &self.definition.name;
-        self.work.input.leave_out_nulls(&mut arguments);
-        if let Some(problem) = self.work.input.violations(name, &arguments, size) {
+        self.work.input.leave_out_nulls(arguments.rounded_mut());
+        if let Some(problem) = self.work.input.violations(name, arguments.rounded(), size) {
             return Err(problem);
         }
         (self.work.start)(arguments, cx)
@@ -368,7 +370,7 @@ impl Registered {
         let Some(value) = &result.structured_content else {
             return Some("it has an output schema but returned no structured content".to_owned());
         };
-        let violation = schema::first_violation(validator, value)?;
+        let violation = schema::first_violation(validator, &value.rounded())?;
         Some(format!("its structured content breaks its output schema {violation}"))
     }
 }

@@ -20,5 +20,5 @@ mod writing;
 
 pub use connection::{Undelivered, serve};
 pub use pump::connect;
-pub use tap::Frame;
 pub(crate) use tap::OnFrame;
+pub use tap::{Frame, create_tape};

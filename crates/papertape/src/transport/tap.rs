@@ -1,7 +1,7 @@
 //! The tap: every frame, both ways, passes here and gets its number.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -46,25 +46,65 @@ struct Observer {
     see: OnFrame,
 }
 
-impl Tap {
-    /// A tap that writes a tape. A tape that is there already is kept beside it, as `NAME.old`.
-    pub(crate) fn recording(path: &Path) -> io::Result<Self> {
-        if path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
+/// Creates the file for a tape, for its owner only. A tape that is there already is kept beside it, as `NAME.old`.
+///
+/// A tape is a file: whoever reads a FIFO or a socket slowly would stop the traffic that is recorded. Devices such as
+/// `/dev/null` are opened so that they cannot block.
+///
+/// # Errors
+/// If it cannot be created, or is a FIFO or a socket.
+pub fn create_tape(path: &Path) -> io::Result<File> {
+    if let Ok(there) = path.metadata() {
+        refuse_pipes(&there)?;
+        if there.is_file() && there.len() > 0 {
             let mut old = path.as_os_str().to_owned();
             old.push(".old");
             std::fs::rename(path, old)?;
         }
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
         // Tools see secrets, and so do tapes.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path)?;
-        #[cfg(unix)]
-        if file.metadata()?.is_file() {
-            // The file may have been there, empty and for everybody to read.
-            file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        }
+        options.mode(0o600);
+        // To open a FIFO is to wait for its reader.
+        options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    let opened = file.metadata()?;
+    refuse_pipes(&opened)?;
+    #[cfg(unix)]
+    if opened.is_file() {
+        // The file may have been there, empty and for everybody to read.
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+#[cfg(unix)]
+fn refuse_pipes(file: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = match file.file_type() {
+        kind if kind.is_fifo() => "a FIFO",
+        kind if kind.is_socket() => "a socket",
+        _ => return Ok(()),
+    };
+    let way_out = "give the name of a file, which `tail -f` can follow";
+    Err(io::Error::other(format!("it is {kind}, whose reader could stop the traffic: {way_out}")))
+}
+
+#[cfg(not(unix))]
+fn refuse_pipes(_: &Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+impl Tap {
+    /// A tap that writes a tape.
+    pub(crate) fn recording(path: &Path) -> io::Result<Self> {
+        let file = create_tape(path)?;
         let mut file = BufWriter::new(file);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         writeln!(file, "{}\n# papertape {}, unix time {now}", tape::HEADER, env!("CARGO_PKG_VERSION"))?;

@@ -4,34 +4,67 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Id, shown};
 
 /// The text is not JSON.
-pub const PARSE_ERROR: i32 = -32700;
+pub const PARSE_ERROR: i64 = -32700;
 /// The JSON is not a request.
-pub const INVALID_REQUEST: i32 = -32600;
+pub const INVALID_REQUEST: i64 = -32600;
 /// No such method here.
-pub const METHOD_NOT_FOUND: i32 = -32601;
+pub const METHOD_NOT_FOUND: i64 = -32601;
 /// The method is known, its parameters are not right.
-pub const INVALID_PARAMS: i32 = -32602;
+pub const INVALID_PARAMS: i64 = -32602;
 /// The server is at fault.
-pub const INTERNAL_ERROR: i32 = -32603;
+pub const INTERNAL_ERROR: i64 = -32603;
 
 /// What a peer is told when a request cannot be served.
+///
+/// A peer's code may be written as `-32601.0` or `1e10`: that is the same integer. One that takes more than 64 bits
+/// becomes -32603, and `message` names it, so that the error is not lost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(expecting = "an object")]
+#[serde(try_from = "AsSent")]
 pub struct RpcError {
     /// One of the codes of JSON-RPC or MCP.
-    pub code: i32,
+    pub code: i64,
     /// The cause and the way out, in one sentence.
     pub message: String,
-    /// What a program can act on.
+    /// What a program can act on. Data with a number that no [`Value`] can hold is its JSON text, as a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
+/// An error object as peers write it.
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct AsSent {
+    code: Box<RawValue>,
+    message: String,
+    data: Option<Box<RawValue>>,
+}
+
+impl TryFrom<AsSent> for RpcError {
+    type Error = String;
+
+    fn try_from(sent: AsSent) -> Result<Self, String> {
+        let data = sent
+            .data
+            .map(|data| serde_json::from_str(data.get()).unwrap_or_else(|_| Value::from(data.get())));
+        match Id::parse(sent.code.get()) {
+            Ok(Id::Integer(code)) => Ok(Self { code, message: sent.message, data }),
+            Ok(Id::BigInteger(digits)) => {
+                let message = format!("{} [code {}]", sent.message, shortened(&digits));
+                Ok(Self { code: INTERNAL_ERROR, message, data })
+            }
+            _ => Err(format!("`code` must be an integer, got {}", shortened(sent.code.get()))),
+        }
+    }
+}
+
 impl RpcError {
     /// An error of any code.
-    pub fn new(code: i32, message: impl Into<String>) -> Self {
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
@@ -86,7 +119,14 @@ pub fn excerpt(text: &str) -> String {
     let mut chars = text.escape_debug();
     let head: String = chars.by_ref().take(EXCERPT).collect();
     let ellipsis = if chars.next().is_some() { "…" } else { "" };
-    format!("\"{head}{ellipsis}\"")
+    let mut quoted = String::from("\"");
+    for (c, is_shown) in shown::characters(&head) {
+        match is_shown {
+            true => quoted.push(c),
+            false => quoted.extend(c.escape_unicode()),
+        }
+    }
+    quoted + ellipsis + "\""
 }
 
 /// The beginning of a peer's text, as it is.
@@ -97,7 +137,46 @@ pub fn shortened(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::RpcError;
+    use super::{RpcError, excerpt};
+
+    #[test]
+    fn an_error_is_read_whatever_its_code_is() {
+        let read = |json: &str| {
+            let error: RpcError = serde_json::from_str(json).unwrap();
+            (error.code, error.message)
+        };
+        for (code, right) in [
+            ("-32601", -32601),
+            ("-32601.0", -32601),
+            ("1e10", 10_000_000_000),
+            ("2147483648", 2_147_483_648),
+            ("-9223372036854775808", i64::MIN),
+        ] {
+            let json = format!(r#"{{"code":{code},"message":"m","data":{{"a":1}}}}"#);
+            assert_eq!(read(&json), (right, "m".to_owned()), "{code}");
+        }
+        let large = "9223372036854775808";
+        let json = format!(r#"{{"code":{large},"message":"m"}}"#);
+        assert_eq!(read(&json), (-32603, format!("m [code {large}]")));
+        for code in ["1.5", "\"ENOENT\"", "true", "{}"] {
+            let json = format!(r#"{{"code":{code},"message":"m"}}"#);
+            let error = serde_json::from_str::<RpcError>(&json).unwrap_err().to_string();
+            assert!(error.contains("`code` must be an integer"), "{error}");
+        }
+        let error: RpcError = serde_json::from_str(r#"{"code":1,"message":"m","data":[1e999]}"#).unwrap();
+        assert_eq!(error.data, Some("[1e999]".into()));
+        assert!(
+            serde_json::from_str::<RpcError>("[]").is_err() && serde_json::from_str::<RpcError>("5").is_err()
+        );
+    }
+
+    #[test]
+    fn a_quote_hides_nothing() {
+        assert_eq!(
+            excerpt("a\u{e0041}\n\u{202e}\u{3164}é\u{fe01}\""),
+            r#""a\u{e0041}\n\u{202e}\u{3164}é\u{fe01}\"""#
+        );
+    }
 
     #[test]
     fn a_long_method_is_quoted_in_part() {

@@ -8,6 +8,8 @@ pub mod error;
 pub mod frame;
 pub mod id;
 pub mod message;
+pub mod number;
+pub mod shown;
 pub mod sse;
 pub mod tape;
 

@@ -12,10 +12,13 @@
 //! form, bytes.
 //! The form says what surrounds the bytes: `line` a line end after them, `length` a plain `Content-Length` header
 //! before them, `event` the line of a server-sent event that has nothing but data, `raw` nothing.
-//! Bytes that are not printable text stand as hexadecimal between `⟦` and `⟧`, rare enough that JSON needs no escapes.
+//! Bytes that are not [shown] as text stand as hexadecimal between `⟦` and `⟧`, rare enough that JSON needs no escapes.
+//! A reader takes any bytes either way, so that tapes of older versions, which escaped fewer characters, are tapes too.
 
 use std::fmt::Write as _;
 use std::time::Duration;
+
+use super::shown;
 
 /// The first line of every tape.
 pub const HEADER: &str = "papertape 1";
@@ -177,10 +180,10 @@ fn escape(out: &mut String, bytes: &[u8]) {
     let last = bytes.len();
     let mut at = 0;
     for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
+        for (c, is_shown) in shown::characters(chunk.valid()) {
             at += c.len_utf8();
             // A space at the end of a line would not survive every editor.
-            if is_shown(c) && !(c == ' ' && at == last) {
+            if is_shown && c != OPEN && !(c == ' ' && at == last) {
                 flush_hidden(out, &mut hidden);
                 out.push(c);
             } else {
@@ -191,12 +194,6 @@ fn escape(out: &mut String, bytes: &[u8]) {
         hidden.extend_from_slice(chunk.invalid());
     }
     flush_hidden(out, &mut hidden);
-}
-
-/// Whether a character stands for itself: what a terminal or an editor would swallow, move or obey does not.
-fn is_shown(c: char) -> bool {
-    let invisible = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    !(c.is_control() || invisible || c == OPEN)
 }
 
 fn flush_hidden(out: &mut String, hidden: &mut Vec<u8>) {
@@ -256,10 +253,21 @@ mod tests {
         assert_eq!(line(b"\xff\xfe\x1b[1m "), "7 > 1.000250 raw ⟦ff fe 1b⟧[1m⟦20⟧\n");
         assert_eq!(line("⟦⟧\n".as_bytes()), "7 > 1.000250 line ⟦e2 9f a6⟧⟧\n");
         assert_eq!(line(b"\n"), "7 > 1.000250 line\n");
+        assert_eq!(
+            line("a\u{e0041}\u{e0042}\u{61c}b\u{fe01}❤️\n".as_bytes()),
+            "7 > 1.000250 line a⟦f3 a0 81 81 f3 a0 81 82 d8 9c⟧b⟦ef b8 81⟧❤️\n"
+        );
         assert_eq!(line(b"data: {}\n\n"), "7 > 1.000250 event {}\n");
         assert_eq!(line(b"data: \n\n"), "7 > 1.000250 event\n");
         assert_eq!(line(b"data: a\ndata: b\n\n"), "7 > 1.000250 line data: a⟦0a⟧data: b⟦0a⟧\n");
         assert_eq!(line(b"id: 1\r\n\r\n"), "7 > 1.000250 line id: 1⟦0d 0a 0d⟧\n");
+    }
+
+    #[test]
+    fn a_tape_on_which_less_is_escaped_is_read() {
+        let text = "papertape 1\n1 > - line a\u{e0041}\u{61c}\u{200b}\u{fe0f}b\n";
+        let [Entry::Frame(record)] = &read(text).unwrap()[..] else { panic!() };
+        assert_eq!(record.bytes, "a\u{e0041}\u{61c}\u{200b}\u{fe0f}b\n".as_bytes());
     }
 
     #[test]

@@ -109,15 +109,15 @@ async fn tasks_are_limited_per_principal() {
     let most = papertape::Limits::default().tasks_per_principal;
     let mut last = Value::Null;
     for _ in 0..most {
-        let reply = site.call(&alice, "endless").await;
+        let reply = site.call(&alice, "endless_task").await;
         last = reply.body["result"]["taskId"].clone();
         assert!(last.is_string(), "{reply:?}");
     }
-    let refused = site.call(&alice, "endless").await;
+    let refused = site.call(&alice, "endless_task").await;
     assert_eq!(refused.body["result"]["isError"], json!(true), "{refused:?}");
     assert!(refused.text().contains("100 tasks running"), "{refused:?}");
     // It is nobody else's limit, and a task that ends makes room.
-    assert!(site.call(&bob, "endless").await.body["result"]["taskId"].is_string());
+    assert!(site.call(&bob, "endless_task").await.body["result"]["taskId"].is_string());
     site.ask(&alice, "tasks/cancel", json!({"taskId": last})).await;
-    assert!(site.call(&alice, "endless").await.body["result"]["taskId"].is_string());
+    assert!(site.call(&alice, "endless_task").await.body["result"]["taskId"].is_string());
 }

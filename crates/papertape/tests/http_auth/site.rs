@@ -44,10 +44,6 @@ struct Topic {
     topic: String,
 }
 
-async fn endless(_: (), _: Cx) -> Result<(), ToolError> {
-    std::future::pending().await
-}
-
 async fn whoami(_: (), cx: Cx) -> Result<String, ToolError> {
     Ok(cx.principal().map(|principal| principal.name.clone()).unwrap_or_default())
 }
@@ -74,7 +70,7 @@ fn server() -> Server {
         .tool(tool("ask"), ask)
         .tool(tool("endless"), endless)
         .tool(tool("long").long_running(), whoami)
-        .tool(tool("endless").long_running(), endless)
+        .tool(tool("endless_task").long_running(), endless)
         .tool(tool("write").scopes(["notes:read", "notes:write"]), whoami)
         .resource(Resource::new("notes://all").scopes(["notes:read"]), |_| async { Ok("all".to_owned()) })
         .resource_template(

@@ -214,13 +214,13 @@ async fn act(client: Client, verb: String, rest: String) -> String {
         "prompts" => told(
             client.prompts().await.map(|all| all.into_iter().map(|one| one.item.name).collect::<Vec<_>>()),
         ),
-        "call" => told(client.call(first, object().into()).await),
+        "call" => told(client.call(first, object()).await),
         "follow" => {
             let (tell, told_so_far) = std::sync::mpsc::channel();
             let options = CallOptions::new().on_progress(move |progress| {
                 drop(tell.send(format!("{:?} of {:?}", progress.progress, progress.total)));
             });
-            let result = told(client.call_with(first, object().into(), options).await);
+            let result = told(client.call_with(first, object(), options).await);
             format!("{result} after {:?}", told_so_far.try_iter().collect::<Vec<_>>())
         }
         "read" => told(client.read(first).await),

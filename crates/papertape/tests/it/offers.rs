@@ -135,7 +135,7 @@ fn declared() -> Value {
     json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}})
 }
 
-async fn hand_back(client: &Client, tool: &str, arguments: &Value, state: &str) -> Result<Value, i32> {
+async fn hand_back(client: &Client, tool: &str, arguments: &Value, state: &str) -> Result<Value, i64> {
     let params = json!({
         "name": tool, "arguments": arguments, "_meta": declared(), "requestState": state,
         "inputResponses": {"guest": {"action": "accept", "content": {"name": "Ada"}}},

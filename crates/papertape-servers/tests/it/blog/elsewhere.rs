@@ -79,7 +79,7 @@ async fn a_server_that_was_refused_goes_on_when_the_index_is_its_own() {
         assert!(is_refusal(text(&answer)), "{answer:?}");
         answer = call(&client, "search_blog", query("kettles")).await;
     }
-    let found: Value = answer.structured_content.unwrap();
+    let found = answer.structured_content.unwrap().to_value().unwrap();
     assert_eq!(found["hits"][0]["source"], "kettles.md", "{found}");
 }
 

@@ -115,7 +115,7 @@ fn text(result: &CallToolResult) -> &str {
 async fn search(client: &Client, arguments: Value) -> Value {
     let result = call(client, "search_blog", arguments.clone()).await;
     assert!(!result.is_error, "{arguments}: {result:?}");
-    result.structured_content.unwrap()
+    result.structured_content.unwrap().to_value().unwrap()
 }
 
 /// The sources that a search finds, best first.

@@ -29,7 +29,7 @@ async fn a_hit_says_where_it_is_and_how_it_begins() {
         let found: Value = serde_json::from_str(text(&result)).unwrap();
         assert!(text(&result).contains("成年猫每天喂两次"), "nothing is escaped: {}", text(&result));
         if revision.has_structured_output() {
-            assert_eq!(result.structured_content.as_ref(), Some(&found), "{revision}");
+            assert_eq!(result.structured_content.unwrap(), found, "{revision}");
         }
         assert_eq!(found["mode"], "lexical");
         assert_eq!(found.get("note"), None);

@@ -1,7 +1,7 @@
 //! Lists that are long, endless or no lists.
 
-use papertape::Listed;
 use papertape::protocol::ToolDefinition;
+use papertape::{ErrorKind, Listed};
 
 use super::{
     SHORT, broken, code, end, heard, legacy, lives_and_ends, open, open_with, patient, run, says, timed_out,
@@ -33,7 +33,7 @@ fn ten_thousand_tools_on_a_hundred_pages_are_all_listed() {
         for (number, tool) in tools.iter().enumerate() {
             assert_eq!(tool.item.name, format!("tool_{number:05}"));
             assert_eq!(tool.problems, [""; 0]);
-            assert_eq!(tool.raw["inputSchema"], tool.item.input_schema);
+            assert_eq!(tool.raw.to_value().unwrap()["inputSchema"], tool.item.input_schema);
         }
         assert_eq!(heard(&client).await.iter().filter(|method| *method == "tools/list").count(), 100);
         lives_and_ends(client).await;
@@ -60,28 +60,42 @@ fn tools_of_the_same_name_are_all_there_and_marked() {
 
 // C-27, M-18
 #[test]
-fn a_cursor_that_comes_again_ends_the_list() {
+fn a_list_with_ever_more_pages_ends_after_a_thousand_whatever_its_cursors_are() {
     run(async {
-        for options in [patient(), legacy()] {
-            let client = open_with(&["cursor", "loop"], options).await;
+        for (kind, options) in [("fresh", patient()), ("loop", patient()), ("loop", legacy())] {
+            let client = open_with(&["cursor", kind], options).await;
             let tools = client.tools().await.unwrap();
-            assert_eq!(names(&tools), ["page_1", "page_2"]);
-            only_the_last_is_wrong(&tools, "the cursor \"again\" came twice");
+            assert_eq!(tools.len(), 1000);
+            assert_eq!(tools[999].item.name, "page_1000");
+            only_the_last_is_wrong(&tools, "the list is too long");
             lives_and_ends(client).await;
         }
     });
 }
 
-// C-27, M-18
+// M-18
 #[test]
-fn a_list_with_ever_more_pages_ends_after_a_thousand() {
+fn a_cursor_may_come_again() {
     run(async {
-        let client = open(&["cursor", "fresh"]).await;
+        let client = open(&["cursor", "same"]).await;
         let tools = client.tools().await.unwrap();
-        assert_eq!(tools.len(), 1000);
-        assert_eq!(tools[999].item.name, "page_1000");
-        only_the_last_is_wrong(&tools, "the list is too long");
+        assert_eq!(names(&tools), ["page_1", "page_2", "page_3"]);
+        assert!(tools.iter().all(|tool| tool.problems.is_empty()), "{tools:?}");
         lives_and_ends(client).await;
+    });
+}
+
+// M-18
+#[test]
+fn a_list_whose_cursor_went_stale_is_read_again() {
+    run(async {
+        for (stale, options) in [("1", patient()), ("2", patient()), ("2", legacy())] {
+            let client = open_with(&["cursor", "stale", stale], options).await;
+            let tools = client.tools().await.unwrap();
+            assert_eq!(names(&tools), ["page_1", "page_2"]);
+            assert!(tools.iter().all(|tool| tool.problems.is_empty()), "{tools:?}");
+            lives_and_ends(client).await;
+        }
     });
 }
 
@@ -121,6 +135,8 @@ fn a_cursor_that_the_server_refuses_is_told_with_the_page() {
         assert_eq!(code(&error), -32602);
         assert_eq!(error.doing(), "listing tools (page 2)");
         says(&error, &["the cursor has expired"]);
+        // Three times from the beginning, and no more often.
+        assert_eq!(heard(&client).await.iter().filter(|method| *method == "tools/list").count(), 6);
         lives_and_ends(client).await;
     });
 }
@@ -147,7 +163,10 @@ fn a_list_cannot_ask_back() {
     run(async {
         let client = open(&["list-asks"]).await;
         let error = client.tools().await.unwrap_err();
-        broken(&error);
+        assert!(
+            matches!(error.kind(), ErrorKind::ResultType(kind) if kind == "\"input_required\""),
+            "{error:?}"
+        );
         assert!(error.bytes().unwrap().escape_ascii().to_string().contains("input_required"), "{error:?}");
         assert_eq!(heard(&client).await, ["server/discover", "tools/list"]);
         lives_and_ends(client).await;

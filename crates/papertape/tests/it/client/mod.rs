@@ -16,6 +16,7 @@ mod in_memory;
 mod leaving;
 mod lists;
 mod log;
+mod numbers;
 mod opening;
 mod pids;
 mod questions;
@@ -164,7 +165,7 @@ fn broken(error: &ClientError) -> &str {
 
 /// The code of the error that the server answered with.
 #[track_caller]
-fn code(error: &ClientError) -> i32 {
+fn code(error: &ClientError) -> i64 {
     match error.kind() {
         ErrorKind::Rpc(error) => error.code,
         _ => panic!("not the server's own error: {error:?}"),

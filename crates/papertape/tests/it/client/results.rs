@@ -1,10 +1,10 @@
 //! Results of tools that are odd: against their own schema, of no kind, or without sense.
 
-use papertape::protocol::{Content, Revision};
-use papertape::{Client, ClientError};
-use serde_json::{Value, json};
+use papertape::protocol::{Content, Reference, Revision};
+use papertape::{Client, ClientError, ErrorKind};
+use serde_json::{Map, Value, json};
 
-use super::{broken, lives_and_ends, open, open_with, patient, run, text_of};
+use super::{broken, lives_and_ends, not_opened, open, open_with, patient, run, text_of};
 
 async fn result(client: &Client, tool: &str) -> Result<papertape::protocol::CallToolResult, ClientError> {
     client.call(tool, json!({})).await
@@ -19,13 +19,13 @@ fn a_result_is_held_against_the_output_schema_once_that_is_known() {
             let client = open_with(&["odd-results"], patient().revision(revision)).await;
             // Nobody knows of any schema yet.
             assert_eq!(
-                result(&client, "output_breaks_schema").await.unwrap().structured_content,
-                Some(json!({"n": "one"}))
+                result(&client, "output_breaks_schema").await.unwrap().structured_content.unwrap(),
+                json!({"n": "one"})
             );
             client.tools().await.unwrap();
 
             let fine = result(&client, "output_fine").await.unwrap();
-            assert_eq!(fine.structured_content, Some(json!({"n": 1})));
+            assert_eq!(fine.structured_content.unwrap(), json!({"n": 1}));
             let error = result(&client, "output_breaks_schema").await.unwrap_err();
             let problem = broken(&error);
             assert!(problem.contains("breaks the tool's own output schema"), "{problem}");
@@ -69,7 +69,7 @@ fn what_can_be_read_is_a_result() {
             assert!(failed.is_error);
             assert_eq!(text_of(&failed), "it failed");
             let any = result(&client, "output_not_an_object").await.unwrap();
-            assert_eq!(any.structured_content, Some(json!([1, 2])));
+            assert_eq!(any.structured_content.unwrap(), json!([1, 2]));
             assert!(result(&client, "content_empty").await.unwrap().content.is_empty());
             // Bytes are decoded by whoever wants them.
             let image = result(&client, "content_bad_base64").await.unwrap();
@@ -91,7 +91,6 @@ fn what_cannot_be_read_fails_the_call_and_is_shown() {
             let client = open_with(&["odd-results"], patient().revision(revision)).await;
             for tool in [
                 "error_no_bool",
-                "content_unknown_type",
                 "content_no_type",
                 "content_no_text",
                 "content_text_number",
@@ -122,11 +121,11 @@ fn what_cannot_be_read_fails_the_call_and_is_shown() {
 fn a_result_of_an_unknown_kind_is_none_where_results_have_kinds() {
     run(async {
         let client = open(&["odd-results"]).await;
-        for tool in ["type_weird", "type_number"] {
+        for (tool, kind) in [("type_weird", "\"weird\""), ("type_number", "5")] {
             let error = result(&client, tool).await.unwrap_err();
-            assert!(broken(&error).contains("of a kind that nobody asked for"), "{error}");
+            assert!(matches!(error.kind(), ErrorKind::ResultType(value) if value == kind), "{error:?}");
+            assert!(error.to_string().contains(kind), "{error}");
         }
-        assert!(broken(&result(&client, "type_weird").await.unwrap_err()).contains("weird"));
         lives_and_ends(client).await;
 
         let client = open_with(&["odd-results"], super::legacy()).await;
@@ -134,5 +133,51 @@ fn a_result_of_an_unknown_kind_is_none_where_results_have_kinds() {
             assert_eq!(text_of(&result(&client, tool).await.unwrap()), "weird");
         }
         lives_and_ends(client).await;
+    });
+}
+
+// M-17
+#[test]
+fn a_result_of_an_unknown_kind_is_refused_on_every_method() {
+    run(async {
+        let client = open(&["odd-kind", "weird"]).await;
+        let failed = [
+            client.tools().await.map(drop),
+            client.resources().await.map(drop),
+            client.resource_templates().await.map(drop),
+            client.prompts().await.map(drop),
+            client.read("file:///a").await.map(drop),
+            client.prompt("p", Map::new()).await.map(drop),
+            client.complete(Reference::Prompt { name: "p".into() }, "a", "v", Map::new()).await.map(drop),
+            client.ping().await,
+            client.request("vendor/method", json!({})).await.map(drop),
+        ];
+        for (index, result) in failed.into_iter().enumerate() {
+            let error = result.unwrap_err();
+            assert!(
+                matches!(error.kind(), ErrorKind::ResultType(kind) if kind == "\"weird\""),
+                "{index}: {error:?}"
+            );
+        }
+        client.close().await;
+
+        let error = not_opened(&["odd-kind", "weird", "server/discover"], patient()).await;
+        assert!(matches!(error.kind(), ErrorKind::ResultType(kind) if kind == "\"weird\""), "{error:?}");
+    });
+}
+
+#[test]
+fn a_block_of_an_unknown_type_does_not_lose_the_result() {
+    run(async {
+        for revision in Revision::ALL {
+            let client = open_with(&["odd-results"], patient().revision(revision)).await;
+            let result = result(&client, "content_unknown_type").await.unwrap();
+            let [Content::Unknown(block), Content::Text(text)] = &result.content[..] else {
+                panic!("{result:?}")
+            };
+            assert_eq!((block.kind(), block.json()), ("hologram", r#"{"angle":5,"type":"hologram"}"#));
+            assert_eq!(text.text, "beside it");
+            lives_and_ends(client).await;
+        }
     });
 }

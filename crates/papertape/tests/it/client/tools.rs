@@ -73,7 +73,7 @@ fn tools_that_make_no_sense_are_listed_with_the_reason() {
             assert_eq!(usual.len(), 9);
             for tool in usual {
                 assert_eq!(tool.problems, [""; 0], "{}", tool.item.name);
-                assert_eq!(tool.raw["name"], tool.item.name);
+                assert_eq!(tool.raw.to_value().unwrap()["name"], tool.item.name);
             }
             lives_and_ends(client).await;
         }
@@ -100,10 +100,10 @@ fn what_can_be_understood_of_an_odd_tool_is_and_all_of_it_is_kept() {
         assert_eq!(tool("schema_missing").item.input_schema, Value::Null);
         assert_eq!(tool("name_strange").item.name, "smörgås bord/\u{1b}[31m\n");
         assert_eq!(tool("name_long").item.name.len(), 10_000);
-        assert_eq!(tool("members_unknown").raw["x-vendor"], json!({"kept": true}));
-        assert_eq!(tool("name_number").raw["name"], 5);
+        assert_eq!(tool("members_unknown").raw.to_value().unwrap()["x-vendor"], json!({"kept": true}));
+        assert_eq!(tool("name_number").raw.to_value().unwrap()["name"], 5);
         assert_eq!(tool("tool_null").raw, Value::Null);
-        assert_eq!(tool("tool_text").raw, "echo");
+        assert_eq!(tool("tool_text").raw, Value::from("echo"));
         // Names that terminals mind are called by the very same name.
         let error = client.call("smörgås bord/\u{1b}[31m\n", json!({})).await.unwrap_err();
         assert!(!error.to_string().contains('\u{1b}') && !error.to_string().contains('\n'), "{error}");

@@ -22,7 +22,7 @@ use crate::wire::message::{self, Message, Payload, Rejected};
 use crate::wire::{Id, RpcError};
 
 /// A header is missing, or says something else than the body.
-const HEADER_MISMATCH: i32 = -32020;
+const HEADER_MISMATCH: i64 = -32020;
 
 /// Serves a message that stands alone.
 pub(crate) async fn serve(

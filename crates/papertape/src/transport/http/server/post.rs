@@ -183,7 +183,7 @@ pub(crate) async fn respond(
 }
 
 /// The status that an answer has by its code, for requests that stand alone.
-pub(crate) fn status_of(code: Option<i32>) -> StatusCode {
+pub(crate) fn status_of(code: Option<i64>) -> StatusCode {
     match code {
         Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         Some(-32022..=-32020) => StatusCode::BAD_REQUEST,
