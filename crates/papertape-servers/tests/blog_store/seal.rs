@@ -171,6 +171,22 @@ async fn a_sealed_manifest_pins_every_byte_of_every_file() {
     assert!(kinds.len() > 6, "{kinds:?}");
 }
 
+#[tokio::test]
+async fn a_vector_that_changes_after_it_was_read_is_noticed() {
+    let folder = Folder::new();
+    let store = some_index(&folder.index()).await;
+    let expected = ask(&store).await.unwrap();
+    assert_eq!(ask(&store).await.unwrap(), expected, "what was checked once is read again");
+    for file in
+        files(&folder.index()).into_iter().filter(|file| file.extension().is_some_and(|it| it == "rows"))
+    {
+        let mut bytes = fs::read(&file).unwrap();
+        bytes.iter_mut().step_by(64).for_each(|byte| *byte ^= 1);
+        fs::write(&file, bytes).unwrap();
+    }
+    assert!(matches!(ask(&store).await, Err(StoreError::Corrupt { .. })));
+}
+
 fn data_length(size: usize) -> usize {
     (0..=size).find(|length| length + length.div_ceil(BLOCK) * 32 == size).unwrap()
 }
