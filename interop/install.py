@@ -106,6 +106,8 @@ def typescript():
 
 def hosts():
     """The Pythons of the hosts by the SDK they stand on, the Node.js for the others, and the folder of those."""
+    if sys.version_info < (3, 11):
+        raise Missing(f"the hosts' packages need Python 3.11 or later; this is {sys.version.split()[0]}")
     # What is not listed there, they do not need here.
     python1 = python("hosts1", HERE / "hosts/requirements1.txt", "--no-deps")
     python2 = python("hosts2", HERE / "hosts/requirements2.txt", "--no-deps")
