@@ -338,7 +338,8 @@ fn a_result_that_is_no_object_is_a_member_of_one_where_it_must_be() {
                 let is_wrapped = tool != "map" && revision != Revision::MODERN;
                 let right = if is_wrapped { json!({"result": value}) } else { value.clone() };
                 let right = Some(right).filter(|_| revision.has_structured_output());
-                assert_eq!(result.structured_content, right, "{revision} {tool}");
+                let structured = result.structured_content.map(|json| json.to_value().unwrap());
+                assert_eq!(structured, right, "{revision} {tool}");
                 assert_eq!(schema.is_some(), revision.has_structured_output());
                 let text = serde_json::to_value(&result.content[0]).unwrap();
                 assert_eq!(serde_json::from_str::<Value>(text["text"].as_str().unwrap()).unwrap(), value);
