@@ -183,7 +183,7 @@ fn raw_json_is_sent_as_it_is() {
 #[test]
 fn an_unknown_argument_is_answered_with_the_known_ones() {
     let schema = json!({"properties": {"verb": {"type": "string"}, "tense": {"type": "string"}}});
-    let right = "there is no argument \"verv\": did you mean \"verb\"?\n  its arguments: tense, verb";
+    let right = "there is no argument \"verv\": did you mean \"verb\"?\n  its arguments: verb, tense";
     assert_eq!(typed(&schema, &["verv=eat"]).unwrap_err(), right);
     assert!(typed(&schema, &["eat"]).unwrap_err().starts_with("\"eat\" is no argument: write NAME=VALUE"));
     assert!(typed(&schema, &["=eat"]).unwrap_err().contains("has no name"));
