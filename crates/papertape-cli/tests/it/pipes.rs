@@ -233,7 +233,7 @@ fn sigterm_ends_a_server_whose_output_is_full() {
     drop((input, unread));
     // Decision 12: an answer that was dropped makes the exit code say so.
     assert_eq!(end.status.code(), Some(1), "{}", end.log);
-    let told = "the client has not read for 200ms: 1 answers were not delivered";
+    let told = "the client has not read for 200ms: answers not delivered: 1;";
     assert!(end.log.contains(told), "{}", end.log);
 }
 

@@ -38,9 +38,12 @@ mod tests {
             assert_eq!(decode("resources", &cursor).as_deref(), Some(key));
             assert_eq!(decode("tools", &cursor), None);
             assert_eq!(decode("resource", &cursor), None);
-            for other in
-                [format!("{cursor}A"), format!("A{cursor}"), cursor[1..].to_owned(), format!("{cursor}=")]
-            {
+            for other in [
+                format!("{cursor}A"),
+                format!("A{cursor}"),
+                cursor.chars().skip(1).collect(),
+                format!("{cursor}="),
+            ] {
                 assert_eq!(decode("resources", &other), None, "{other}");
             }
         }

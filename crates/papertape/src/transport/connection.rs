@@ -88,7 +88,7 @@ pub(crate) struct Connection {
 
 /// Why and how much was not delivered when a connection ended.
 #[derive(Debug, thiserror::Error)]
-#[error("{cause}: {answers} answers were not delivered, and {requests} messages not served")]
+#[error("{cause}: answers not delivered: {answers}; messages not served: {requests}")]
 #[non_exhaustive]
 pub struct Undelivered {
     /// Answers and notifications that did not reach the client as a whole.

@@ -161,7 +161,7 @@ fn answers_that_were_not_delivered_make_the_exit_code_say_so() {
         assert!(whole < CALLS, "everything fitted into the pipe");
         assert_eq!(end.status.code(), Some(1), "{}", end.log);
         let lost = CALLS - whole + usize::from(hang);
-        let told = format!("the client has not read for 500ms: {lost} answers were not delivered");
+        let told = format!("the client has not read for 500ms: answers not delivered: {lost};");
         assert!(end.log.contains(&told), "{told}: {}", end.log);
     }
 }

@@ -252,7 +252,7 @@ fn lists_that_change_while_they_are_read() {
             cursor = reply["result"]["nextCursor"].clone();
             if cursor.is_null() {
                 seen.retain(|uri| uri != "x:50");
-                seen.sort_by_key(|uri| uri[2..].parse::<u32>().unwrap());
+                seen.sort_by_key(|uri| uri.trim_start_matches("x:").parse::<u32>().unwrap());
                 assert_eq!(std::mem::take(&mut seen), stable);
                 listings += 1;
             }
