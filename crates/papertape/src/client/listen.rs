@@ -410,7 +410,10 @@ impl Mailbox {
                     return Ok(Some(change));
                 }
                 if contents.ended {
-                    return contents.refused.take().map_or(Ok(None), |refusal| Err(refusal.into()));
+                    return match contents.refused.take() {
+                        Some(refusal) => Err(refusal.into()),
+                        None => Ok(None),
+                    };
                 }
             }
             self.news.notified().await;

@@ -33,6 +33,9 @@ impl Revision {
     /// The newest that `initialize` can lead to.
     pub const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
 
+    /// The first one.
+    pub const OLDEST: Revision = Revision::V2024_11_05;
+
     /// The one whose requests stand alone.
     pub const MODERN: Revision = Revision::V2026_07_28;
 

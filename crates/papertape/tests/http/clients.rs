@@ -1,6 +1,6 @@
 //! One client against all others: how many requests and streams of it are served at once.
 
-use papertape::http::Options;
+use papertape::http::{ConnectionLimits, Options};
 use serde_json::json;
 
 use crate::fixture::Site;
@@ -60,8 +60,7 @@ async fn one_client_has_only_so_many_requests() {
 // Half of the connections, unless told otherwise.
 #[tokio::test]
 async fn one_client_leaves_half_of_the_connections_to_others() {
-    let mut limits = papertape::http::ConnectionLimits::default();
-    limits.connections = 10;
+    let limits = ConnectionLimits { connections: 10, ..ConnectionLimits::default() };
     let site = Site::with(Options::new().connections(limits), |server| server).await;
     let mut open = Vec::new();
     for _ in 0..5 {

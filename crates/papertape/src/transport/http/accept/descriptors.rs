@@ -82,7 +82,7 @@ mod tests {
     fn connections_never_take_all_descriptors() {
         for free in [0, 1, 10, 28, 116, 1_000, 10_000, 1_000_000] {
             let Room { connections, overlap, refusals } = Room::within(10_000, Some(free));
-            assert!(connections >= 1 && connections <= 10_000, "{free}");
+            assert!((1..=10_000).contains(&connections), "{free}");
             let taken = connections + overlap + refusals;
             assert!(taken <= free.saturating_sub(4).max(2), "{free}: {taken}");
             assert!(

@@ -129,9 +129,9 @@ where
         self.pause = PAUSE.0;
         let Room { connections, overlap, .. } = self.room;
         let now = self.shared.rules.clock.now();
-        if self.served.len() < connections {
-            self.serve(stream, peer);
-        } else if self.served.len() < connections.saturating_add(overlap) && self.crowd.make_room(now) {
+        let has_room = self.served.len() < connections
+            || (self.served.len() < connections.saturating_add(overlap) && self.crowd.make_room(now));
+        if has_room {
             self.serve(stream, peer);
         } else if self.crowd.is_making_room() || self.crowd.make_room(now) {
             self.waiting = Some((stream, peer));

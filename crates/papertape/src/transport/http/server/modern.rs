@@ -151,6 +151,7 @@ fn check_mirrored(
 }
 
 /// How a header is read and held against the body.
+#[derive(Clone, Copy)]
 struct Reading {
     text: fn(&HeaderValue) -> Result<String, Undecodable>,
     /// Whether the header says what the body says.

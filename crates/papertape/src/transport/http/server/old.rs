@@ -122,7 +122,7 @@ where
         link.hold(&(Arc::clone(held) as _));
     }
     if let Err(rejected) = served {
-        return Ok(post::refuse(site, rejected, Named::Known(Revision::V2024_11_05)));
+        return Ok(post::refuse(site, rejected, Named::Known(Revision::OLDEST)));
     }
     link.ring();
     Ok(reply::empty(StatusCode::ACCEPTED))
