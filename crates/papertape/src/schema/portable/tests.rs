@@ -79,6 +79,17 @@ struct Part {
     apple: Vec<Option<i32>>,
 }
 
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema matters")]
+struct Several {
+    shapes: Vec<Shape>,
+    by_name: BTreeMap<String, Part>,
+    anything: Option<Value>,
+}
+
+#[derive(JsonSchema)]
+struct Nothing {}
+
 #[test]
 fn optional_members_are_plain_and_in_their_order() {
     let way = |said: &str| {
@@ -118,13 +129,6 @@ fn a_null_for_what_is_optional_counts_as_absent() {
     let mut bad = given;
     bad["to"] = Value::Null;
     assert_eq!(taken::<Trip>(bad), Err("\"to\" is null: value is not of type \"string\"".to_owned()));
-    #[derive(JsonSchema)]
-    #[expect(dead_code, reason = "only its schema matters")]
-    struct Several {
-        shapes: Vec<Shape>,
-        by_name: BTreeMap<String, Part>,
-        anything: Option<Value>,
-    }
     let square = json!({"kind": "square", "side": 1, "turned": null});
     let given = json!({"shapes": [square], "by_name": {"a": {"zebra": null, "apple": []}}, "anything": null});
     let left =
@@ -194,8 +198,6 @@ fn only_recursive_types_have_references() {
 fn what_a_type_does_not_have_is_refused() {
     let trip = json!({"to": "x", "always": "walk", "cuont": 1});
     assert_eq!(taken::<Trip>(trip), Err("\"cuont\" is not known to it: did you mean \"count\"?".to_owned()));
-    #[derive(JsonSchema)]
-    struct Nothing {}
     assert_eq!(taken::<Nothing>(json!({"x": 1})), Err("\"x\" is not known to it".to_owned()));
     assert_eq!(taken::<()>(json!({"x": 1})), Err("\"x\" is not known to it".to_owned()));
 }

@@ -300,6 +300,10 @@ fn what_known_hosts_reject_is_told_with_its_place_and_the_way_out() {
 
 #[test]
 fn a_result_that_is_no_object_is_a_member_of_one_where_it_must_be() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Word {
+        word: Option<String>,
+    }
     #[derive(Serialize, JsonSchema)]
     #[serde(untagged)]
     enum Either {
@@ -315,10 +319,6 @@ fn a_result_that_is_no_object_is_a_member_of_one_where_it_must_be() {
             })
             .tool("map", async |(): (), _: Cx| Ok(Json(BTreeMap::from([("a", 1)]))))
     };
-    #[derive(Deserialize, JsonSchema)]
-    struct Word {
-        word: Option<String>,
-    }
     run(async {
         for revision in Revision::ALL {
             let client =
