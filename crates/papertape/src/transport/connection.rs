@@ -3,6 +3,7 @@
 //! One task reads, dispatches and writes. Handlers that are ready at their first poll are answered into the output
 //! buffer, which is written once per batch of input; while the peer does not read, nothing more is read from it.
 
+use std::fmt;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -87,7 +88,7 @@ pub(crate) struct Connection {
 }
 
 /// Why and how much was not delivered when a connection ended.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{cause}: answers not delivered: {answers}; messages not served: {requests}")]
 #[non_exhaustive]
 pub struct Undelivered {
@@ -97,6 +98,13 @@ pub struct Undelivered {
     pub requests: usize,
     /// What kept them from it.
     pub cause: io::Error,
+}
+
+/// As a person reads it: `fn main() -> io::Result<()>` shows errors this way.
+impl fmt::Debug for Undelivered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// How a connection has ended.
