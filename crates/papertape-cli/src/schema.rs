@@ -407,10 +407,10 @@ mod tests {
             .map(|argument| (argument.name, argument.schema.words(), argument.description))
             .collect();
         let right = [
-            ("far", "anything".to_owned(), None),
-            ("loop", "anything".to_owned(), None),
             ("tree", "{child?: {child?: object}}".to_owned(), Some("nearest")),
+            ("far", "anything".to_owned(), None),
             ("wrapped", "one of: red, blue".to_owned(), Some("a colour")),
+            ("loop", "anything".to_owned(), None),
         ];
         assert_eq!(said, right);
         let tree = Schema::new(&schema).arguments().into_iter().find(|argument| argument.name == "tree");

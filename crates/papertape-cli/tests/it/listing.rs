@@ -44,7 +44,7 @@ fn arguments_are_shown_with_all_that_is_known_of_them() {
             "  conjugate  Conjugate a verb  (read-only)\n",
             "      tense   required  one of: infinitive, present simple, present_simple, past simple,\n",
             "      person  required  one of: 1st singular, 1sg, 2nd singular, 2sg, 3rd singular, 3sg\n",
-            "      person        optional  one of: 1st singular, 1sg, 2nd singular, 2sg, 3rd singular, 3sg, null\n",
+            "      person        optional  one of: 1st singular, 1sg, 2nd singular, 2sg, 3rd singular, 3sg\n",
             "    gives  {infinitive: text, past_simple: text, past_participle: text}\n",
         ],
     );
@@ -96,9 +96,9 @@ Tools (2)
     Twice.
       count  required  integer from 1 to 9 (default: 3)
                        How many.
+      tags   optional  list of text
       a_name_that_is_longer_than_most
              optional  {city: text}
-      tags   optional  list of text
 
   invalid: broken
     `description` makes no sense: invalid type: integer `5`, expected a string

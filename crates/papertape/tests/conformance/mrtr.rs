@@ -176,7 +176,7 @@ fn capability_check() {
     for (capabilities, questions) in [
         (json!({"sampling": {}}), vec!["greeting"]),
         (json!({"elicitation": {}}), vec!["user_name"]),
-        (json!({"roots": {}, "sampling": {}}), vec!["client_roots", "greeting"]),
+        (json!({"roots": {}, "sampling": {}}), vec!["greeting", "client_roots"]),
     ] {
         let mut wire = Wire::open_with(MODERN, capabilities);
         let (asked, _) = round(&mut wire, tool);

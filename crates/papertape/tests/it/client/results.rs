@@ -175,7 +175,7 @@ fn a_block_of_an_unknown_type_does_not_lose_the_result() {
             let [Content::Unknown(block), Content::Text(text)] = &result.content[..] else {
                 panic!("{result:?}")
             };
-            assert_eq!((block.kind(), block.json()), ("hologram", r#"{"angle":5,"type":"hologram"}"#));
+            assert_eq!((block.kind(), block.json()), ("hologram", r#"{"type":"hologram","angle":5}"#));
             assert_eq!(text.text, "beside it");
             lives_and_ends(client).await;
         }
