@@ -80,7 +80,11 @@ fn what_breaks_after_the_opening_is_code_4_with_the_evidence() {
     fails(
         against(&["call", "fault"], &["both"]),
         4,
-        &["both `result` and `error`", "  the bytes: {\"jsonrpc\":\"2.0\",\"id\":3,\"error\":", "how far it got: the server answered"],
+        &[
+            "both `result` and `error`",
+            "  the bytes: {\"jsonrpc\":\"2.0\",\"id\":3,\"error\":",
+            "how far it got: the server answered",
+        ],
     );
     fails(against(&["call", "fault"], &["huge", "20000000"]), 4, &["too large", " more bytes\n"]);
 }

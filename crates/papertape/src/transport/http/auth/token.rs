@@ -106,14 +106,14 @@ impl Verifier {
         let validation = self.validation(algorithm, issuer);
         let keys = issuer.keys().await.ok_or_else(unavailable)?;
         match try_keys(token, &keys.find(id, algorithm), &validation) {
-            Tried::Done(result) => return result,
+            Tried::Done(result) => return result.map(|claims| *claims),
             // A key that is named and known has not signed it: other keys will not help.
             Tried::Forged if id.is_some() => return Err(forged()),
             Tried::Forged | Tried::NoKey => {}
         }
         let newer: Arc<KeySet> = issuer.newer().await.ok_or_else(unavailable)?;
         match try_keys(token, &newer.find(id, algorithm), &validation) {
-            Tried::Done(result) => result,
+            Tried::Done(result) => result.map(|claims| *claims),
             Tried::Forged => Err(forged()),
             Tried::NoKey => {
                 Err(Refusal::invalid("the token is signed with a key that its issuer does not have"))
@@ -138,7 +138,7 @@ impl Verifier {
 
 enum Tried {
     /// A key has signed it; whether it is good is another question.
-    Done(Result<Claims, Refusal>),
+    Done(Result<Box<Claims>, Refusal>),
     /// None of these keys has.
     Forged,
     NoKey,
@@ -152,7 +152,7 @@ fn try_keys(token: &str, keys: &[&DecodingKey], validation: &Validation) -> Trie
     let mut tried = Tried::NoKey;
     for key in keys {
         match jsonwebtoken::decode::<Claims>(token, key, validation) {
-            Ok(token) => return Tried::Done(Ok(token.claims)),
+            Ok(token) => return Tried::Done(Ok(Box::new(token.claims))),
             Err(error) => match problem(error.kind()) {
                 Some(problem) => return Tried::Done(Err(Refusal::invalid(problem))),
                 None => tried = Tried::Forged,
