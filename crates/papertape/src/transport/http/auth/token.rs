@@ -55,7 +55,7 @@ impl Verifier {
         let known = self.issuers.iter().find(|issuer| issuer.name == origin.iss);
         let issuer =
             known.ok_or_else(|| Refusal::invalid("the token is of an issuer that is not trusted here"))?;
-        let claims = self.verify(token, &header, algorithm, issuer).await?;
+        let claims = *self.verify(token, &header, algorithm, issuer).await?;
         if claims.cnf.is_some() {
             // Whoever has stolen it could use it: that it is theirs would have to be proven.
             return Err(Refusal::invalid(
@@ -97,7 +97,7 @@ impl Verifier {
         header: &Header,
         algorithm: Algorithm,
         issuer: &Arc<Issuer>,
-    ) -> Result<Claims, Refusal> {
+    ) -> Result<Box<Claims>, Refusal> {
         let unavailable = || {
             let why = "the keys of the token's issuer cannot be had now: try again in some seconds";
             Refusal::Unavailable(why.to_owned())
@@ -138,7 +138,7 @@ impl Verifier {
 
 enum Tried {
     /// A key has signed it; whether it is good is another question.
-    Done(Result<Claims, Refusal>),
+    Done(Result<Box<Claims>, Refusal>),
     /// None of these keys has.
     Forged,
     NoKey,
@@ -152,7 +152,7 @@ fn try_keys(token: &str, keys: &[&DecodingKey], validation: &Validation) -> Trie
     let mut tried = Tried::NoKey;
     for key in keys {
         match jsonwebtoken::decode::<Claims>(token, key, validation) {
-            Ok(token) => return Tried::Done(Ok(token.claims)),
+            Ok(token) => return Tried::Done(Ok(Box::new(token.claims))),
             Err(error) => match problem(error.kind()) {
                 Some(problem) => return Tried::Done(Err(Refusal::invalid(problem))),
                 None => tried = Tried::Forged,
