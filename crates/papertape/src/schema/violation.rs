@@ -91,8 +91,7 @@ impl Input {
             ));
         }
         let errors: Vec<_> = self.validator.iter_errors(arguments).collect();
-        let telling = telling(&errors);
-        let found = telling.iter().flat_map(|error| describe(error, arguments, &self.schema));
+        let found = describe_all(&errors, arguments, &self.schema).into_iter();
         let explain = |violation: Violation<'_>| {
             let own = self.explain.as_ref().and_then(|explain| explain(&violation));
             own.unwrap_or(violation.sentence)
@@ -130,6 +129,38 @@ pub(crate) fn first_violation(validator: &Validator, value: &Value) -> Option<St
     Some(format!("at {}: {}", place(inner.instance_path().as_str()), inner.masked()))
 }
 
+/// The violations that errors about the same value stand for.
+fn describe_all<'a>(
+    errors: &'a [ValidationError<'_>],
+    arguments: &'a Value,
+    schema: &Value,
+) -> Vec<Violation<'a>> {
+    let mut found = Vec::new();
+    for error in telling(errors) {
+        match error.kind() {
+            // Where no alternative fits, the members of all of them count as unknown too.
+            ValidationErrorKind::UnevaluatedProperties { unexpected } if has_choice_beside(error, errors) => {
+                let pointer = error.instance_path().as_str();
+                let known = known_members(schema, pointer);
+                let unknown: Vec<String> =
+                    unexpected.iter().filter(|name| !known.contains(&name.as_str())).cloned().collect();
+                if !unknown.is_empty() {
+                    found.push(unknown_members(&unknown, error, &known, arguments));
+                }
+            }
+            _ => found.extend(describe(error, arguments, schema)),
+        }
+    }
+    found
+}
+
+/// Whether the value of this error fits no alternative of a choice either.
+fn has_choice_beside(error: &ValidationError<'_>, errors: &[ValidationError<'_>]) -> bool {
+    errors.iter().any(|other| {
+        other.instance_path() == error.instance_path() && variant::alternatives(other.kind()).is_some()
+    })
+}
+
 /// One error as the violations it stands for: of a choice, those of the alternative that was meant.
 fn describe<'a>(error: &'a ValidationError<'_>, arguments: &'a Value, schema: &Value) -> Vec<Violation<'a>> {
     let pointer = error.instance_path().as_str();
@@ -147,8 +178,7 @@ fn describe<'a>(error: &'a ValidationError<'_>, arguments: &'a Value, schema: &V
                     format!("{} fits none of {} forms; for the nearest, ", subject(pointer), context.len())
                 }
             };
-            let mut found: Vec<_> =
-                telling(errors).into_iter().flat_map(|error| describe(error, arguments, schema)).collect();
+            let mut found = describe_all(errors, arguments, schema);
             for violation in &mut found {
                 violation.sentence.insert_str(0, &why);
             }
@@ -187,12 +217,7 @@ fn describe_one<'a>(error: &'a ValidationError<'_>, arguments: &'a Value, schema
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            let sentence = not_known(unexpected, pointer, &known_members(schema, pointer));
-            let mut violation = violation(pointer, keyword, arguments, sentence);
-            if pointer.is_empty() {
-                violation.argument = unexpected.first().cloned().unwrap_or_default();
-            }
-            violation
+            unknown_members(unexpected, error, &known_members(schema, pointer), arguments)
         }
         kind => {
             let is = if pointer.is_empty() {
@@ -208,6 +233,23 @@ fn describe_one<'a>(error: &'a ValidationError<'_>, arguments: &'a Value, schema
         }
     }
 }
+
+/// Members of a value that its schema, which knows some, does not know.
+fn unknown_members<'a>(
+    unknown: &[String],
+    error: &'a ValidationError<'_>,
+    known: &[&str],
+    arguments: &'a Value,
+) -> Violation<'a> {
+    let pointer = error.instance_path().as_str();
+    let sentence = not_known(unknown, pointer, known);
+    let mut violation = violation(pointer, error.kind().keyword(), arguments, sentence);
+    if pointer.is_empty() {
+        violation.argument = unknown.first().cloned().unwrap_or_default();
+    }
+    violation
+}
+
 fn violation<'a>(pointer: &str, keyword: &'a str, arguments: &'a Value, sentence: String) -> Violation<'a> {
     let argument = unescaped(pointer.split('/').nth(1).unwrap_or_default());
     Violation { argument, value: arguments.pointer(pointer).unwrap_or(arguments), keyword, sentence }
@@ -267,6 +309,10 @@ fn known_members<'a>(schema: &'a Value, pointer: &str) -> Vec<&'a str> {
 /// `"vreb" is not known to it: did you mean "verb"?`
 fn not_known(unexpected: &[String], pointer: &str, known: &[&str]) -> String {
     let sentence = |typed: &String| {
+        // An alternative that was not chosen has it.
+        if known.contains(&typed.as_str()) {
+            return format!("{}{} does not go with the other members", excerpt(typed), within(pointer));
+        }
         let hint = guess::hint(typed, known.iter().copied());
         format!("{}{} is not known to it{hint}", excerpt(typed), within(pointer))
     };
@@ -402,6 +448,37 @@ mod tests {
             ),
         ] {
             check(&schema, &json!({ "shape": shape }), expected);
+        }
+    }
+
+    #[test]
+    fn the_members_of_a_flattened_choice_are_known() {
+        let variant = |kind: &str, member: &str| {
+            json!({
+                "type": "object",
+                "properties": {"kind": {"type": "string", "enum": [kind]}, member: {"type": "number"}},
+                "required": ["kind", member],
+            })
+        };
+        let schema = json!({
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "anyOf": [variant("circle", "radius"), variant("square", "side")],
+            "unevaluatedProperties": false,
+        });
+        for (arguments, expected) in [
+            (json!({"kind": "circle", "side": 1}), r#"as "kind" is "circle", "radius" is missing"#),
+            (json!({"kind": "cube", "side": 1}), r#""kind" is "cube", allowed are "circle", "square""#),
+            (
+                json!({"kind": "circle", "radios": 1}),
+                r#"as "kind" is "circle", "radius" is missing; "radios" is not known to it: did you mean "radius"?"#,
+            ),
+            (
+                json!({"kind": "circle", "radius": 1, "side": 1, "nam": "x"}),
+                r#""side" does not go with the other members, "nam" is not known to it: did you mean "name"?"#,
+            ),
+        ] {
+            check(&schema, &arguments, expected);
         }
     }
 

@@ -2,11 +2,11 @@
 //!
 //! A schema can be right and still cost a user the whole server: frameworks turn it into types of their own, and models'
 //! APIs know a part of JSON Schema. What is written here was measured with the versions that are named, or is in the
-//! documentation of the API.
+//! documentation of the API or in the errors that it answers with.
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::protocol::tools::ToolDefinition;
 use crate::protocol::{Content, PromptResult};
@@ -61,6 +61,8 @@ pub enum WarningKind {
     NoItems,
     /// Arguments without `properties`.
     NoProperties,
+    /// A member whose schema does not say of which type it is.
+    NoType,
     /// A schema that is `true` or `false`.
     Boolean,
     /// A prompt whose first message has no text.
@@ -74,7 +76,7 @@ impl WarningKind {
     fn explanation(self) -> &'static str {
         match self {
             Self::Name => {
-                "OpenAI's and Gemini's APIs refuse its name: use up to 64 of A-Z, a-z, 0-9, _ and -, with a letter or _ first"
+                "OpenAI's API or Gemini's refuses its name: use up to 64 of A-Z, a-z, 0-9, _ and -, with a letter or _ first"
             }
             Self::NoDescription => {
                 "a model cannot know what it does: write a doc comment on the type of its arguments, or use \
@@ -92,20 +94,23 @@ impl WarningKind {
                  optional member out of `required`"
             }
             Self::EnumNotOfStrings => {
-                "Gemini's API knows only strings in an `enum`: write strings, or say in the description what is allowed"
+                "Gemini's API takes only strings in the `enum` of a function's `parameters`: write strings, or say in the \
+                 description what is allowed"
             }
             Self::Reference => {
                 "VS Code and Claude Desktop drop `$defs`, so that `$ref` leads to nothing: write the part where it is used"
             }
             Self::AtRoot(_) => {
-                "OpenAI's and Anthropic's APIs refuse a tool with such a keyword at the root: make the choice a member of \
-                 its arguments"
+                "OpenAI's API refuses a tool with such a keyword at the root, and Anthropic's one with `anyOf`, `oneOf` or \
+                 `allOf` there: make the choice a member of its arguments"
             }
             Self::OneOf => "OpenAI's strict mode does not know `oneOf`: write `anyOf`",
-            Self::Const => "Gemini's API does not know `const`: write an `enum` of one",
+            Self::Const => {
+                "Gemini's API does not know `const` in a function's `parameters`: write an `enum` of one"
+            }
             Self::Unknown(_) => {
-                "OpenAI's strict mode and Gemini's API do not know the keyword: say it in a description, and check it in \
-                 the tool"
+                "OpenAI's strict mode does not know the keyword, nor do most other models' APIs: say it in a description, \
+                 and check it in the tool"
             }
             Self::Closed => {
                 "google-genai 3.1 fails on `additionalProperties: false`: leave it out (where arguments are read as a \
@@ -117,7 +122,11 @@ impl WarningKind {
             Self::NoProperties => {
                 "OpenAI's API refuses arguments without `properties`: write `\"properties\": {}`"
             }
-            Self::Boolean => "many frameworks read no schema but objects: for anything, write `{}`",
+            Self::NoType => {
+                "AutoGen 0.7 cannot load a server with a member of no `type`: give it one, or write `anyOf` with those that \
+                 it may have"
+            }
+            Self::Boolean => "many frameworks read no schema but objects: write one with a `type`",
             Self::NoText => {
                 "Gemini CLI reads the text of a prompt's first message and nothing else: put all that is needed there"
             }
@@ -257,8 +266,14 @@ fn part(schema: &Value, pointer: &str, found: &mut Vec<(String, WarningKind)>) {
             ("const", _) => warn(&steps, WarningKind::Const),
             ("additionalProperties", Value::Bool(false)) => warn(&steps, WarningKind::Closed),
             ("properties", Value::Object(properties)) => {
-                for name in properties.keys().filter(|name| !is_made_of(name, "_.-")) {
-                    warn(&format!("/properties/{}", walk::escaped(name)), WarningKind::MemberName);
+                for (name, property) in properties {
+                    let steps = format!("/properties/{}", walk::escaped(name));
+                    if !is_made_of(name, "_.-") {
+                        warn(&steps, WarningKind::MemberName);
+                    }
+                    if property.as_object().is_some_and(|property| !says_type(property)) {
+                        warn(&steps, WarningKind::NoType);
+                    }
                 }
             }
             (keyword, _) if is_root && COMPOSED.contains(&keyword) => {}
@@ -269,6 +284,13 @@ fn part(schema: &Value, pointer: &str, found: &mut Vec<(String, WarningKind)>) {
             }
         }
     }
+}
+
+/// Whether the schema of a member says of which type it is, in one way or another.
+fn says_type(members: &Map<String, Value>) -> bool {
+    ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"]
+        .iter()
+        .any(|word| members.contains_key(*word))
 }
 
 #[cfg(test)]
@@ -286,7 +308,8 @@ mod tests {
             (json!({"$ref": "#"}), "/$ref", WarningKind::Reference),
             (json!({"oneOf": []}), "/oneOf", WarningKind::OneOf),
             (json!({"const": "a"}), "/const", WarningKind::Const),
-            (json!({"not": {}}), "/not", WarningKind::Unknown("not")),
+            (json!({"type": "string", "not": {}}), "/not", WarningKind::Unknown("not")),
+            (json!({"description": "anything"}), "", WarningKind::NoType),
             (
                 json!({"type": "object", "patternProperties": {}}),
                 "/patternProperties",
@@ -312,7 +335,7 @@ mod tests {
                 WarningKind::AtRoot("anyOf"),
             ),
             (
-                json!({"type": "object", "properties": {"a b": {}}}),
+                json!({"type": "object", "properties": {"a b": {"type": "string"}}}),
                 "/properties/a b",
                 WarningKind::MemberName,
             ),

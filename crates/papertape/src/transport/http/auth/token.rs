@@ -55,7 +55,7 @@ impl Verifier {
         let known = self.issuers.iter().find(|issuer| issuer.name == origin.iss);
         let issuer =
             known.ok_or_else(|| Refusal::invalid("the token is of an issuer that is not trusted here"))?;
-        let claims = self.verify(token, &header, algorithm, issuer).await?;
+        let claims = *self.verify(token, &header, algorithm, issuer).await?;
         if claims.cnf.is_some() {
             // Whoever has stolen it could use it: that it is theirs would have to be proven.
             return Err(Refusal::invalid(
@@ -97,7 +97,7 @@ impl Verifier {
         header: &Header,
         algorithm: Algorithm,
         issuer: &Arc<Issuer>,
-    ) -> Result<Claims, Refusal> {
+    ) -> Result<Box<Claims>, Refusal> {
         let unavailable = || {
             let why = "the keys of the token's issuer cannot be had now: try again in some seconds";
             Refusal::Unavailable(why.to_owned())
