@@ -89,10 +89,8 @@ impl Keyring {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(Vec::new())
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(unusable(&format!("it cannot be read: {error}")))
-            }
-            Err(source) => Err(StoreError::Io { doing: format!("cannot read {FILE}"), source }),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(unusable("it is not text")),
+            Err(error) => Err(unusable(&format!("it cannot be read: {error}"))),
         }
     }
 }
@@ -214,13 +212,17 @@ mod tests {
     fn a_file_that_is_no_key_is_not_replaced() {
         let scratch = Scratch::new("odd");
         fs::create_dir_all(&scratch.0).unwrap();
-        for odd in ["secret\n", "", "0a0a\n", &"0a".repeat(33)] {
+        let refused = |file: &Path| {
+            let error = Keyring::at(file).sealing().err().unwrap().to_string();
+            assert!(error.contains("papertape/index.key") && error.contains("remove it"), "{error}");
+        };
+        for odd in [&b"secret\n"[..], b"", b"0a0a\n", "0a".repeat(33).as_bytes(), b"\xff\xfe"] {
             let file = scratch.0.join("index.key");
             fs::write(&file, odd).unwrap();
-            let error = Keyring::at(&file).sealing().err().unwrap().to_string();
-            assert!(error.contains("papertape/index.key") && error.contains("remove it"), "{error}");
-            assert_eq!(fs::read_to_string(&file).unwrap(), odd);
+            refused(&file);
+            assert_eq!(fs::read(&file).unwrap(), odd);
         }
+        refused(&scratch.0); // a folder
     }
 
     #[test]
