@@ -89,6 +89,8 @@ impl Keyring {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(Vec::new())
             }
+            // Nor in a home that is closed to this user, as services and containers have it.
+            Err(_) if is_closed(file) => Ok(Vec::new()),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(unusable("it is not text")),
             Err(error) => Err(unusable(&format!("it cannot be read: {error}"))),
         }
@@ -106,6 +108,11 @@ fn unusable(why: &str) -> StoreError {
     StoreError::Other(format!(
         "{FILE}, the key that seals indexes, cannot be used: {why}. Correct the file; or remove it, and every index is made again"
     ))
+}
+
+/// Whether it is a folder on the way that keeps this user from the file, not the file itself.
+fn is_closed(file: &Path) -> bool {
+    fs::symlink_metadata(file).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 fn read(file: &Path) -> io::Result<String> {
