@@ -95,7 +95,7 @@ impl<'a> Schema<'a> {
         self.root.pointer(reference.strip_prefix('#')?)
     }
 
-    /// What an object takes: the required arguments in the schema's order, then the others by name.
+    /// What an object takes: the required arguments in the order of `required`, then the others in that of the schema.
     pub(crate) fn arguments(self) -> Vec<Argument<'a>> {
         let mut found: Vec<Argument<'a>> = Vec::new();
         let (mut known, mut places) = (HashSet::new(), HashMap::new());

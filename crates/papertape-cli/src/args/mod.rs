@@ -55,7 +55,7 @@ pub(crate) struct Demo {
     /// How the client marks where a message ends; the server answers in the same way.
     #[arg(long, value_enum, value_name = "FRAMING", default_value_t = Framing::Line)]
     pub(crate) framing: Framing,
-    /// Keep both conversations on one tape, FILE (an old one is kept as FILE.old).
+    /// Keep both conversations on one tape, FILE (an old one is kept as FILE.old; a FIFO is refused).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
 }

@@ -25,7 +25,7 @@ pub(crate) struct Serve {
     /// Which server.
     #[arg(value_name = "NAME", value_parser = server_names())]
     pub(crate) server: String,
-    /// Record every frame, both ways, into FILE (an old one is kept as FILE.old).
+    /// Record every frame, both ways, into FILE (an old one is kept as FILE.old; a FIFO is refused).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
     /// Seconds that running requests get to finish once the input has ended.

@@ -1,11 +1,12 @@
 //! Whose an index is: one that another user made is not believed, and one's own is for nobody else.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::anyone::Anyone;
 use crate::blog::{beside, index};
 use crate::process::{End, run};
 use crate::{contains, document, scratch, text};
@@ -69,6 +70,21 @@ fn without_a_place_for_the_key_an_index_is_good_for_one_process() {
     let end = run(beside(&folder, words).env("XDG_DATA_HOME", nowhere), "");
     contains(text(&end), &["They need flowers"]);
     assert!(end.status.success(), "{end:?}");
+}
+
+// As of a service, or of a user within a container who has the home of another.
+#[test]
+fn a_home_that_is_closed_is_no_place_for_the_key() {
+    let anyone = Anyone::new();
+    let (docs, home) = (anyone.folder().join("docs"), anyone.folder().join("home"));
+    for (folder, mode) in [(&docs, 0o777), (&home, 0o000)] {
+        fs::create_dir(folder).unwrap();
+        fs::set_permissions(folder, Permissions::from_mode(mode)).unwrap();
+    }
+    fs::write(docs.join("bees.md"), "# Bees\n\nThey need flowers.\n").unwrap();
+    let end = run(anyone.papertape(&["index", "docs", "--output", "json"]).env("HOME", &home), "");
+    assert_eq!(document(&end)["added"], json!(1), "{end:?}");
+    contains(&end.log, &["cannot be kept", "papertape/index.key", "XDG_DATA_HOME"]);
 }
 
 #[test]

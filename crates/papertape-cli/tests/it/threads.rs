@@ -1,51 +1,14 @@
 //! Where threads cannot be started: an error with a way out, not a panic or a process that hangs.
 
-use std::fs::{self, Permissions};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use crate::anyone::Anyone;
 use crate::process::{OPEN, Process};
-
-/// The binary where every user can run it: limits do not hold for root, so that another user is needed.
-struct Anyone(PathBuf);
-
-impl Anyone {
-    fn new() -> Self {
-        let folder = std::env::temp_dir().join(format!("papertape-threads-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_papertape"), folder.join("papertape")).unwrap();
-        Self(folder)
-    }
-
-    /// The binary as a user who has so many processes and threads, and no more.
-    fn limited(&self, most: u32, arguments: &[&str]) -> Command {
-        let mut command = Command::new("prlimit");
-        command.arg(format!("--nproc={most}")).arg(self.0.join("papertape")).args(arguments);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).current_dir(&self.0);
-        if rustix::process::geteuid().is_root() {
-            // No other process has this one.
-            let user = 1_000_000 + std::process::id();
-            command.uid(user).gid(user);
-        }
-        command
-    }
-}
-
-impl Drop for Anyone {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
-    }
-}
 
 #[test]
 fn too_few_threads_are_an_error_with_a_way_out() {
     let anyone = Anyone::new();
-    let folder: &Path = &anyone.0;
-    let folder = folder.to_str().unwrap();
+    let folder = anyone.folder().to_str().unwrap();
     for arguments in [
         &["serve", "text"][..],
         &["serve", "text", "--http", "127.0.0.1:0"],

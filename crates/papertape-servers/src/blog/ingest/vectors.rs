@@ -162,6 +162,8 @@ impl Pass<'_> {
 
     /// The one who writes, and what is known of the model of the vectors that are there now, which is still ours.
     async fn pen(&self) -> Result<(Box<dyn Writer>, Option<Embedding>), StoreError> {
+        // To write is to clear an index that another has put there meanwhile; that is for who brings the words.
+        self.store.summary().await?;
         let writer = patiently(self.store).await?;
         let known = self.store.summary().await?.embedding;
         match known.as_ref().and_then(|known| model::difference(known, self.identity)) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use papertape::Resources;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::situation::Work;
 use super::watcher::Watcher;
@@ -87,6 +87,7 @@ async fn keep_words(
         false => None,
     };
     let mut pause = FIRST_PAUSE;
+    let mut rivals = Rivals::default();
     // What the last run said; nothing before there was one.
     let mut said: Option<Vec<String>> = None;
     loop {
@@ -105,7 +106,9 @@ async fn keep_words(
                 match &mut watcher {
                     Some(watcher) => tokio::select! {
                         () = watcher.changed() => {}
-                        () = gone(library) => {}
+                        replaced = gone(library) => if replaced {
+                            sleep(rivals.pause()).await;
+                        },
                     },
                     None => return,
                 }
@@ -125,12 +128,33 @@ async fn keep_words(
     }
 }
 
-/// Waits until the index has been taken away, or replaced with one that is not ours.
-async fn gone(library: &Library) {
+/// A server with another key that keeps the same folder, and makes the index again whenever this one has. Without a pause
+/// that grows, two of them would do nothing else, and have all vectors made each time.
+#[derive(Debug, Default)]
+struct Rivals {
+    last: Option<Instant>,
+    pause: Duration,
+}
+
+impl Rivals {
+    /// How long to leave an index that another has put in place of ours: not at all, unless that has happened lately.
+    fn pause(&mut self) -> Duration {
+        let lately = self.last.is_some_and(|last| last.elapsed() < 4 * HOPELESS_PAUSE);
+        self.pause =
+            if lately { (self.pause * 2).clamp(FIRST_PAUSE, HOPELESS_PAUSE) } else { Duration::ZERO };
+        self.last = Some(Instant::now());
+        self.pause
+    }
+}
+
+/// Waits until the index has been taken away, or replaced with one that is not ours: whether that is so.
+async fn gone(library: &Library) -> bool {
     let mut generations = library.store().generations();
     loop {
-        if library.store().summary().await.is_err_and(|error| error.is_absence()) {
-            return;
+        match library.store().summary().await {
+            Err(StoreError::Unsealed { .. }) => return true,
+            Err(error) if error.is_absence() => return false,
+            _ => {}
         }
         if generations.changed().await.is_err() {
             return std::future::pending().await;

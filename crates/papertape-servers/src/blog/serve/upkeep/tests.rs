@@ -170,3 +170,18 @@ async fn a_text_that_was_refused_is_offered_again_when_it_is_another_one() {
     tasks.shutdown().await;
     std::fs::remove_dir_all(&scratch).unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_is_replaced_again_and_again_gives_way() {
+    let mut rivals = Rivals::default();
+    let mut pauses = Vec::new();
+    for _ in 0..9 {
+        let pause = rivals.pause();
+        pauses.push(pause.as_secs());
+        // The other one waits as long.
+        tokio::time::advance(2 * pause + Duration::from_secs(1)).await;
+    }
+    assert_eq!(pauses, [0, 1, 2, 4, 8, 16, 32, 60, 60]);
+    tokio::time::advance(4 * HOPELESS_PAUSE).await;
+    assert_eq!(rivals.pause(), Duration::ZERO, "that was long ago");
+}

@@ -1,8 +1,8 @@
 //! One writer at a time: a lock that ends with its process.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -15,7 +15,7 @@ use crate::blog::store::StoreError;
 pub(super) const NAME: &str = "lock";
 
 /// Longer than the number of any process.
-const LIMIT: u64 = 32;
+const LIMIT: usize = 32;
 
 /// Held while somebody writes. The system takes it back when the process ends, however it ends.
 #[derive(Debug)]
@@ -46,6 +46,10 @@ impl Lock {
             }
             Err(error) => return Err(io(error.into())),
         }
+        // A folder may come with a lock that is another name of a file that is needed.
+        if !is_lock(&file).map_err(io)? {
+            return Err(faults.foreign(format!("{NAME} in it was not written by this program; remove it")));
+        }
         file.set_len(0).map_err(io)?;
         writeln!(file, "{}", std::process::id()).map_err(io)?;
         Ok(Self { file })
@@ -63,17 +67,49 @@ impl Drop for Lock {
 
 /// Whether a file is a lock: a number, or what a loss of power left of one.
 pub(super) fn is_ours(path: &Path) -> bool {
-    let mut bytes = Vec::new();
-    let read = open_plain(path).and_then(|file| file.take(LIMIT).read_to_end(&mut bytes));
-    read.is_ok() && bytes.iter().all(|byte| byte.is_ascii_digit() || [b'\n', 0].contains(byte))
+    open_plain(path).and_then(|file| is_lock(&file)).unwrap_or(false)
+}
+
+fn is_lock(file: &File) -> io::Result<bool> {
+    let mut bytes = [0; LIMIT];
+    let read = file.read_at(&mut bytes, 0)?;
+    let bytes = bytes.get(..read).unwrap_or_default();
+    Ok(bytes.iter().all(|byte| byte.is_ascii_digit() || [b'\n', 0].contains(byte)))
 }
 
 /// Who wrote their number last; they may not have had the time yet.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
-    let read = file.take(LIMIT).read_to_string(&mut text);
+    let read = file.take(LIMIT as u64).read_to_string(&mut text);
     match text.trim().parse::<u32>() {
         Ok(process) if read.is_ok() => format!("process {process}"),
         _ => "another process".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{Faults, Lock, NAME};
+
+    #[test]
+    fn a_file_that_is_no_lock_is_not_written_over() {
+        let folder = std::env::temp_dir().join(format!("papertape-lock-{}", std::process::id()));
+        fs::remove_dir_all(&folder).unwrap_or_default();
+        fs::create_dir(&folder).unwrap();
+        let faults = Faults::at(&folder);
+        let (lock, theirs) = (folder.join(NAME), folder.join("theirs"));
+        fs::write(&theirs, "precious\n").unwrap();
+        fs::hard_link(&theirs, &lock).unwrap();
+        let error = Lock::take(&folder, &faults).unwrap_err().to_string();
+        assert!(error.contains("lock") && error.contains("remove it"), "{error}");
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "precious\n");
+        for own in ["4711\n", "", "\0\0\0\0\0"] {
+            fs::write(&lock, own).unwrap();
+            drop(Lock::take(&folder, &faults).unwrap());
+            assert_eq!(fs::read_to_string(&lock).unwrap(), format!("{}\n", std::process::id()));
+        }
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -89,10 +89,10 @@ impl Keyring {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(Vec::new())
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(unusable(&format!("it cannot be read: {error}")))
-            }
-            Err(source) => Err(StoreError::Io { doing: format!("cannot read {FILE}"), source }),
+            // Nor in a home that is closed to this user, as services and containers have it.
+            Err(_) if is_closed(file) => Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(unusable("it is not text")),
+            Err(error) => Err(unusable(&format!("it cannot be read: {error}"))),
         }
     }
 }
@@ -108,6 +108,11 @@ fn unusable(why: &str) -> StoreError {
     StoreError::Other(format!(
         "{FILE}, the key that seals indexes, cannot be used: {why}. Correct the file; or remove it, and every index is made again"
     ))
+}
+
+/// Whether it is a folder on the way that keeps this user from the file, not the file itself.
+fn is_closed(file: &Path) -> bool {
+    fs::symlink_metadata(file).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 fn read(file: &Path) -> io::Result<String> {
@@ -214,13 +219,17 @@ mod tests {
     fn a_file_that_is_no_key_is_not_replaced() {
         let scratch = Scratch::new("odd");
         fs::create_dir_all(&scratch.0).unwrap();
-        for odd in ["secret\n", "", "0a0a\n", &"0a".repeat(33)] {
+        let refused = |file: &Path| {
+            let error = Keyring::at(file).sealing().err().unwrap().to_string();
+            assert!(error.contains("papertape/index.key") && error.contains("remove it"), "{error}");
+        };
+        for odd in [&b"secret\n"[..], b"", b"0a0a\n", "0a".repeat(33).as_bytes(), b"\xff\xfe"] {
             let file = scratch.0.join("index.key");
             fs::write(&file, odd).unwrap();
-            let error = Keyring::at(&file).sealing().err().unwrap().to_string();
-            assert!(error.contains("papertape/index.key") && error.contains("remove it"), "{error}");
-            assert_eq!(fs::read_to_string(&file).unwrap(), odd);
+            refused(&file);
+            assert_eq!(fs::read(&file).unwrap(), odd);
         }
+        refused(&scratch.0); // a folder
     }
 
     #[test]
