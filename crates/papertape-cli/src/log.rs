@@ -7,6 +7,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
+use papertape::wire::shown;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -51,7 +52,10 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
         .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         // An event that cannot be written would otherwise be reported on stderr, which is what just failed.
         .log_internal_errors(false)
-        .with_writer(move || Line { queue: queue.clone(), bytes: Vec::new() });
+        .with_writer({
+            let format = log.log_format;
+            move || Line { queue: queue.clone(), format, bytes: Vec::new() }
+        });
     match log.log_format {
         Format::Text => builder.init(),
         Format::Json => builder.json().init(),
@@ -114,7 +118,30 @@ fn filter(level: Level) -> LevelFilter {
 /// One event, handed on whole.
 struct Line {
     queue: SyncSender<Entry>,
+    format: Format,
     bytes: Vec<u8>,
+}
+
+impl Line {
+    /// The event as a person can read it: what a server says is logged too, and must not hide or do anything.
+    fn visible(&self) -> Vec<u8> {
+        let text = String::from_utf8_lossy(&self.bytes);
+        match self.format {
+            Format::Json => shown::json(&text).into_owned(),
+            Format::Text => shown::characters(&text).fold(String::new(), push_visible),
+        }
+        .into_bytes()
+    }
+}
+
+/// Adds a character, or its escape. Those for colours are our own: the subscriber escapes the ones in a text.
+fn push_visible(mut text: String, (c, is_shown): (char, bool)) -> String {
+    if is_shown || matches!(c, '\n' | '\t' | '\u{1b}') {
+        text.push(c);
+    } else {
+        text.extend(c.escape_unicode());
+    }
+    text
 }
 
 impl Write for Line {
@@ -130,7 +157,7 @@ impl Write for Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        if self.queue.try_send(Entry::Line(std::mem::take(&mut self.bytes))).is_err() {
+        if self.queue.try_send(Entry::Line(self.visible())).is_err() {
             DROPPED.fetch_add(1, Ordering::Relaxed);
         }
     }
