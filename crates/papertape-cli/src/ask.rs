@@ -57,16 +57,20 @@ fn fill_in(from: &str, form: &FormRequest) -> ElicitResult {
             None => return ElicitResult::cancel(),
         }
     }
+    let find = |name: &str| fields.iter().find(|field| field.name == name);
+    // A word that is the name of a field stands for the field.
+    let decline = ["n", "no", "-"].into_iter().find(|word| find(word).is_none()).unwrap_or("!");
+    let question =
+        format!("Enter to send this, the name of a field to correct it, {decline} to send nothing");
     loop {
         review(look, from, &values);
-        let text =
-            match answer(look, "Enter to send this, the name of a field to correct it, n to send nothing") {
-                None => return ElicitResult::cancel(),
-                Some(text) if text.is_empty() => return ElicitResult::accept(values),
-                Some(text) if ["n", "no"].contains(&text.as_str()) => return ElicitResult::decline(),
-                Some(text) => text,
-            };
-        match fields.iter().find(|field| field.name == text) {
+        let text = match answer(look, &question) {
+            None => return ElicitResult::cancel(),
+            Some(text) if text.is_empty() => return ElicitResult::accept(values),
+            Some(text) => text,
+        };
+        match find(&text) {
+            None if [decline, "no"].contains(&text.as_str()) => return ElicitResult::decline(),
             Some(field) => match field_value(look, field) {
                 Some(value) => put(&mut values, field, value),
                 None => return ElicitResult::cancel(),

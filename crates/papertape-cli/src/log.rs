@@ -7,6 +7,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
+use papertape::wire::shown;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -46,12 +47,16 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
     if QUEUE.set(queue.clone()).is_err() {
         return Ok(());
     }
+    let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_ansi(colours)
         // An event that cannot be written would otherwise be reported on stderr, which is what just failed.
         .log_internal_errors(false)
-        .with_writer(move || Line { queue: queue.clone(), bytes: Vec::new() });
+        .with_writer({
+            let format = log.log_format;
+            move || Line { queue: queue.clone(), format, colours, bytes: Vec::new() }
+        });
     match log.log_format {
         Format::Text => builder.init(),
         Format::Json => builder.json().init(),
@@ -114,7 +119,44 @@ fn filter(level: Level) -> LevelFilter {
 /// One event, handed on whole.
 struct Line {
     queue: SyncSender<Entry>,
+    format: Format,
+    colours: bool,
     bytes: Vec<u8>,
+}
+
+impl Line {
+    /// The event as a person can read it: what a server says is logged too, and must not hide or do anything.
+    fn visible(&self) -> Vec<u8> {
+        let text = String::from_utf8_lossy(&self.bytes);
+        match self.format {
+            Format::Json => shown::json(&text).into_owned(),
+            Format::Text => self.visible_text(&text),
+        }
+        .into_bytes()
+    }
+
+    fn visible_text(&self, text: &str) -> String {
+        let mut visible = String::with_capacity(text.len());
+        for (index, part) in text.split('\u{1b}').enumerate() {
+            if index > 0 {
+                visible.push_str(if self.colours && is_colour(part) { "\u{1b}" } else { "\\u{1b}" });
+            }
+            for (c, is_shown) in shown::characters(part) {
+                if is_shown || matches!(c, '\n' | '\t') {
+                    visible.push(c);
+                } else {
+                    visible.extend(c.escape_unicode());
+                }
+            }
+        }
+        visible
+    }
+}
+
+/// Whether what follows an escape is one of the subscriber's own colours, none of which hides anything.
+fn is_colour(text: &str) -> bool {
+    let code = text.strip_prefix('[').and_then(|text| text.split_once('m')).map(|(code, _)| code);
+    matches!(code, Some("0" | "1" | "2" | "3" | "31" | "32" | "33" | "34" | "35"))
 }
 
 impl Write for Line {
@@ -130,8 +172,30 @@ impl Write for Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        if self.queue.try_send(Entry::Line(std::mem::take(&mut self.bytes))).is_err() {
+        if self.queue.try_send(Entry::Line(self.visible())).is_err() {
             DROPPED.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::{Format, Line};
+
+    #[test]
+    fn of_escapes_only_our_own_colours_stay() {
+        // The subscriber escapes those of a message, but not those of other fields.
+        let text =
+            "\u{1b}[2mnow\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m error=a\u{1b}[8mb\u{1b}]0;c\u{7}\u{202e}\n";
+        let line = |colours| {
+            let (queue, _) = sync_channel(1);
+            let line = Line { queue, format: Format::Text, colours, bytes: text.as_bytes().to_vec() };
+            String::from_utf8(line.visible()).unwrap()
+        };
+        let rest = "error=a\\u{1b}[8mb\\u{1b}]0;c\\u{7}\\u{202e}\n";
+        assert_eq!(line(true), format!("\u{1b}[2mnow\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m {rest}"));
+        assert!(!line(false).contains('\u{1b}'));
     }
 }

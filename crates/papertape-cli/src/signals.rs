@@ -20,7 +20,8 @@ impl Signals {
             (SIGINT, SignalKind::interrupt()),
             (SIGQUIT, SignalKind::quit()),
         ];
-        // `nohup` wants the process to outlive its terminal.
+        // `nohup` wants the process to outlive its terminal. A process that HUP ends as usual leaves no server either: what
+        // watches over the server sees to that.
         if !is_ignored(SIGHUP) {
             kinds.insert(0, (SIGHUP, SignalKind::hangup()));
         }
@@ -42,9 +43,9 @@ impl Signals {
     }
 }
 
-/// Whether this process was started to ignore a signal, where the system says so.
+/// Whether this process was started to ignore a signal, or may have been: not every system says so.
 fn is_ignored(number: u8) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return true };
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
     ignored >> (number - 1) & 1 == 1

@@ -62,9 +62,12 @@ impl Target {
         })
     }
 
-    /// For a program that is not there: the bundled server that may have been meant.
+    /// For a program that is not there: what may have been meant.
     pub(crate) fn hint(&self) -> String {
         let Target::Command { program, arguments } = self else { return String::new() };
+        if program.to_string_lossy().contains("://") {
+            return "; a server at a URL is reached by http:// or https://".to_owned();
+        }
         let known = papertape_servers::ALL.map(|server| server.name);
         match program.to_str().and_then(|typed| guess::nearest(typed, known)) {
             Some(name) if arguments.is_empty() => format!("; did you mean the bundled server \"{name}\"?"),
@@ -102,11 +105,18 @@ pub(crate) fn split(
 pub(crate) const KINDS: &str = "give a bundled name (blog, grammar, text), a URL, a quoted command line such as \
     'python3 server.py', or a command after --";
 
+/// As it can be typed: a program alone, such as `python3`, does not tell one server from another.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Bundled { name, .. } => f.write_str(name),
-            Target::Command { program, .. } => program.to_string_lossy().fmt(f),
+            Target::Bundled { name, options } => {
+                let words = std::iter::once(*name).chain(options.iter().map(String::as_str));
+                f.write_str(&shell_words::join(words))
+            }
+            Target::Command { program, arguments } => {
+                let words = std::iter::once(program).chain(arguments).map(|word| word.to_string_lossy());
+                f.write_str(&shell_words::join(words))
+            }
             Target::Url(url) => f.write_str(url),
         }
     }
@@ -137,6 +147,23 @@ mod tests {
         assert_eq!(parse("./blog --x"), command(&["./blog", "--x"]));
         assert_eq!(parse("python3 'my server.py' --flag"), command(&["python3", "my server.py", "--flag"]));
         assert_eq!(parse(r#"a "$HOME" \* ~"#), command(&["a", "$HOME", "*", "~"]));
+    }
+
+    #[test]
+    fn a_target_is_shown_as_it_can_be_typed() {
+        for text in [
+            "blog --content 'my notes'",
+            "python3 'my server.py' --flag",
+            "grammar",
+            "https://example.com/mcp",
+        ] {
+            assert_eq!(Target::parse(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn an_address_that_no_server_can_have_is_not_taken_for_a_program_alone() {
+        assert!(Target::parse("ws://x").unwrap().hint().contains("https://"));
     }
 
     #[test]

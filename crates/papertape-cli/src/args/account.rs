@@ -53,7 +53,7 @@ pub(crate) struct Logout {
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(KEY_EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Key {
-    /// Whose it is: letters, digits, points, lines and @. Logs and tools see this name.
+    /// Whose it is: letters, digits, dots, hyphens, underscores and @. Logs and tools see this name.
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// What whoever has it may do; may be given again.

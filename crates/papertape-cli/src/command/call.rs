@@ -58,7 +58,10 @@ pub(crate) fn name_and_rest<'a>(
     target: &str,
 ) -> Result<(&'a str, &'a [String]), Failure> {
     match words {
-        [] => Err(Failure::usage(format!("which {what}? papertape list {target} shows what there is"))),
+        [] => {
+            let target = shell_words::quote(target);
+            Err(Failure::usage(format!("which {what}? papertape list {target} shows what there is")))
+        }
         [name, ..] if name.contains('=') => Err(Failure::usage(format!(
             "\"{name}\" stands where the name of the {what} should: the target comes first, then the {what}, then \
              NAME=VALUE"

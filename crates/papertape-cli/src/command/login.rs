@@ -58,9 +58,11 @@ pub(crate) fn run(args: Login) -> Result<(), Failure> {
     Ok(print::out(format!("Signed in to {url}.\n"))?)
 }
 
-/// Whether the server refused to authorize the request.
+/// Whether the server refused to authorize the request. Before there was a token it asked for one, so that 403 is about the
+/// token.
 fn is_refusal(failure: &Failure) -> bool {
-    matches!(failure, Failure::Server { error, .. } if matches!(error.kind(), ErrorKind::Unauthorized(_)))
+    let Failure::Server { error, .. } = failure else { return false };
+    matches!(error.kind(), ErrorKind::Unauthorized(_) | ErrorKind::Http { status: 403, .. })
 }
 
 /// Goes as far as it takes for the server to ask, and with the token as far: some let everybody in and ask at the first list.
@@ -71,10 +73,12 @@ async fn visit(endpoint: Endpoint) -> Result<(), Failure> {
     let listed = client.tools().await;
     client.close().await;
     match listed {
-        Err(error) if matches!(error.kind(), ErrorKind::Unauthorized(_)) => {
-            Err(Failure::opening(error, String::new()))
-        }
-        _ => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error) => match error.kind() {
+            // It has let the token in, whatever it says then.
+            ErrorKind::Rpc(_) | ErrorKind::Protocol(_) | ErrorKind::ResultType(_) => Ok(()),
+            _ => Err(Failure::opening(error, String::new())),
+        },
     }
 }
 

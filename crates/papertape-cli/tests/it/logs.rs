@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::papertape;
 use crate::process::{OPEN, ping, run};
+use crate::{against, papertape};
 
 /// Requests that are answered, refused and not understood.
 fn requests() -> String {
@@ -49,6 +49,26 @@ fn text_logs_have_no_colours_unless_a_person_reads_them() {
     assert_eq!(log.lines().count(), 2, "{log}");
     assert!(log.contains(" INFO request{method=\"no/such\" id=\"seven\"}"), "{log}");
     assert!(!log.contains('\u{1b}'), "{log:?}");
+}
+
+#[test]
+fn what_a_server_says_does_and_hides_nothing_in_logs() {
+    const SAID: &str = "a\u{1b}]0;b\u{7}\u{9b}c\u{202e}d\u{e0041}e\u{200b}f";
+    for format in ["text", "json"] {
+        let arguments = ["list", "--log-level", "debug", "--log-format", format];
+        let log = run(&mut against(&arguments, &["exits", "1", SAID]), "").log;
+        assert!(log.contains("papertape::stderr"), "{log}");
+        let hidden = |c: &char| *c != '\n' && (c.is_control() || "\u{202e}\u{e0041}\u{200b}".contains(*c));
+        assert_eq!(log.chars().find(hidden), None, "{log:?}");
+        let line = log.lines().find(|line| line.contains("papertape::stderr")).unwrap();
+        match format {
+            "json" => {
+                let event: Value = serde_json::from_str(line).unwrap();
+                assert_eq!(event["fields"]["message"], SAID);
+            }
+            _ => assert!(line.contains("c\\u{202e}d\\u{e0041}e\\u{200b}f"), "{line}"),
+        }
+    }
 }
 
 #[test]

@@ -63,7 +63,8 @@ fn a_form_is_filled_in_on_the_terminal() {
         let typed = [("seat", ""), (": ", "12A\n"), ("n to send nothing", ""), (": ", "\n")];
         let (screen, code) = on_terminal(&mut against(&["call", "book"], &[era, "books"]), &typed);
         let asks = screen.lines().find(|line| line.contains("asks:")).unwrap();
-        contains(asks, &["The server ", "faulty"]);
+        // The whole command: a program alone may be `python3` or `npx`.
+        contains(asks, &["The server ", "faulty", era, "books"]);
         contains(&screen, &["This goes to ", "12A"]);
         assert_eq!(code, Some(0), "{screen}");
     }
@@ -100,6 +101,29 @@ fn an_answer_can_be_corrected_before_it_is_sent() {
     assert_eq!(code, Some(0), "{screen}");
     let result = screen.rsplit(confirm).next().unwrap();
     assert!(result.contains("7C") && !result.contains("12A"), "{screen}");
+}
+
+#[test]
+fn a_field_can_be_corrected_whatever_its_name() {
+    let schema =
+        serde_json::json!({"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]});
+    let params = serde_json::json!({"mode": "form", "message": "How many?", "requestedSchema": schema});
+    let mode = ["--legacy", "asks", "elicitation/create", &params.to_string()];
+    let confirm = ", no to send nothing";
+    let typed = [
+        ("n (text)", ""),
+        (": ", "one\n"),
+        (confirm, ""),
+        (": ", "n\n"),
+        ("n (text)", ""),
+        (": ", "two\n"),
+        (confirm, ""),
+        (": ", "\n"),
+    ];
+    let mut command = against(&["call", "fault", "--revision", "2025-11-25"], &mode);
+    let (screen, _) = on_terminal(command.env("NO_COLOR", "1"), &typed);
+    let result = screen.rsplit(confirm).next().unwrap();
+    assert!(result.contains("two") && !result.contains("one"), "{screen}");
 }
 
 /// Asks to visit an address; the answer is told.

@@ -27,16 +27,21 @@ struct Site {
 impl Site {
     /// `open` lets everybody in.
     fn start(name: &str, open: bool) -> Self {
-        Self::start_with(name, open, "authorization: bearer t0ken")
+        Self::start_with(name, open, "authorization: bearer t0ken", "401 Unauthorized")
     }
 
     /// A server that refuses the very tokens that it gives.
     fn refusing(name: &str) -> Self {
-        Self::start_with(name, false, "authorization: bearer another")
+        Self::start_with(name, false, "authorization: bearer another", "401 Unauthorized")
     }
 
-    /// `wanted` is the header of those who are let in.
-    fn start_with(name: &str, open: bool, wanted: &'static str) -> Self {
+    /// The same, but it does not ask for another token.
+    fn forbidding(name: &str) -> Self {
+        Self::start_with(name, false, "authorization: bearer another", "403 Forbidden")
+    }
+
+    /// `wanted` is the header of those who are let in; the others get the status `refusal` if they have a token.
+    fn start_with(name: &str, open: bool, wanted: &'static str, refusal: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let data = std::env::temp_dir().join(format!("papertape-{name}-{}", std::process::id()));
@@ -49,9 +54,13 @@ impl Site {
                 thread::spawn(move || {
                     let stream = stream.unwrap();
                     let (target, head, body) = read(&stream);
-                    let token = head.contains(wanted);
+                    let refusal = match head.contains("authorization: bearer") {
+                        _ if open || head.contains(wanted) => None,
+                        true => Some(refusal),
+                        false => Some("401 Unauthorized"),
+                    };
                     paths.lock().unwrap().push(target.split('?').next().unwrap().to_owned());
-                    answer(stream, &url, &target, token || open, &body);
+                    answer(stream, &url, &target, refusal, &body);
                 });
             }
         });
@@ -92,16 +101,19 @@ fn read(stream: &TcpStream) -> (String, String, Value) {
     (target, head, serde_json::from_slice(&body).unwrap_or_default())
 }
 
-fn answer(mut stream: TcpStream, url: &str, target: &str, known: bool, body: &Value) {
+fn answer(mut stream: TcpStream, url: &str, target: &str, refusal: Option<&'static str>, body: &Value) {
     let path = target.split('?').next().unwrap();
-    let (status, header, body) = match path {
-        "/mcp" if !known => (
-            "401 Unauthorized",
+    let (status, header, body) = match (path, refusal) {
+        ("/mcp", Some("403 Forbidden")) => {
+            ("403 Forbidden", String::new(), json!({"message": "for another audience"}))
+        }
+        ("/mcp", Some(refusal)) => (
+            refusal,
             "WWW-Authenticate: Bearer error=\"invalid_token\", error_description=\"for another audience\""
                 .to_owned(),
             Value::Null,
         ),
-        "/mcp" => {
+        ("/mcp", None) => {
             let id = body["id"].clone();
             let result = match body["method"].as_str().unwrap_or_default() {
                 "initialize" => json!({
@@ -119,12 +131,12 @@ fn answer(mut stream: TcpStream, url: &str, target: &str, known: bool, body: &Va
             };
             (if id.is_null() { "202 Accepted" } else { "200 OK" }, String::new(), answer)
         }
-        "/.well-known/oauth-protected-resource/mcp" => (
+        ("/.well-known/oauth-protected-resource/mcp", _) => (
             "200 OK",
             String::new(),
             json!({"resource": format!("{url}/mcp"), "authorization_servers": [url]}),
         ),
-        "/.well-known/oauth-authorization-server" => (
+        ("/.well-known/oauth-authorization-server", _) => (
             "200 OK",
             String::new(),
             json!({
@@ -133,8 +145,8 @@ fn answer(mut stream: TcpStream, url: &str, target: &str, known: bool, body: &Va
                 "code_challenge_methods_supported": ["S256"],
             }),
         ),
-        "/register" => ("201 Created", String::new(), json!({"client_id": "me"})),
-        "/token" => ("200 OK", String::new(), json!({"access_token": "t0ken", "token_type": "Bearer"})),
+        ("/register", _) => ("201 Created", String::new(), json!({"client_id": "me"})),
+        ("/token", _) => ("200 OK", String::new(), json!({"access_token": "t0ken", "token_type": "Bearer"})),
         _ => ("404 Not Found", String::new(), Value::Null),
     };
     let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -182,12 +194,13 @@ fn login(site: &Site) -> End {
 
 #[test]
 fn a_token_that_the_server_refuses_is_no_login() {
-    let site = Site::refusing("refusing");
-    let end = login(&site);
-    assert_eq!((end.status.code(), end.output.as_slice()), (Some(3), &b""[..]), "{}", end.log);
-    contains(&end.log, &["not signed in", "not kept", "for another audience"]);
-    assert!(!end.log.contains("t0ken"), "{}", end.log);
-    assert!(!site.data.join("papertape/tokens.json").exists());
+    for site in [Site::refusing("refusing"), Site::forbidding("forbidding")] {
+        let end = login(&site);
+        assert_eq!((end.status.code(), end.output.as_slice()), (Some(3), &b""[..]), "{}", end.log);
+        contains(&end.log, &["not signed in", "not kept", "for another audience"]);
+        assert!(!end.log.contains("t0ken"), "{}", end.log);
+        assert!(!site.data.join("papertape/tokens.json").exists());
+    }
 }
 
 #[test]

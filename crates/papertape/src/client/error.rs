@@ -240,18 +240,18 @@ impl fmt::Display for ErrorKind {
         match self {
             ErrorKind::NotStarted(error) => write!(f, "the server cannot be started: {error}"),
             ErrorKind::Unsupported { theirs, wanted } => {
-                let theirs =
-                    if theirs.is_empty() { "none that it names".to_owned() } else { theirs.join(", ") };
+                let theirs = theirs.join(", ");
                 match wanted {
+                    Some(wanted) if theirs.is_empty() => {
+                        write!(f, "the server does not speak {wanted}, and does not say what it speaks")
+                    }
                     Some(wanted) => write!(f, "the server does not speak {wanted}, but {theirs}"),
                     None => {
                         let ours: Vec<&str> =
                             Revision::ALL.iter().map(|revision| revision.as_str()).collect();
-                        write!(
-                            f,
-                            "no common revision: the server speaks {theirs}, we speak {}",
-                            ours.join(", ")
-                        )
+                        let ours = ours.join(", ");
+                        let theirs = if theirs.is_empty() { "none that it names" } else { &theirs };
+                        write!(f, "no common revision: the server speaks {theirs}, we speak {ours}")
                     }
                 }
             }

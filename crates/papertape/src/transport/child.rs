@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::pump::{Pump, Settings};
 use super::watchdog::Watchdog;
 use crate::client::{
-    Client, ClientError, ClientOptions, ErrorKind, Evidence, NotOpened, Opened, Remains, Session,
+    Client, ClientError, ClientOptions, ErrorKind, Evidence, NotOpened, Opened, PATIENCE, Remains, Session,
 };
 
 /// How long each step of the end may take for a server with which no conversation could be opened.
@@ -251,7 +251,7 @@ struct Child {
 }
 
 impl Child {
-    /// Watches over the process until it has ended and the conversation is to end; then ends all that is left.
+    /// Watches over the process until it has ended or the conversation is to end; then ends all that is left.
     async fn keep(
         mut self,
         session: Arc<Session>,
@@ -275,13 +275,19 @@ impl Child {
         // What it said last belongs to how it ended.
         let silent = timeout(LAST_WORDS, &mut tasks.errors).await.is_ok();
         exited.send_replace(true);
-        let patience = session.close_wanted().await;
+        // The pump has seen that the process has ended, and ends soon. Then nothing can be said to what is left of the group;
+        // and once all of it has ended, its number may become that of another group, which must not be signalled.
+        let patience = tokio::select! {
+            patience = session.close_wanted() => patience,
+            _ = &mut tasks.pump => PATIENCE,
+        };
         self.end_group(patience).await;
         if let Some(watchdog) = watchdog {
             watchdog.dismiss().await;
         }
-        // The pump has seen that the process has ended, and ends soon.
-        drop(tasks.pump.await);
+        if !tasks.pump.is_finished() {
+            drop(tasks.pump.await);
+        }
         if !silent {
             tasks.errors.abort();
         }

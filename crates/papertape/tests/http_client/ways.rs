@@ -55,6 +55,24 @@ fn a_ca_of_ones_own_is_trusted_if_it_is_named() {
 }
 
 #[test]
+fn https_where_only_http_is_spoken_is_told() {
+    run(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}/mcp", listener.local_addr().unwrap());
+        let answering = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let answer = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+                drop(tokio::io::AsyncWriteExt::write_all(&mut stream, answer).await);
+                drop(tokio::io::copy(&mut stream, &mut tokio::io::sink()).await);
+            }
+        });
+        let failed = connect(Endpoint::new(&url)).await.unwrap_err();
+        assert!(failed.to_string().contains("is it http:// rather than https://?"), "{failed}");
+        answering.abort();
+    });
+}
+
+#[test]
 fn a_proxy_is_gone_through() {
     run(async {
         let proxy = Server::new(act).await;

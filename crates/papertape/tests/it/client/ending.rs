@@ -7,7 +7,7 @@ use papertape::stdio::{spawn, spawn_with};
 use papertape::{CallOptions, ClientError, ErrorKind};
 use serde_json::json;
 
-use super::pids::{Left, Pids, left};
+use super::pids::{Left, Pids, left, until};
 use super::{
     SHORT, end, fault, faulty, hang, is_closed, legacy, lives, lives_and_ends, not_opened, open, patient,
     run, says, text, timed_out,
@@ -175,6 +175,24 @@ fn a_process_that_holds_the_pipes_of_a_dead_server_holds_nothing_up() {
         assert_eq!(error.exit().unwrap().code(), Some(3), "{error:?}");
         assert_eq!(client.close().await.unwrap().code(), Some(3));
         pids.are_gone_now(2);
+    });
+}
+
+// C-12, C-13
+#[test]
+fn what_a_dead_server_has_left_ends_while_its_client_lives_on() {
+    const NAME: &str = "client::ending::what_a_dead_server_has_left_ends_while_its_client_lives_on";
+    // Once all of a group has ended, its number may become another's: nothing may be left that would signal it.
+    alone(NAME, || {
+        run(async {
+            let children = || std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+            let pids = Pids::new();
+            let client = open(&["grandchild", "in-call", "--pids", pids.path()]).await;
+            is_closed(&fault(&client).await);
+            pids.are_gone(2).await;
+            until("the end of the watchdog", || children().is_empty()).await;
+            assert_eq!(client.close().await.unwrap().code(), Some(3));
+        });
     });
 }
 

@@ -78,7 +78,7 @@ fn a_revision_that_the_server_does_not_speak_is_not_replaced_by_another() {
             matches!(error.kind(), ErrorKind::Unsupported { wanted: Some(named), .. } if *named == wanted),
             "{error:?}"
         );
-        says(&error, &["server/discover", "does not speak 2026-07-28"]);
+        says(&error, &["server/discover", "does not speak 2026-07-28, and does not say what it speaks"]);
 
         let wanted = Revision::V2025_06_18;
         let error =

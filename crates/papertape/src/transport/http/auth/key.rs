@@ -175,7 +175,7 @@ fn check_name(name: &str) -> Result<(), String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
     if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(fits) {
         return Err(format!(
-            "a name is 1 to {LONGEST_NAME} letters, digits, points, lines and @, not {name:?}"
+            "a name is 1 to {LONGEST_NAME} letters, digits, dots, hyphens, underscores and @, not {name:?}"
         ));
     }
     Ok(())

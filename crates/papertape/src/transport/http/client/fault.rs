@@ -25,6 +25,8 @@ pub(super) fn not_sent(url: &Url, error: &reqwest::Error) -> Trouble {
     if error.is_connect() || error.is_timeout() {
         let advice = if cause.contains("certificate") {
             "; if it is a certificate of your own, name its CA"
+        } else if cause.contains("InvalidContentType") {
+            "; what listens there does not speak TLS: is it http:// rather than https://?"
         } else {
             ""
         };
