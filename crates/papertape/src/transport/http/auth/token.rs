@@ -106,14 +106,14 @@ impl Verifier {
         let validation = self.validation(algorithm, issuer);
         let keys = issuer.keys().await.ok_or_else(unavailable)?;
         match try_keys(token, &keys.find(id, algorithm), &validation) {
-            Tried::Done(result) => return result.map(|claims| *claims),
+            Tried::Done(result) => return result,
             // A key that is named and known has not signed it: other keys will not help.
             Tried::Forged if id.is_some() => return Err(forged()),
             Tried::Forged | Tried::NoKey => {}
         }
         let newer: Arc<KeySet> = issuer.newer().await.ok_or_else(unavailable)?;
         match try_keys(token, &newer.find(id, algorithm), &validation) {
-            Tried::Done(result) => result.map(|claims| *claims),
+            Tried::Done(result) => result,
             Tried::Forged => Err(forged()),
             Tried::NoKey => {
                 Err(Refusal::invalid("the token is signed with a key that its issuer does not have"))
