@@ -92,7 +92,13 @@ impl Keyring {
             // Nor in a home that is closed to this user, as services and containers have it.
             Err(_) if is_closed(file) => Ok(Vec::new()),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(unusable("it is not text")),
-            Err(error) => Err(unusable(&format!("it cannot be read: {error}"))),
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory) =>
+            {
+                Err(unusable(&format!("it cannot be read: {error}")))
+            }
+            // The disk may be well again in a moment, and the file with it.
+            Err(source) => Err(StoreError::Io { doing: format!("cannot read {FILE}"), source }),
         }
     }
 }
