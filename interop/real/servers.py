@@ -65,7 +65,7 @@ SERVERS = [
         refuses=True,
         env={"NOTION_TOKEN": "none"},
     ),
-    npm("@sentry/mcp-server@0.39.0", "sentry-mcp", "--access-token=none", calls="whoami", refuses=True),
+    npm("@sentry/mcp-server@0.39.0", "sentry-mcp", "--access-token=none", calls="find_organizations", refuses=True),
     npm("@eslint/mcp@0.3.13", "mcp", calls='lint-files filePaths:=["SCRATCH/none.js"]', refuses=True),
     npm(
         "@antv/mcp-server-chart@0.9.10",
