@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A user whom nobody else is, if that can be, and a folder with the binary in it, where every user can run it.
+/// An unused uid, where that is possible, and a folder with the binary in it, where every user can run it.
 pub(crate) struct Anyone {
     folder: PathBuf,
     id: u32,

@@ -1,4 +1,4 @@
-//! Whose an index is: one that another user made is not believed, and one's own is for nobody else.
+//! The seal and the file modes of an index: another user's index is not used, and no other user can read this one's.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ fn docs(test: &str) -> PathBuf {
     folder
 }
 
-/// `papertape index` by somebody whose data are there.
+/// `papertape index` with this data directory (`XDG_DATA_HOME`).
 fn index_as(data: &Path, folder: &Path, options: &[&str]) -> End {
     run(beside(folder, ["index", "docs"]).args(options).env("XDG_DATA_HOME", data), "")
 }

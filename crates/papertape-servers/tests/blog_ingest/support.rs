@@ -104,7 +104,7 @@ impl Drop for Desk {
     }
 }
 
-/// An index, sealed by whoever runs these tests.
+/// An index sealed with the test key.
 pub(crate) fn open(index: &Path) -> Embedded {
     let keys = Path::new(env!("CARGO_TARGET_TMPDIR")).join("blog_ingest.keys");
     Embedded::open_with_keys(index, &keys).unwrap()

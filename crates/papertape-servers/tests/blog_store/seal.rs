@@ -109,7 +109,7 @@ async fn an_index_of_an_older_version_is_made_again() {
     assert_eq!(store.verify().await.unwrap().files, 1);
 }
 
-/// What somebody can do who has all the files of an index, and not the key: every checksum made to fit.
+/// An attacker with all the files of an index but not the key: every checksum is recomputed.
 #[tokio::test]
 async fn a_manifest_that_was_changed_never_gets_to_tantivy() {
     let folder = Folder::new();

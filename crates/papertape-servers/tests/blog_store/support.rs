@@ -119,7 +119,7 @@ pub(crate) fn open(path: &Path) -> Embedded {
     Embedded::open_with_keys(path, &keys()).unwrap()
 }
 
-/// The keys of whoever runs these tests, and of the processes that they start.
+/// The test keys, shared with the processes that the tests start.
 pub(crate) fn keys() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("blog_store.keys")
 }

@@ -117,7 +117,7 @@ impl Embedded {
         .await
     }
 
-    /// Removes the index if it is broken, not sealed by this user, or of another version, so that it can be made anew. One that is whole stays.
+    /// Removes the index if it is broken, not sealed by this user, or of another version, so that it is built again. An intact one stays.
     ///
     /// # Errors
     /// If it cannot be read now, which says nothing about it; if it is none; if somebody is writing.

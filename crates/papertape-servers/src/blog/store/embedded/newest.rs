@@ -87,7 +87,7 @@ impl Core {
         Ok(())
     }
 
-    /// What was seen is no longer there: whoever hears of generations is told so, once.
+    /// What was seen is no longer there: subscribers to generations are told once.
     fn lose(&self, seen: &mut Option<Seen>) {
         if seen.take().is_some() {
             self.told.send_modify(|told| *told += 1);
