@@ -17,6 +17,7 @@ use super::Client;
 use super::error::{ClientError, ErrorKind};
 #[cfg(feature = "http")]
 use super::options::Timing;
+use super::outcome;
 #[cfg(feature = "http")]
 use super::session::Asking;
 use super::session::{Answer, Params, Session, Trouble, Waiting};
@@ -368,7 +369,9 @@ impl Mailbox {
     /// The request that keeps it open was answered, which is its end.
     pub(super) fn answered(&self, answer: Answer) {
         self.contents().refused = match answer {
-            Answer::Result(_) => None,
+            Answer::Result(raw) => {
+                outcome::check_complete(&raw).err().map(|trouble| Refusal::Failed(*trouble))
+            }
             Answer::Error(error) => Some(Refusal::Rpc(error)),
             Answer::Failed(trouble) => Some(Refusal::Failed(trouble)),
         };

@@ -151,6 +151,7 @@ fn a_result_of_an_unknown_kind_is_refused_on_every_method() {
             client.complete(Reference::Prompt { name: "p".into() }, "a", "v", Map::new()).await.map(drop),
             client.ping().await,
             client.request("vendor/method", json!({})).await.map(drop),
+            client.listen(papertape::Interests::new().tools()).await.map(drop),
         ];
         for (index, result) in failed.into_iter().enumerate() {
             let error = result.unwrap_err();
