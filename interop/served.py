@@ -73,7 +73,7 @@ class Served:
                 return found.group()
             if ended:
                 raise NotServed(f"{self.named()} has ended with {self.process.returncode}:\n{self.written()}")
-            time.sleep(0.02)  # a file tells nobody that it has grown
+            time.sleep(0.02)  # a file does not announce that it has grown
         raise NotServed(f"{self.named()} does not say where it is:\n{self.written()}")
 
     def written(self):

@@ -50,7 +50,7 @@ class Blog:
 
 
 class Listener:
-    """Somebody who wants to hear of changes."""
+    """A subscriber to changes."""
 
     def __init__(self, caller):
         about = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}

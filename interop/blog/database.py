@@ -69,7 +69,7 @@ class Database:
 
     def run(self, program, *words):
         command = [self.programs / program, "-D", self.folder / "data", *words]
-        # What is started keeps its streams open, so that nobody could read them to their end.
+        # What is started keeps its streams open, so that reading them to their end would block.
         quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         subprocess.run(command, check=True, timeout=LONGEST, cwd=self.folder, **quiet, **self.user)
 

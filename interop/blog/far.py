@@ -53,7 +53,7 @@ def enter(command):
 def device(command):
     """The TUN device of this namespace, made and up; loopback is up, too.
 
-    Who is root by name alone goes on as somebody else, with the command and `--tun` DEVICE: PostgreSQL refuses root.
+    A user that is root by name alone continues as another user, with the command and `--tun` DEVICE: PostgreSQL refuses root.
     """
     try:
         tun = os.open("/dev/net/tun", os.O_RDWR)
@@ -78,7 +78,7 @@ def device(command):
 
 
 def root_by_name():
-    """Whether nobody but root is known in this user namespace."""
+    """Whether root is the only user in this user namespace."""
     return [line.split()[2] for line in Path("/proc/self/uid_map").read_text().splitlines()] == ["1"]
 
 

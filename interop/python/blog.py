@@ -10,7 +10,7 @@ import sys
 
 from mcp import Client, StdioServerParameters
 
-QUESTIONS = ["how long may a call take, and how far is it", "¿funciona en Windows?", "退出码的含义"]
+QUESTIONS = ["how do I close a client", "¿funciona en Windows?", "退出码的含义"]
 
 
 async def main(mode: str, server: str, *args: str) -> None:

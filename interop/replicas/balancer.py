@@ -1,4 +1,4 @@
-"""nginx in front of replicas: round robin, whoever asks, whatever was said before."""
+"""nginx in front of replicas: plain round robin without sticky sessions."""
 
 import subprocess
 from pathlib import Path

@@ -9,7 +9,7 @@ NAME = "replicas.example"  # what the replicas are told that they are called
 
 
 class Refused(Exception):
-    """An HTTP status other than success: nothing was answered, and whoever asked may ask again."""
+    """An HTTP status other than success: the request was not served and may be sent again."""
 
 
 class Caller:

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
-const QUESTIONS = ["how long may a call take, and how far is it", "¿funciona en Windows?", "退出码的含义"];
+const QUESTIONS = ["how do I close a client", "¿funciona en Windows?", "退出码的含义"];
 
 const [mode, server, ...args] = process.argv.slice(2);
 const client = new Client({ name: "interop", version: "1.0.0" }, { versionNegotiation: { mode } });

@@ -16,7 +16,7 @@ function reach([server, ...args]) {
 
 const client = new Client({ name: "interop", version: "1.0.0" }, { capabilities: { elicitation: {} } });
 const transport = reach(process.argv.slice(2));
-// 1.x tells nobody which revision it agreed on but its transport.
+// 1.x exposes the negotiated revision on its transport only.
 let revision;
 const told = transport.setProtocolVersion?.bind(transport);
 transport.setProtocolVersion = (version) => {

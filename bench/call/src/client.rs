@@ -14,10 +14,10 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Places, command, server::Server, tape::Conversation};
+use crate::{Places, command, server::Server, tape::Recording};
 
 /// Nothing takes longer, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 const INSPECTOR: &str = "node_modules/@modelcontextprotocol/inspector";
 
@@ -70,13 +70,13 @@ impl Clients {
     }
 
     /// What papertape and the server say to each other.
-    pub(crate) fn record(&self, server: Server, places: &Places) -> Result<Conversation> {
+    pub(crate) fn record(&self, server: Server, places: &Places) -> Result<Recording> {
         let tape = env::temp_dir().join(format!("call-race-{}.tape", process::id()));
         let words = self.papertape(server, places, &["--tape".into(), tape.clone().into()])?;
         run(&words)?;
-        let conversation = Conversation::read(&fs::read_to_string(&tape)?);
+        let recording = Recording::read(&fs::read_to_string(&tape)?);
         fs::remove_file(&tape)?;
-        conversation
+        recording
     }
 
     /// One call by every client, each round in another order.
@@ -84,7 +84,7 @@ impl Clients {
         &self,
         server: Server,
         places: &Places,
-        conversation: &Conversation,
+        recording: &Recording,
         round: usize,
     ) -> Result<Round> {
         let answer = server.call().answer;
@@ -95,7 +95,7 @@ impl Clients {
                     let mut server = command(&server.words(places)?)?;
                     let watch = watch(format!("{server:?}"));
                     let cpu = children_cpu()?;
-                    let times = conversation.have(&mut server, answer).context("over a bare pipe")?;
+                    let times = recording.have(&mut server, answer).context("over a bare pipe")?;
                     drop(watch);
                     result.start_ms = ms(times.first_answer);
                     result.pipe = Cost { wall_ms: ms(times.exit), cpu_ms: ms(children_cpu()? - cpu) };
@@ -179,11 +179,11 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Ends the race when the sender is still there after `PATIENCE`.
+/// Ends the race when the sender is still there after `TIMEOUT`.
 fn watch(what: String) -> mpsc::Sender<()> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        if receiver.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+        if receiver.recv_timeout(TIMEOUT) == Err(mpsc::RecvTimeoutError::Timeout) {
             eprintln!("{what} hangs");
             process::exit(1);
         }

@@ -23,7 +23,7 @@ use crate::{
 
 /// Times one tool call from the command line: how long `papertape call` takes beyond the server's own start.
 ///
-/// Before the first round `papertape call --tape` records its conversation with each server. Every round then starts
+/// Before the first round `papertape call --tape` records a session with each server. Every round then starts
 /// each server three times, in a rotating order: from here, over a bare pipe, with the very bytes of that tape, which
 /// tells when the server first answers and what a client costs that only writes and reads; by `papertape call`; and by
 /// the MCP Inspector's command line. Differences and ratios are taken within a round; the figures are medians over
@@ -39,7 +39,7 @@ struct Args {
     #[arg(long)]
     no_inspector: bool,
 
-    /// The papertape binary [default: the one beside this program, i.e. target/release/papertape]
+    /// The papertape binary [default: the one beside this program, i.e. target/dist/papertape]
     #[arg(long, value_name = "PATH")]
     papertape: Option<PathBuf>,
 
@@ -63,7 +63,7 @@ enum Output {
 fn main() -> Result<()> {
     let Args { only, no_inspector, papertape, rounds, output } = Args::parse();
     if cfg!(debug_assertions) {
-        bail!("a debug build measures nothing: cargo run --release -p call-race");
+        bail!("a debug build measures nothing: cargo run --profile dist -p call-race");
     }
     ensure!(rounds >= 6, "--rounds must be at least 6: fewer tell nothing");
 
@@ -76,23 +76,23 @@ fn main() -> Result<()> {
     let mut results = Vec::new();
     for &server in servers {
         progress(&format!("warming up: {}", server.name()));
-        let conversation = clients.record(server, &places).with_context(|| server.name())?;
-        clients.race(server, &places, &conversation, 0).with_context(|| server.name())?; // warm-up
-        order.push((results.len(), server, conversation));
+        let recording = clients.record(server, &places).with_context(|| server.name())?;
+        clients.race(server, &places, &recording, 0).with_context(|| server.name())?; // warm-up
+        order.push((results.len(), server, recording));
         results.push((server, Vec::new()));
     }
 
     let mut idle_ms = Vec::new();
     for round in 0..rounds {
         idle_ms.push(client::idle(&places)?);
-        for (place, server, conversation) in &order {
+        for (place, server, recording) in &order {
             progress(&format!("round {}/{rounds}: {}", round + 1, server.name()));
             let result = clients
-                .race(*server, &places, conversation, round)
+                .race(*server, &places, recording, round)
                 .with_context(|| format!("{} in round {}", server.name(), round + 1))?;
             results[*place].1.push(result);
         }
-        order.rotate_left(1); // nobody always goes first
+        order.rotate_left(1); // the first place rotates
     }
     progress("");
 
@@ -122,8 +122,8 @@ impl Places {
         };
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/call-race");
         let places = Self { papertape, peers: this.with_file_name(""), tools };
-        must_be(&places.papertape, "`cargo build --release` in the root workspace")?;
-        must_be(&places.peer("floor-copy"), "`cargo build --release -p peers` in bench/")?;
+        must_be(&places.papertape, "`cargo build --profile dist` in the root workspace")?;
+        must_be(&places.peer("floor-copy"), "`cargo build --profile dist -p peers` in bench/")?;
         Ok(places)
     }
 

@@ -1,4 +1,4 @@
-//! A conversation as `papertape --tape` has kept it, had again over a bare pipe.
+//! A session recorded with `papertape --tape`, replayed over a bare pipe.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 /// What is said, and how many lines are waited for before more is said.
-pub(crate) struct Conversation {
+pub(crate) struct Recording {
     turns: Vec<(Vec<u8>, usize)>,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Times {
     pub(crate) exit: Duration,
 }
 
-impl Conversation {
+impl Recording {
     /// Reads a tape of lines: `NUMBER DIRECTION SECONDS line BYTES` each.
     pub(crate) fn read(tape: &str) -> Result<Self> {
         let mut turns: Vec<(Vec<u8>, usize)> = Vec::new();

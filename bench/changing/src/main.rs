@@ -1,6 +1,7 @@
 //! A papertape server on HTTP whose list of tools grows by one with every SIGUSR1.
 
-use papertape::{Cx, Server, Tool, ToolError, http};
+use papertape::server::Tool;
+use papertape::{Cx, Server, ToolError, http};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Nothing.

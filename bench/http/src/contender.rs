@@ -63,14 +63,14 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Finds all that these need. The rivals' binaries lie beside this one, in the shared target folder.
+    /// Finds all that these need. The peers' binaries lie beside this one, in the shared target folder.
     pub(crate) fn find(papertape: Option<PathBuf>, contenders: &[Contender]) -> Result<Self> {
         let beside = std::env::current_exe()?.parent().context("no folder")?.to_owned();
         let papertape = papertape.unwrap_or_else(|| beside.join("papertape"));
-        let root = "`cargo build --release` in the root workspace";
+        let root = "`cargo build --profile dist` in the root workspace";
         ensure!(papertape.is_file(), "no papertape at {}; {root} builds it", papertape.display());
         for name in ["rmcp-http", "hyper-hello"] {
-            let here = "`cargo build --release -p peers` in bench/";
+            let here = "`cargo build --profile dist -p peers` in bench/";
             ensure!(beside.join(name).is_file(), "no {name} in {}; {here} builds it", beside.display());
         }
         let foreign = if contenders.iter().any(|it| it.is_foreign()) { sdks()? } else { HashMap::new() };

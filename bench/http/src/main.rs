@@ -31,7 +31,7 @@ struct Args {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
     only: Vec<Contender>,
 
-    /// The papertape binary [default: the one beside this program, i.e. target/release/papertape]
+    /// The papertape binary [default: the one beside this program, i.e. target/dist/papertape]
     #[arg(long, value_name = "PATH")]
     papertape: Option<PathBuf>,
 
@@ -90,7 +90,7 @@ enum Output {
 fn main() -> Result<()> {
     let Args { only, papertape, no_sdks, settings, output } = Args::parse();
     if cfg!(debug_assertions) {
-        bail!("a debug build measures nothing: cargo run --release -p http-race");
+        bail!("a debug build measures nothing: cargo run --profile dist -p http-race");
     }
     ensure!(settings.rounds > 0 && !settings.connections.is_empty(), "there is nothing to do");
     ensure!(!settings.connections.contains(&0), "--connections must be at least 1");
@@ -107,7 +107,7 @@ fn main() -> Result<()> {
     let mut results: Vec<_> = contenders.iter().map(|contender| (*contender, Vec::new())).collect();
     for round in 1..=settings.rounds {
         for turn in 0..results.len() {
-            let place = (turn + round) % results.len(); // nobody always goes first
+            let place = (turn + round) % results.len(); // the first place rotates
             let Some((contender, rounds)) = results.get_mut(place) else { continue };
             progress(&format!("round {round}/{}: {}", settings.rounds, contender.name()));
             let parts = race(*contender, &programs, hello, &cores, &settings)

@@ -17,7 +17,7 @@ use rustix::{
 };
 
 /// How long a server may take to say where it is, and to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that runs until this is dropped.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Process {
                 }
             }
         });
-        match said.recv_timeout(PATIENCE) {
+        match said.recv_timeout(TIMEOUT) {
             Ok(address) => Ok(Self { child, address }),
             Err(_) => {
                 child.kill().ok();

@@ -18,7 +18,7 @@ use crate::streams::Streams;
 /// What a stream may cost, in bytes.
 const GOAL: f64 = 16.0 * 1024.0;
 /// How long a server may take to notice that streams were closed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Opens many `subscriptions/listen` streams to servers of papertape and rmcp, one after the other.
 ///
@@ -37,8 +37,8 @@ struct Found {
     name: &'static str,
     start: u64,
     open: u64,
-    news: Duration,
-    after_news: u64,
+    notified: Duration,
+    after_notified: u64,
     closed: u64,
     descriptors: (usize, usize),
     again: u64,
@@ -48,7 +48,7 @@ struct Found {
 fn main() -> Result<()> {
     let Args { streams } = Args::parse();
     if cfg!(debug_assertions) {
-        bail!("a debug build measures nothing: cargo run --release -p idle-race");
+        bail!("a debug build measures nothing: cargo run --profile dist -p idle-race");
     }
     let beside = std::env::current_exe()?;
     let mut all = Vec::new();
@@ -56,7 +56,7 @@ fn main() -> Result<()> {
         let path = beside.with_file_name(program);
         ensure!(
             path.is_file(),
-            "no {}; `cargo build --release -p changing -p peers` builds it",
+            "no {}; `cargo build --profile dist -p changing -p peers` builds it",
             path.display()
         );
         all.push(measure(name, &mut Command::new(path), streams)?);
@@ -77,8 +77,8 @@ fn measure(name: &'static str, command: &mut Command, number: usize) -> Result<F
     let told = Instant::now();
     server.signal(Signal::USR1)?;
     streams.wait_for("notifications/tools/list_changed")?;
-    let news = told.elapsed();
-    let after_news = server.rss()?;
+    let notified = told.elapsed();
+    let after_notified = server.rss()?;
     streams.close();
     let after = settle(&server)?;
     let closed = server.rss()?;
@@ -89,15 +89,15 @@ fn measure(name: &'static str, command: &mut Command, number: usize) -> Result<F
     settle(&server)?;
     let closed_again = server.rss()?;
     let descriptors = (before, after);
-    Ok(Found { name, start, open, news, after_news, closed, descriptors, again, closed_again })
+    Ok(Found { name, start, open, notified, after_notified, closed, descriptors, again, closed_again })
 }
 
 /// Waits until the server has as few descriptors as it will have, and says how many.
 fn settle(server: &Process) -> Result<usize> {
     let (mut fewest, mut since) = (server.descriptors()?, Instant::now());
-    let end = since + PATIENCE;
+    let end = since + TIMEOUT;
     while since.elapsed() < Duration::from_millis(500) && Instant::now() < end {
-        thread::sleep(Duration::from_millis(20)); // nobody tells when a server closes what it has
+        thread::sleep(Duration::from_millis(20)); // a server does not announce that it has closed its descriptors
         let now = server.descriptors()?;
         if now < fewest {
             (fewest, since) = (now, Instant::now());
@@ -122,8 +122,8 @@ fn report(streams: usize, all: &[Found]) {
             mib(it.start),
             mib(it.open),
             each(it.open, it.start) / 1024.0,
-            it.news.as_secs_f64() * 1e3,
-            each(it.after_news, it.start) / 1024.0,
+            it.notified.as_secs_f64() * 1e3,
+            each(it.after_notified, it.start) / 1024.0,
             mib(it.closed),
             it.descriptors.0,
             it.descriptors.1,
@@ -132,7 +132,7 @@ fn report(streams: usize, all: &[Found]) {
         );
     }
     if let Some(ours) = all.first() {
-        let each = each(ours.open.max(ours.after_news), ours.start);
+        let each = each(ours.open.max(ours.after_notified), ours.start);
         let met = if each <= GOAL { "met" } else { "missed" };
         println!("\n- {:.1} KiB per stream at most (goal of {:.0} KiB: {met})", each / 1024.0, GOAL / 1024.0);
     }

@@ -12,7 +12,7 @@ use memchr::memmem;
 use serde_json::json;
 
 /// How long to wait for bytes on a stream.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Streams that were acknowledged.
 pub(crate) struct Streams(Vec<(TcpStream, Vec<u8>)>);
@@ -24,7 +24,7 @@ impl Streams {
         let mut all = Vec::with_capacity(number);
         for place in 0..number {
             let mut stream = TcpStream::connect(address).with_context(|| format!("stream {place}"))?;
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(TIMEOUT))?;
             stream.write_all(request.again())?;
             all.push((stream, Vec::new()));
         }

@@ -47,12 +47,12 @@ const BOUNDS: Bounds = Bounds { depth: 127, batch: 100 };
 
 /// Lines in a full read.
 const LINES: usize = (64 << 10) / CALL.len();
-/// Calls in one in-memory conversation: enough for its start not to count.
+/// Calls in one in-memory session: enough for its start not to count.
 const CALLS: usize = 10_000;
 
 fn main() -> Result<()> {
     if cfg!(debug_assertions) {
-        bail!("a debug build measures nothing: cargo run --release -p micro");
+        bail!("a debug build measures nothing: cargo run --profile dist -p micro");
     }
     frame();
     parse();
@@ -102,26 +102,26 @@ struct Envelope<'a> {
 /// Bytes to bytes: whole conversations in memory, on one thread.
 fn dispatch() -> Result<()> {
     heading("dispatch: a whole `echo` call, bytes in to bytes out");
-    conversation("papertape, arguments validated", async |input, output| {
+    session("papertape, arguments validated", async |input, output| {
         let server = Server::new("echo", "0")
             .tool("echo", async |args: EchoArgs, _: Cx| Ok::<_, ToolError>(args.text));
-        Ok(papertape::serve(server, input, output).await?)
+        Ok(papertape::streams::serve(server, input, output).await?)
     })?;
-    conversation("floor: serde_json loop", async |input, mut output| {
+    session("floor: serde_json loop", async |input, mut output| {
         let mut replies = Vec::new();
         for line in input.get_ref().lines() {
             answer(line.as_bytes(), &mut replies)?;
         }
         Ok(output.write_all(&replies).await?)
     })?;
-    conversation("rmcp 3.8.0", async |input, output| {
+    session("rmcp 3.8.0", async |input, output| {
         Echo::default().serve((input, output)).await?.waiting().await?;
         Ok(())
     })
 }
 
 /// Measures a server on a handshake and `CALLS` calls, and that it answers all of them.
-fn conversation(name: &str, serve: impl AsyncFn(Cursor<String>, Lines) -> Result<()>) -> Result<()> {
+fn session(name: &str, serve: impl AsyncFn(Cursor<String>, Lines) -> Result<()>) -> Result<()> {
     let calls: String = (1..=CALLS).map(|n| CALL.replace("100000000", &n.to_string()) + "\n").collect();
     let input = format!("{INITIALIZE}\n{INITIALIZED}\n{calls}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -20,7 +20,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// How often search finds what was meant in a folder of Markdown: questions are made of its own links and headings
+    /// How often search finds what was meant in a folder of Markdown: queries are made of its own links and headings
     Search(search::Search),
     /// How fast it is with 1,000 to 1,000,000 made-up chunks, beside others
     Scale(scale::Scale),

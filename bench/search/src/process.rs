@@ -1,4 +1,4 @@
-//! What this process costs, as the kernel tells.
+//! Memory and CPU time of this process, from the kernel.
 
 use std::fs;
 

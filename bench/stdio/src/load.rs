@@ -89,7 +89,7 @@ impl Load {
         format!("{HEAD}{FIRST_ID},\"method\":\"{method}\",\"params\":{params}}}\n").into_bytes()
     }
 
-    /// Queues the message that opens the conversation: `initialize`, or `server/discover` where there is none.
+    /// Queues the message that opens the session: `initialize`, or `server/discover` where there is none.
     pub(crate) fn queue_opening(&mut self) {
         let opening = if self.is_modern() {
             self.request("server/discover", json!({}))
@@ -191,7 +191,7 @@ impl Load {
             };
             match id.checked_sub(FIRST_ID).and_then(|n| self.awaited.get_mut(n)) {
                 Some(awaited @ true) => *awaited = false,
-                _ => bail!("nobody asked, or it was answered before: {}", wrong(line)),
+                _ => bail!("no such request is pending: {}", wrong(line)),
             }
         }
         self.discard_lines();

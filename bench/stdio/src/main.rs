@@ -33,7 +33,7 @@ struct Args {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
     only: Vec<Contender>,
 
-    /// The papertape binary [default: the one beside this program, i.e. target/release/papertape]
+    /// The papertape binary [default: the one beside this program, i.e. target/dist/papertape]
     #[arg(long, value_name = "PATH")]
     papertape: Option<PathBuf>,
 
@@ -94,7 +94,7 @@ enum Output {
 fn main() -> Result<()> {
     let Args { only, papertape, settings, output } = Args::parse();
     if cfg!(debug_assertions) {
-        bail!("a debug build measures nothing: cargo run --release -p stdio-race");
+        bail!("a debug build measures nothing: cargo run --profile dist -p stdio-race");
     }
     ensure!(settings.rounds > 0 && settings.window > 0, "--rounds and --window must be at least 1");
 
@@ -119,7 +119,7 @@ fn main() -> Result<()> {
                     .with_context(|| format!("{} in round {round}", contender.name()))?,
             );
         }
-        commands.rotate_left(1); // nobody always goes first
+        commands.rotate_left(1); // the first place rotates
     }
     progress("");
 

@@ -22,7 +22,7 @@ use rustix::{
 use crate::load::{Dialect, Load};
 
 /// A server that has not ended a round by then is killed, and the race fails.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contender {
@@ -58,9 +58,9 @@ impl Contender {
         let beside = std::env::current_exe()?.with_file_name(self.name());
         let (path, build) = match self {
             Self::Papertape => {
-                (papertape.unwrap_or(&beside), "`cargo build --release` in the root workspace")
+                (papertape.unwrap_or(&beside), "`cargo build --profile dist` in the root workspace")
             }
-            _ => (beside.as_path(), "`cargo build --release -p peers` in bench/"),
+            _ => (beside.as_path(), "`cargo build --profile dist -p peers` in bench/"),
         };
         ensure!(path.is_file(), "no {} at {}; {build} builds it", self.name(), path.display());
         let mut command = Command::new(path);
@@ -161,9 +161,7 @@ impl Running {
                 let read = self.output.read(self.load.space())?;
                 let now = Instant::now();
                 if read == 0 {
-                    bail!(
-                        "the server closed its output (killed after {PATIENCE:?}, or see its stderr above)"
-                    );
+                    bail!("the server closed its output (killed after {TIMEOUT:?}, or see its stderr above)");
                 }
                 if self.load.received(read) {
                     return Ok(now);
@@ -227,11 +225,11 @@ fn pid(child: &Child) -> Result<Pid> {
     Pid::from_raw(child.id().try_into()?).context("process id 0")
 }
 
-/// Kills the process when the sender is still there after `PATIENCE`.
+/// Kills the process when the sender is still there after `TIMEOUT`.
 fn watch(pid: Pid) -> mpsc::Sender<()> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        if receiver.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+        if receiver.recv_timeout(TIMEOUT) == Err(mpsc::RecvTimeoutError::Timeout) {
             kill_process(pid, Signal::KILL).ok();
         }
     });

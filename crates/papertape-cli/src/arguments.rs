@@ -1,35 +1,34 @@
-//! `key=value` to JSON, by the tool's schema.
+//! `NAME=VALUE` to JSON, by the tool's input schema.
 //!
-//! The schema says what a value is: text stays text, however much it looks like a number. Where several types are
-//! allowed, the text is taken for the most particular one it can be: `true or false` before a number before a list
-//! before an object before text. What is sent with `key:=JSON` or `--json` is sent as it is, digit for digit: the server
-//! judges it.
+//! The schema decides the type of a value: a string stays a string, even if it looks like a number. Where several types are
+//! allowed, the most specific one that fits is chosen: boolean before number before list before object before string. What
+//! is given with `NAME:=JSON` or `--json` is sent unchanged, digit for digit: the server validates it.
 
 use papertape::wire::number;
 use serde_json::Value;
 
-use crate::guess;
+use crate::exact_json::{ExactJson, JsonType, Members};
 use crate::schema::{Argument, Kind, Schema, shown};
-use crate::typed::{Members, Sort, Typed};
+use papertape::guess;
 
-/// This many alternatives are tried: a schema that refers to itself has no end of them.
+/// The most alternatives that are tried: a schema that refers to itself has infinitely many.
 const MOST_TRIED: usize = 500;
 
-/// What was typed, as the arguments of a call.
+/// The arguments of a call from what was typed.
 ///
 /// # Errors
-/// If something typed does not fit: a sentence (or several lines) that says what, and what would.
+/// If a value does not fit the schema: a message that says which, and what would fit.
 pub(crate) fn build(schema: Schema<'_>, typed: &[String], json: Option<Members>) -> Result<Members, String> {
-    let judged_by_server = json.is_some();
+    let validated_by_server = json.is_some();
     let mut arguments = Members::new();
     let given = typed.iter().map(|word| Given::parse(word, schema)).collect::<Result<Vec<_>, _>>()?;
     for one in &given {
         set(&mut arguments, schema, one.key, one)?;
     }
-    // What was typed one by one goes before what was typed as a whole.
+    // NAME=VALUE takes precedence over --json.
     let mut all = json.unwrap_or_default();
     all.extend(arguments);
-    if !judged_by_server {
+    if !validated_by_server {
         check_required(schema, &all)?;
     }
     Ok(all)
@@ -46,7 +45,7 @@ struct Given<'a> {
 impl<'a> Given<'a> {
     fn parse(word: &'a str, schema: Schema<'_>) -> Result<Self, String> {
         let Some((key, value)) = word.split_once('=') else {
-            return Err(format!("\"{word}\" is no argument: write NAME=VALUE{}", names(schema)));
+            return Err(format!("\"{word}\" is not an argument: write NAME=VALUE{}", names(schema)));
         };
         let raw = key.strip_suffix(':');
         match raw.unwrap_or(key) {
@@ -56,7 +55,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Puts one value where its key says.
+/// Sets one value by its key.
 fn set(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
     let arguments = schema.arguments();
     let find = |name: &str| arguments.iter().find(|argument| argument.name == name);
@@ -68,8 +67,8 @@ fn set(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> R
         let inner = find(head)?.schema;
         takes_members(inner).then_some((inner, head, rest))
     }) {
-        let object = map.entry(head.to_owned()).or_insert_with(|| Typed::Object(Members::new()));
-        let taken = || format!("{} cannot be added to {head}, which is no object", given.key);
+        let object = map.entry(head.to_owned()).or_insert_with(|| ExactJson::Object(Members::new()));
+        let taken = || format!("{} cannot be added to {head}, which is not an object", given.key);
         return set(object.members().ok_or_else(taken)?, inner, rest, given);
     }
     match schema.additional() {
@@ -84,14 +83,14 @@ fn set(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> R
     }
 }
 
-/// Whether `a.b` can be meant.
+/// Whether `a.b` can be a member.
 fn takes_members(schema: Schema<'_>) -> bool {
     !schema.arguments().is_empty() || schema.kinds().contains(&Kind::Object)
 }
 
 fn put(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
     if given.raw {
-        let value = Typed::json(given.value).map_err(|error| {
+        let value = ExactJson::json(given.value).map_err(|error| {
             format!("{0}:={1} is not JSON: {error}; {0}=TEXT takes text", given.key, given.value)
         })?;
         map.insert(key.to_owned(), value);
@@ -102,20 +101,20 @@ fn put(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> R
         map.insert(key.to_owned(), value);
         return Ok(());
     };
-    // A key that is given again makes a list longer.
+    // A key that is repeated appends to a list.
     let Some(items) = list_of(schema, &mut MOST_TRIED.clone()) else {
-        return Err(format!("{} is given twice, and takes one value: {}", given.key, schema.words()));
+        return Err(format!("{} is given twice, but takes one value: {}", given.key, schema.words()));
     };
     let item = match items {
         Some(items) => read(items, given.value).ok_or_else(|| misfit(items, given))?,
         None => guessed(given.value),
     };
-    // If the first was taken for one value, because it could be one, now we know better.
+    // The first may have been taken for a single value; `push` makes it a list.
     before.push(item);
     Ok(())
 }
 
-/// Whether a list is allowed, and what it consists of.
+/// The schema of the items, if a list is allowed.
 fn list_of<'a>(schema: Schema<'a>, tries: &mut usize) -> Option<Option<Schema<'a>>> {
     *tries = tries.checked_sub(1)?;
     if schema.kinds().contains(&Kind::Array) {
@@ -124,33 +123,33 @@ fn list_of<'a>(schema: Schema<'a>, tries: &mut usize) -> Option<Option<Schema<'a
     schema.alternatives().take(MOST_TRIED).find_map(|alternative| list_of(alternative, tries))
 }
 
-/// What a text is by a schema; nothing if it does not fit.
-pub(crate) fn read(schema: Schema<'_>, text: &str) -> Option<Typed> {
+/// The value of a text by a schema; `None` if it does not fit.
+pub(crate) fn read(schema: Schema<'_>, text: &str) -> Option<ExactJson> {
     read_within(schema, text, &mut MOST_TRIED.clone())
 }
 
-fn read_within(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Typed> {
+fn read_within(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<ExactJson> {
     let mut readings = Vec::new();
     collect(&mut readings, schema, text, tries);
     readings.into_iter().min_by_key(|reading| reading.rank).map(|reading| reading.value)
 }
 
-/// One thing that a text can be taken for; the lowest rank wins.
+/// One interpretation of a text; the lowest rank wins.
 struct Reading {
     rank: u8,
-    value: Typed,
+    value: ExactJson,
 }
 
 impl Reading {
-    fn new(value: Typed) -> Self {
-        // `null` comes last: hardly anyone means it where text is allowed too.
-        let rank = match value.sort() {
-            Sort::Boolean => 0,
-            Sort::Number => 1,
-            Sort::List => 2,
-            Sort::Object => 3,
-            Sort::Text => 4,
-            Sort::Null => 5,
+    fn new(value: ExactJson) -> Self {
+        // `null` comes last: it is rarely meant where a string is allowed too.
+        let rank = match value.json_type() {
+            JsonType::Boolean => 0,
+            JsonType::Number => 1,
+            JsonType::List => 2,
+            JsonType::Object => 3,
+            JsonType::Text => 4,
+            JsonType::Null => 5,
         };
         Self { rank, value }
     }
@@ -192,15 +191,15 @@ fn collect(readings: &mut Vec<Reading>, schema: Schema<'_>, text: &str, tries: &
 }
 
 fn as_kind(kind: Kind, schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Reading> {
-    let json = |sort: Sort| Typed::json(text).ok().filter(|value| value.sort() == sort);
+    let json = |sort: JsonType| ExactJson::json(text).ok().filter(|value| value.json_type() == sort);
     let value = match kind {
-        Kind::String => Some(Typed::text(text)),
-        Kind::Null => json(Sort::Null),
-        Kind::Boolean => json(Sort::Boolean),
-        Kind::Integer => json(Sort::Number).filter(|_| is_whole(text)),
-        Kind::Number => json(Sort::Number),
-        Kind::Object => json(Sort::Object),
-        Kind::Array => match json(Sort::List) {
+        Kind::String => Some(ExactJson::text(text)),
+        Kind::Null => json(JsonType::Null),
+        Kind::Boolean => json(JsonType::Boolean),
+        Kind::Integer => json(JsonType::Number).filter(|_| is_integer(text)),
+        Kind::Number => json(JsonType::Number),
+        Kind::Object => json(JsonType::Object),
+        Kind::Array => match json(JsonType::List) {
             None => return one_item(schema, text, tries),
             list => list,
         },
@@ -208,23 +207,23 @@ fn as_kind(kind: Kind, schema: Schema<'_>, text: &str, tries: &mut usize) -> Opt
     value.map(Reading::new)
 }
 
-/// The first item of a list; if the text can be something else as well, it is that.
+/// The first item of a list, if no other interpretation fits.
 fn one_item(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Reading> {
     let item = match schema.items() {
         Some(items) => read_within(items, text, tries)?,
         None => guessed(text),
     };
-    Some(Reading { rank: 6, value: Typed::List(vec![item]) })
+    Some(Reading { rank: 6, value: ExactJson::List(vec![item]) })
 }
 
-/// Whether a number is a whole one: 1.0 and 1e3 are whole numbers too.
-fn is_whole(number: &str) -> bool {
+/// Whether a number is an integer: 1.0 and 1e3 are integers too.
+fn is_integer(number: &str) -> bool {
     !number.contains(['.', 'e', 'E']) || number.trim().parse().is_ok_and(|value: f64| value.fract() == 0.0)
 }
 
-/// Where the schema says nothing: what looks like JSON is JSON.
-fn guessed(text: &str) -> Typed {
-    Typed::json(text).unwrap_or_else(|_| Typed::text(text))
+/// Without a schema: what looks like JSON is JSON.
+fn guessed(text: &str) -> ExactJson {
+    ExactJson::json(text).unwrap_or_else(|_| ExactJson::text(text))
 }
 
 fn misfit(schema: Schema<'_>, given: &Given<'_>) -> String {
@@ -250,7 +249,7 @@ fn described(argument: &Argument<'_>) -> String {
     format!("{}: {}{description}", argument.name, argument.schema.words())
 }
 
-/// What could have been written, on a line of its own.
+/// The names of the arguments, on a separate line.
 fn names(schema: Schema<'_>) -> String {
     let names: Vec<&str> = schema.arguments().iter().map(|argument| argument.name).collect();
     if names.is_empty() {

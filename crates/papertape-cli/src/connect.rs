@@ -1,31 +1,35 @@
-//! Options to a conversation with a server: it is started or reached, worked with and ended, whatever happens between.
+//! A session with a server from the options: connect, run the command, close.
 
 use std::future::Future;
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use anyhow::Context;
+use papertape::client::{ClientError, ClientOptions, ErrorKind};
 use papertape::http::{Credentials, Endpoint};
 use papertape::wire::tape::Direction;
-use papertape::{Client, ClientError, ClientOptions, ErrorKind, http, stdio};
+use papertape::{Client, http, stdio};
 
 use crate::args::{Connect, Framing};
-use crate::ask;
+use crate::credentials;
+use crate::elicitation;
 use crate::exit::Failure;
 use crate::print::{self, Look, frame};
-use crate::sign_in;
 use crate::signals::Signals;
-use crate::target::{Target, Way};
+use crate::target::{Connector, Target};
 
-/// Starts or reaches a server, hands the conversation to `work`, and ends it.
+/// Connects to a server, runs `work` in the session, and closes it.
 pub(crate) fn with_server<T>(
     args: &Connect,
     target: &Target,
     work: impl AsyncFnOnce(Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let result = match target.way()? {
-        Way::Start(mut command) => {
-            refuse(args.of_addresses(), &format!("for servers at a URL, and {target} is started here"))?;
+    let result = match target.connector()? {
+        Connector::Process(mut command) => {
+            refuse(
+                args.http_only_option(),
+                &format!("for servers at a URL, and {target} is started as a process"),
+            )?;
             for (name, value) in &args.env {
                 command = command.env(name, value);
             }
@@ -34,20 +38,24 @@ pub(crate) fn with_server<T>(
             }
             run(command, options(args, target, frame::line), || target.hint(), work)
         }
-        Way::Reach(endpoint) => {
+        Connector::Http(endpoint) => {
             refuse(
-                args.of_commands(),
-                &format!("for servers that are started here, and {target} runs already"),
+                args.process_only_option(),
+                &format!("for servers that are started as a process, and {target} is a URL"),
             )?;
-            let endpoint = reach(args, endpoint, &target.to_string())?;
+            let endpoint = configured(args, endpoint, &target.to_string())?;
             let opening = http::connect_with(endpoint, options(args, target, frame::line_on_http));
-            converse(opening, |error| Failure::opening(error, String::new()), work)
+            run_session(opening, |error| Failure::opening(error, String::new()), work)
         }
     };
-    if args.trace { result.map_err(Failure::with_whole_stderr) } else { result }
+    result.map_err(|failure| match target {
+        Target::Bundled { .. } => failure.of_bundled_server(),
+        _ if args.trace => failure.with_whole_stderr(),
+        _ => failure,
+    })
 }
 
-/// An option that has no meaning for the server is a mistake.
+/// An option that does not apply to the target is an error.
 fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> {
     match given {
         Some(option) => Err(Failure::usage(format!("{option} is {because}"))),
@@ -55,21 +63,21 @@ fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> {
     }
 }
 
-/// What the options say about the way to a server.
-fn reach(args: &Connect, mut endpoint: Endpoint, url: &str) -> Result<Endpoint, Failure> {
+/// The endpoint with the options for servers at a URL.
+fn configured(args: &Connect, mut endpoint: Endpoint, url: &str) -> Result<Endpoint, Failure> {
     for (name, value) in &args.header {
         endpoint = endpoint.header(name, value);
     }
     if let Some(path) = &args.bearer_file {
         let token = std::fs::read_to_string(path).map_err(|error| {
-            Failure::usage(format!("--bearer-file {}: cannot be read: {error}", path.display()))
+            Failure::usage(format!("--bearer-file {}: cannot read the file: {error}", path.display()))
         })?;
         if token.trim().is_empty() {
-            return Err(Failure::usage(format!("--bearer-file {}: there is no token in it", path.display())));
+            return Err(Failure::usage(format!("--bearer-file {}: the file is empty", path.display())));
         }
         endpoint = endpoint.credentials(Credentials::Bearer(token.trim().to_owned()));
     } else if !args.header.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
-        endpoint = endpoint.credentials(sign_in::credentials(url, args.ca.as_deref())?);
+        endpoint = endpoint.credentials(credentials::credentials(url, args.ca.as_deref())?);
     }
     if let Some(path) = &args.ca {
         endpoint = endpoint.ca(path);
@@ -80,7 +88,7 @@ fn reach(args: &Connect, mut endpoint: Endpoint, url: &str) -> Result<Endpoint, 
     Ok(endpoint)
 }
 
-/// The same for a command and options of one's own; `hint` is asked for if there is no such command.
+/// Starts a server as a process with these options and runs `work` in the session; `hint` is for a program that does not exist.
 pub(crate) fn run<T>(
     command: stdio::ServerCommand,
     options: ClientOptions,
@@ -92,11 +100,11 @@ pub(crate) fn run<T>(
         let hint = if not_found { hint() } else { String::new() };
         Failure::opening(error, hint)
     };
-    converse(stdio::spawn_with(command, options), failed, work)
+    run_session(stdio::connect_with(command, options), failed, work)
 }
 
-/// Opens a conversation, has it, and ends it.
-fn converse<T>(
+/// Opens a session, runs `work` in it, and closes it.
+fn run_session<T>(
     opening: impl Future<Output = Result<Client, ClientError>>,
     failed: impl FnOnce(ClientError) -> Failure,
     work: impl AsyncFnOnce(Client) -> Result<T, Failure>,
@@ -117,16 +125,16 @@ fn converse<T>(
         };
         tokio::select! {
             _ = client.close() => result,
-            // Who asks twice does not want to wait for the server.
+            // A second signal does not wait for the server.
             number = signals.next() => Err(Failure::Signal(number)),
         }
     });
-    // A question to a person who does not answer must not keep the process.
+    // A thread that waits for input on the terminal must not keep the process.
     runtime.shutdown_background();
     result
 }
 
-/// How a frame is shown.
+/// How a frame is printed.
 type Line = fn(Look, u64, Direction, Duration, &[u8]) -> String;
 
 fn options(args: &Connect, target: &Target, line: Line) -> ClientOptions {
@@ -139,7 +147,7 @@ fn options(args: &Connect, target: &Target, line: Line) -> ClientOptions {
     }
     if let Some(seconds) = args.timeout {
         let time = Duration::from_secs_f64(seconds);
-        options = options.timeout(time).longest(time).open_timeout(time);
+        options = options.timeout(time).total_timeout(time).open_timeout(time);
     }
     if let Some(path) = &args.tape {
         options = options.tape(path);
@@ -150,13 +158,13 @@ fn options(args: &Connect, target: &Target, line: Line) -> ClientOptions {
             print::err(&line(look, frame.number, frame.direction, frame.time, frame.bytes));
         });
     }
-    // A server is told that it may ask only if there is somebody to answer.
+    // Elicitation is declared only if a user can respond on a terminal.
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        // By the name that the user gave it: what a server says of itself is not to be believed here.
-        let (form, page) = (target.to_string(), target.to_string());
+        // The target as the user typed it: the name that a server gives itself is not to be trusted here.
+        let (form, url) = (target.to_string(), target.to_string());
         options = options
-            .on_form(move |asked| ask::form(form.clone(), asked))
-            .on_url(move |asked| ask::page(page.clone(), asked));
+            .on_form(move |request| elicitation::form(form.clone(), request))
+            .on_url(move |request| elicitation::url(url.clone(), request));
     }
     options
 }

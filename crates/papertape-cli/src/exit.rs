@@ -1,12 +1,12 @@
-//! How the process ends: one documented code for each kind of end, one place where errors are printed.
+//! Exit codes, and the one place where errors are printed.
 
 use std::fmt;
 use std::io;
 use std::process::{ExitCode, ExitStatus};
 
+use papertape::client::{ClientError, ErrorKind};
 use papertape::wire::RpcError;
 use papertape::wire::error::INTERNAL_ERROR;
-use papertape::{ClientError, ErrorKind};
 use serde_json::{Map, Value, json};
 
 use crate::args::Output;
@@ -15,47 +15,47 @@ use crate::print::{self, Look, style};
 
 /// For `--help`.
 pub(crate) const CODES: &str = "  \
-  0  done
-  1  the tool said no, the server answered with an error, or the answer cannot be written
-  2  wrong usage; also a tool, a prompt or an argument that the server does not have
-  3  the server could not be started or reached, or did not get as far as its first answer
-  4  the server died, went silent or broke the protocol after that
-  129, 130, 131, 143  ended by SIGHUP, Ctrl-C, SIGQUIT or SIGTERM, and so was the server";
+  0  success
+  1  the tool returned an error, the server responded with an error, or the output cannot be written
+  2  wrong usage; also an unknown tool, prompt or argument
+  3  the server could not be started or reached, or failed before its first response
+  4  the server exited, timed out or violated the protocol after that
+  129, 130, 131, 143  interrupted by SIGHUP, Ctrl-C, SIGQUIT or SIGTERM; a server that was started is stopped";
 
-const SAID_NO: u8 = 1;
+const ERROR: u8 = 1;
 const WRONG_USAGE: u8 = 2;
 const NOT_STARTED: u8 = 3;
 const BROKEN: u8 = 4;
-/// As shells count: this, and the signal's number.
+/// Plus the number of the signal, as in shells.
 const SIGNALLED: u8 = 128;
 
-/// The last lines of the server's stderr that are shown, but with `--trace`.
+/// How many last lines of the server's stderr are shown without `--trace`.
 const STDERR_LINES: usize = 20;
 
-/// What sets how long a server may take.
+/// The option that sets the timeout, for error messages.
 const LIMIT: &str = "--timeout";
 
-/// The offending bytes that are shown.
+/// How many of the offending bytes are shown.
 const SHOWN_BYTES: usize = 300;
 
-/// Why a command came to nothing.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was typed cannot be meant.
+    /// The arguments are wrong.
     Usage(String),
-    /// The same, found before anything else was looked at.
-    Mistyped { message: String, hint: String },
-    /// The tool said no, and it has been printed.
-    SaidNo,
-    /// Something that has been printed already.
-    Told(Box<Failure>),
-    /// It did not even begin.
+    /// The command line cannot be parsed.
+    ParseError { message: String, hint: String },
+    /// The tool returned an error, which has been printed.
+    ToolError,
+    /// A failure that has been printed.
+    Reported(Box<Failure>),
+    /// The command could not start.
     NotStarted(anyhow::Error),
-    /// The server's fault, before or after the conversation was open.
+    /// The server failed, before or after the session was open.
     Server { error: ClientError, opened: bool, hint: String, whole_stderr: bool },
-    /// What came cannot be put where it should go.
+    /// The output cannot be written.
     Output(String),
-    /// Somebody wants it to end.
+    /// A signal.
     Signal(u8),
 }
 
@@ -64,12 +64,12 @@ impl Failure {
         Failure::Usage(message.into())
     }
 
-    /// Before the conversation was open.
+    /// Before the session was open.
     pub(crate) fn opening(error: ClientError, hint: String) -> Self {
         Failure::Server { error: error.limited_by(LIMIT), opened: false, hint, whole_stderr: false }
     }
 
-    /// The same, with all that is known of the server's stderr when it is told.
+    /// The same, printed with all that is known of the server's stderr.
     pub(crate) fn with_whole_stderr(mut self) -> Self {
         if let Failure::Server { whole_stderr, .. } = &mut self {
             *whole_stderr = true;
@@ -77,29 +77,42 @@ impl Failure {
         self
     }
 
+    /// The same for a bundled server: if it exits with the code for wrong usage, its options are wrong.
+    pub(crate) fn of_bundled_server(self) -> Self {
+        match &self {
+            Failure::Server { error, opened: false, .. }
+                if error.exit().and_then(|exit| exit.code()) == Some(i32::from(WRONG_USAGE)) =>
+            {
+                let text = error.stderr().trim();
+                let text =
+                    text.strip_prefix("papertape: ").or_else(|| text.strip_prefix("error: ")).unwrap_or(text);
+                Failure::usage(text)
+            }
+            _ => self,
+        }
+    }
+
     fn code(&self) -> u8 {
         match self {
-            Failure::Usage(_) | Failure::Mistyped { .. } => WRONG_USAGE,
-            Failure::SaidNo | Failure::Output(_) => SAID_NO,
+            Failure::Usage(_) | Failure::ParseError { .. } => WRONG_USAGE,
+            Failure::ToolError | Failure::Output(_) => ERROR,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
-                ErrorKind::Rpc(_) | ErrorKind::Unauthorized(_) | ErrorKind::Http { status: 403, .. } => {
-                    SAID_NO
-                }
+                ErrorKind::Rpc(_) | ErrorKind::Unauthorized(_) | ErrorKind::Http { status: 403, .. } => ERROR,
                 _ => BROKEN,
             },
-            Failure::Told(failure) => failure.code(),
+            Failure::Reported(failure) => failure.code(),
             Failure::Signal(number) => SIGNALLED.saturating_add(*number),
         }
     }
 
     fn kind(&self) -> &'static str {
         match self {
-            Failure::Usage(_) | Failure::Mistyped { .. } => "usage",
-            Failure::SaidNo => "said_no",
+            Failure::Usage(_) | Failure::ParseError { .. } => "usage",
+            Failure::ToolError => "tool_error",
             Failure::NotStarted(_) => "not_started",
             Failure::Output(_) => "output",
-            Failure::Told(failure) => failure.kind(),
+            Failure::Reported(failure) => failure.kind(),
             Failure::Signal(_) => "interrupted",
             Failure::Server { error, .. } => match error.kind() {
                 ErrorKind::NotStarted(_) => "not_started",
@@ -119,7 +132,7 @@ impl Failure {
     }
 }
 
-/// After the conversation was open.
+/// After the session was open.
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let error = error.limited_by(LIMIT);
@@ -133,7 +146,7 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// An answer that cannot be printed.
+/// Output that cannot be printed.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Failure::Output(format!("cannot write to stdout: {error}"))
@@ -143,53 +156,53 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(message) | Failure::Mistyped { message, .. } | Failure::Output(message) => {
+            Failure::Usage(message) | Failure::ParseError { message, .. } | Failure::Output(message) => {
                 f.write_str(message)
             }
-            Failure::SaidNo => f.write_str("the tool said no"),
-            Failure::Told(failure) => failure.fmt(f),
+            Failure::ToolError => f.write_str("the tool returned an error"),
+            Failure::Reported(failure) => failure.fmt(f),
             Failure::NotStarted(error) => write!(f, "{error:#}"),
             Failure::Server { error, hint, .. } => write!(f, "{error}{hint}"),
-            Failure::Signal(number) => write!(f, "ended by signal {number}"),
+            Failure::Signal(number) => write!(f, "interrupted by signal {number}"),
         }
     }
 }
 
-/// The exit code for what a command came to; an error is printed first.
+/// The exit code for the result of a command; an error is printed first.
 pub(crate) fn code(result: Result<(), Failure>, output: Output) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
-    if !matches!(failure, Failure::SaidNo | Failure::Told(_) | Failure::Signal(_)) {
+    if !matches!(failure, Failure::ToolError | Failure::Reported(_) | Failure::Signal(_)) {
         match output {
-            Output::Text => print::err(&in_words(&failure, Look::of_stderr())),
-            // If that cannot be written either, the code is all that is left.
+            Output::Text => print::err(&as_text(&failure, Look::of_stderr())),
+            // If that cannot be written either, only the exit code is left.
             Output::Json => drop(print::document(&json!({"error": document(&failure)}))),
         }
     }
     ExitCode::from(failure.code())
 }
 
-/// An error that does not end the command, on stderr.
-pub(crate) fn tell(failure: &Failure) {
-    print::err(&in_words(failure, Look::of_stderr()));
+/// Prints an error that does not end the command to stderr.
+pub(crate) fn report(failure: &Failure) {
+    print::err(&as_text(failure, Look::of_stderr()));
 }
 
-/// What is to be known of an end that is no error, on stderr.
-pub(crate) fn say(sentence: &str) {
-    print::err(&said(sentence, Look::of_stderr()));
+/// Prints a note to stderr.
+pub(crate) fn note(sentence: &str) {
+    print::err(&prefixed(sentence, Look::of_stderr()));
 }
 
-/// A sentence of our own.
-fn said(sentence: &str, look: Look) -> String {
+/// A sentence with the name of the program.
+fn prefixed(sentence: &str, look: Look) -> String {
     let plain = format!("papertape: {}", safe(sentence));
-    // A program that reads stderr wants a sentence in a line.
+    // Wrapped only on a terminal, so that programs can read lines.
     let wrapped = if look.terminal { hanging(&plain, look.width) } else { format!("{plain}\n") };
     wrapped.replacen("papertape:", &look.paint(style::WRONG, "papertape:"), 1)
 }
 
-/// The sentence, then what is known.
-fn in_words(failure: &Failure, look: Look) -> String {
+/// The sentence, then the evidence.
+fn as_text(failure: &Failure, look: Look) -> String {
     let sentence = failure.to_string();
-    let mut text = said(&sentence, look);
+    let mut text = prefixed(&sentence, look);
     if let Failure::Server { error, whole_stderr, .. } = failure {
         let lines = if *whole_stderr { usize::MAX } else { STDERR_LINES };
         text += &details(error, &sentence, lines, look);
@@ -197,26 +210,26 @@ fn in_words(failure: &Failure, look: Look) -> String {
     text
 }
 
-/// What the sentence does not say, with so many lines of stderr.
+/// The evidence that the sentence does not have, with at most this many lines of stderr.
 fn details(error: &ClientError, sentence: &str, most: usize, look: Look) -> String {
     let mut text = String::new();
     let mut note = |name: &str, value: &str| {
         let value = if value.is_empty() { String::new() } else { format!(" {value}") };
         text += &format!("  {}{value}\n", look.paint(style::DIM, name));
     };
-    if !error.reached().is_empty() && !matches!(error.kind(), ErrorKind::Rpc(_) | ErrorKind::NotStarted(_)) {
-        note("how far it got:", &safe(error.reached()));
+    if !error.stage().is_empty() && !matches!(error.kind(), ErrorKind::Rpc(_) | ErrorKind::NotStarted(_)) {
+        note("last step:", &safe(error.stage()));
     }
     if let ErrorKind::Rpc(RpcError { data: Some(data), .. }) = error.kind() {
         note("its data:", &excerpt(data.to_string().as_bytes()));
     }
-    let told = |text: &str| sentence.contains(text.trim());
+    let is_in_sentence = |text: &str| sentence.contains(text.trim());
     if let Some(bytes) = error.bytes()
-        && !std::str::from_utf8(bytes).is_ok_and(told)
+        && !std::str::from_utf8(bytes).is_ok_and(is_in_sentence)
     {
         note("the bytes:", &excerpt(bytes));
     }
-    // A server that answers well, if with an error, has its own reasons for what it logs.
+    // The server works and responds with an error on purpose: its log is not about this.
     if matches!(error.kind(), ErrorKind::Rpc(error) if error.code != INTERNAL_ERROR) {
         return text;
     }
@@ -224,7 +237,7 @@ fn details(error: &ClientError, sentence: &str, most: usize, look: Look) -> Stri
     let last = lines.get(lines.len().saturating_sub(most)..).unwrap_or_default();
     match last {
         [] => return text,
-        [only] if told(only) => return text,
+        [only] if is_in_sentence(only) => return text,
         _ if last.len() < lines.len() => note(&format!("the last {} lines of its stderr:", last.len()), ""),
         _ => note("its stderr:", ""),
     }
@@ -235,12 +248,12 @@ fn details(error: &ClientError, sentence: &str, most: usize, look: Look) -> Stri
     text
 }
 
-/// The same for a program.
+/// The failure as JSON.
 pub(crate) fn document(failure: &Failure) -> Map<String, Value> {
     let mut error = Map::new();
     error.insert("kind".to_owned(), failure.kind().into());
     error.insert("message".to_owned(), failure.to_string().into());
-    if let Failure::Mistyped { hint, .. } = failure
+    if let Failure::ParseError { hint, .. } = failure
         && !hint.is_empty()
     {
         error.insert("hint".to_owned(), hint.as_str().into());
@@ -250,7 +263,7 @@ pub(crate) fn document(failure: &Failure) -> Map<String, Value> {
             error.insert("code".to_owned(), rpc.code.into());
             error.extend(rpc.data.clone().map(|data| ("data".to_owned(), data)));
         }
-        error.insert("reached".to_owned(), server.reached().into());
+        error.insert("reached".to_owned(), server.stage().into());
         error.extend(server.exit().map(|exit| ("exit".to_owned(), exit_value(exit))));
         if !server.stderr().is_empty() {
             error.insert("stderr".to_owned(), server.stderr().into());
@@ -260,7 +273,7 @@ pub(crate) fn document(failure: &Failure) -> Map<String, Value> {
     error
 }
 
-/// The code, or words about the signal.
+/// The exit code, or the name of the signal.
 fn exit_value(exit: ExitStatus) -> Value {
     exit.code().map_or_else(|| exit.to_string().into(), Value::from)
 }

@@ -1,4 +1,4 @@
-//! Logs to stderr, without ever waiting for whoever reads them.
+//! Logs to stderr that never block on a slow reader.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -12,38 +12,38 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::{Format, Level, Log};
-use crate::threads;
+use crate::runtime;
 
-/// Lines that may wait for a slow reader of stderr; more are dropped.
-const WAITING_LINES: usize = 1024;
+/// The length of the queue for a slow reader of stderr; more lines are dropped.
+const QUEUED_LINES: usize = 1024;
 
-/// How long the end of the process waits for a slow reader of stderr.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+/// How long the process waits for a slow reader of stderr before it exits.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Starts logging; an error if there can be no thread for it. The flag goes before `RUST_LOG`; without either, only warnings are logged.
+/// Starts the logging thread. `--log-level` takes precedence over `RUST_LOG`; without either, warnings and errors are logged.
 pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
     let filter = match log.log_level {
         Some(level) => EnvFilter::builder().with_default_directive(filter(level).into()).parse_lossy(""),
         None => environment_filter(),
     };
-    let (queue, waiting) = sync_channel(WAITING_LINES);
-    // A full pipe blocks this thread and nobody else; a closed one ends the logs and nothing else.
+    let (queue, waiting) = sync_channel(QUEUED_LINES);
+    // A full pipe blocks only this thread; a closed one only ends the logs.
     let writer = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
         while let Ok(entry) = waiting.recv() {
             let result = match entry {
                 Entry::Line(line) => io::stderr().write_all(&line),
                 Entry::Flush(done) => {
-                    let result = tell_dropped();
+                    let result = report_dropped();
                     let _ = done.send(());
                     result
                 }
             };
-            if result.and_then(|()| tell_dropped()).is_err() {
+            if result.and_then(|()| report_dropped()).is_err() {
                 break;
             }
         }
     });
-    writer.context(threads::NO_THREAD)?;
+    writer.context(runtime::NO_THREAD)?;
     if QUEUE.set(queue.clone()).is_err() {
         return Ok(());
     }
@@ -64,20 +64,23 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until what was logged is written, unless nobody reads it.
+/// Waits until all logs are written, or until the timeout.
 pub(crate) fn flush() {
     let (done, wait) = sync_channel(1);
     if QUEUE.get().is_some_and(|queue| queue.try_send(Entry::Flush(done)).is_ok()) {
-        let _ = wait.recv_timeout(FLUSH_PATIENCE);
+        let _ = wait.recv_timeout(FLUSH_TIMEOUT);
     }
 }
 
-/// Says how many lines are missing here, if any are.
-fn tell_dropped() -> io::Result<()> {
+/// Writes how many lines were dropped here, if any were.
+fn report_dropped() -> io::Result<()> {
     match DROPPED.swap(0, Ordering::Relaxed) {
         0 => Ok(()),
         count => {
-            writeln!(io::stderr(), "papertape: {count} lines of log were dropped here: they came too fast")
+            writeln!(
+                io::stderr(),
+                "papertape: {count} log lines were dropped here: stderr is read too slowly"
+            )
         }
     }
 }
@@ -85,22 +88,22 @@ fn tell_dropped() -> io::Result<()> {
 /// Lines that found the queue full.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// To the thread that writes to stderr.
+/// The queue to the thread that writes to stderr.
 static QUEUE: OnceLock<SyncSender<Entry>> = OnceLock::new();
 
 enum Entry {
     Line(Vec<u8>),
-    /// Answered once everything before it is written.
+    /// Acknowledged once everything before it is written.
     Flush(SyncSender<()>),
 }
 
-/// What `RUST_LOG` asks for; one that makes no sense is told and ignored.
+/// The filter of `RUST_LOG`; an invalid one is reported and ignored.
 fn environment_filter() -> EnvFilter {
     let builder = EnvFilter::builder().with_default_directive(LevelFilter::WARN.into());
     let wanted = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
     builder.parse(&wanted).unwrap_or_else(|error| {
-        // Nobody may be there to be told.
-        drop(writeln!(io::stderr(), "papertape: RUST_LOG={wanted} is ignored: {error}"));
+        // stderr may be closed.
+        drop(writeln!(io::stderr(), "papertape: RUST_LOG={wanted} is invalid and ignored: {error}"));
         EnvFilter::default().add_directive(LevelFilter::WARN.into())
     })
 }
@@ -116,7 +119,7 @@ fn filter(level: Level) -> LevelFilter {
     }
 }
 
-/// One event, handed on whole.
+/// One event, sent to the queue as a whole.
 struct Line {
     queue: SyncSender<Entry>,
     format: Format,
@@ -125,7 +128,7 @@ struct Line {
 }
 
 impl Line {
-    /// The event as a person can read it: what a server says is logged too, and must not hide or do anything.
+    /// The event with invisible and control characters escaped: it may hold text of a server.
     fn visible(&self) -> Vec<u8> {
         let text = String::from_utf8_lossy(&self.bytes);
         match self.format {
@@ -153,7 +156,7 @@ impl Line {
     }
 }
 
-/// Whether what follows an escape is one of the subscriber's own colours, none of which hides anything.
+/// Whether an escape sequence is one of the subscriber's own colours, none of which hides text.
 fn is_colour(text: &str) -> bool {
     let code = text.strip_prefix('[').and_then(|text| text.split_once('m')).map(|(code, _)| code);
     matches!(code, Some("0" | "1" | "2" | "3" | "31" | "32" | "33" | "34" | "35"))
@@ -185,8 +188,8 @@ mod tests {
     use super::{Format, Line};
 
     #[test]
-    fn of_escapes_only_our_own_colours_stay() {
-        // The subscriber escapes those of a message, but not those of other fields.
+    fn escape_sequences_other_than_our_colours_are_escaped() {
+        // The subscriber escapes those in a message, but not those in other fields.
         let text =
             "\u{1b}[2mnow\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m error=a\u{1b}[8mb\u{1b}]0;c\u{7}\u{202e}\n";
         let line = |colours| {

@@ -1,32 +1,30 @@
 //! `papertape`: runs, calls, records, checks and bridges MCP servers.
 
-mod address;
 mod args;
 mod arguments;
-mod ask;
-mod bar;
 mod command;
 mod connect;
+mod credentials;
+mod elicitation;
+mod exact_json;
 mod exit;
-mod guess;
+mod index_progress;
+mod lock;
 mod log;
+mod output_dir;
 mod print;
-mod progress;
-mod reel;
-mod save;
+mod progress_line;
+mod runtime;
 mod schema;
-mod sign_in;
 mod signals;
 mod target;
-mod threads;
-mod typed;
 
 use std::process::ExitCode;
 
 use args::{Command, Output};
 
 fn main() -> ExitCode {
-    let args = match args::Args::typed() {
+    let args = match args::Args::from_command_line() {
         Ok(args) => args,
         Err(failure) => return exit::code(Err(failure), Output::Json),
     };

@@ -1,25 +1,25 @@
-//! A JSON Schema to what a person asks about it: which arguments there are, and what each takes, in words.
+//! A JSON Schema as a user reads it: the arguments, and a description of the type of each.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// References to references are followed this far.
+/// The longest chain of references that is followed.
 const MOST_HOPS: usize = 12;
 
-/// A schema is put into words up to this many parts: one that refers to itself has no end.
+/// The most parts of a schema that are described: one that refers to itself has infinitely many.
 const MOST_PARTS: usize = 200;
 
-/// Objects within objects are spelled out this deep.
+/// The deepest nesting of objects that is described.
 const DEEPEST_WORDS: usize = 2;
 
-/// More allowed values than this are not all named.
+/// The most allowed values that are listed.
 const MOST_NAMED: usize = 40;
 
 /// An object within an argument is spelled out if it has this many members or fewer.
 const MOST_MEMBERS: usize = 20;
 
-/// This many schemas that must all hold are looked at.
+/// The most subschemas of `allOf` that are considered.
 const MOST_ALL_OF: usize = 50;
 
 /// A schema, or a place within one.
@@ -69,7 +69,7 @@ impl<'a> Schema<'a> {
         self.get(keyword).and_then(Value::as_str)
     }
 
-    /// Follows references within the schema. One that leads nowhere, or outside, leaves anything possible.
+    /// Follows references within the schema. One that cannot be resolved, or is external, allows anything.
     fn followed(mut self) -> Self {
         for _ in 0..MOST_HOPS {
             let next = match (self.text("$ref"), self.get("allOf").and_then(Value::as_array)) {
@@ -95,7 +95,7 @@ impl<'a> Schema<'a> {
         self.root.pointer(reference.strip_prefix('#')?)
     }
 
-    /// What an object takes: the required arguments in the order of `required`, then the others in that of the schema.
+    /// The properties of an object: the required ones in the order of `required`, then the others in that of the schema.
     pub(crate) fn arguments(self) -> Vec<Argument<'a>> {
         let mut found: Vec<Argument<'a>> = Vec::new();
         let (mut known, mut places) = (HashSet::new(), HashMap::new());
@@ -117,7 +117,7 @@ impl<'a> Schema<'a> {
         found
     }
 
-    /// What is said where an argument is named goes before what is said where that refers to.
+    /// Keywords beside a `$ref` take precedence over those of its target.
     fn argument(self, name: &'a str, node: &'a Value) -> Argument<'a> {
         let (near, far) = (Schema { node, ..self }, self.at(node));
         Argument {
@@ -129,26 +129,26 @@ impl<'a> Schema<'a> {
         }
     }
 
-    /// The schema itself and what it says must hold as well.
+    /// The schema itself and the subschemas of its `allOf`.
     fn parts(self) -> Vec<Self> {
         let all = self.get("allOf").and_then(Value::as_array).into_iter().flatten();
         std::iter::once(self).chain(all.take(MOST_ALL_OF).map(|node| self.at(node))).collect()
     }
 
-    /// How many members it names, at most.
+    /// How many properties it names, at most.
     fn members(self) -> usize {
         let named =
             |part: &Self| part.get("properties").and_then(Value::as_object).map_or(0, |named| named.len());
         self.parts().iter().map(named).sum()
     }
 
-    /// What is said about members that have no name in the schema: a schema for them if they are welcome.
+    /// The schema of additional properties, if they are allowed.
     pub(crate) fn additional(self) -> Option<Self> {
         const ANYTHING: &Value = &Value::Bool(true);
         match self.get("additionalProperties") {
             Some(Value::Bool(false)) => None,
             Some(node) => Some(self.at(node)),
-            // Nothing is said. Most authors who name members mean these and no others.
+            // Not specified. Most authors who name properties mean only these.
             None if self.get("patternProperties").is_none() && self.members() > 0 => None,
             None => Some(self.at(ANYTHING)),
         }
@@ -174,18 +174,18 @@ impl<'a> Schema<'a> {
         strings(types).chain(types.and_then(Value::as_str)).filter_map(Kind::parse).collect()
     }
 
-    /// What it may be instead, if it says that it may be one of several things.
+    /// The alternatives of `anyOf` and `oneOf`.
     pub(crate) fn alternatives(self) -> impl Iterator<Item = Self> {
         let of = move |keyword| self.get(keyword).and_then(Value::as_array).into_iter().flatten();
         of("anyOf").chain(of("oneOf")).map(move |node| self.at(node))
     }
 
-    /// What a list consists of.
+    /// The schema of the items of a list.
     pub(crate) fn items(self) -> Option<Self> {
         self.get("items").filter(|items| !items.is_array()).map(|items| self.at(items))
     }
 
-    /// What is allowed, as a person says it: "integer from 1 to 10", "one of: past, present".
+    /// A description of what is allowed: "integer from 1 to 10", "one of: past, present".
     pub(crate) fn words(self) -> String {
         self.words_at(0, &mut MOST_PARTS.clone())
     }
@@ -327,7 +327,7 @@ fn named(values: &[Value]) -> String {
     format!("one of: {}", names.join(", "))
 }
 
-/// A value as it would be typed: text without quotes, unless it could be taken for something else.
+/// A value as it would be typed: a string without quotes, unless it is ambiguous.
 pub(crate) fn shown(value: &Value) -> String {
     match value.as_str() {
         Some(text) if is_plain(text) => text.to_owned(),
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_in_words() {
+    fn allowed_values_are_described() {
         check(&json!({"type": "string"}), "text");
         check(&json!({"type": "string", "format": "date-time"}), "text (date-time)");
         check(

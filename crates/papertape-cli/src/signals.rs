@@ -1,4 +1,4 @@
-//! What wants the process to end.
+//! The signals that end a command.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -10,7 +10,7 @@ const SIGINT: u8 = 2;
 const SIGQUIT: u8 = 3;
 const SIGTERM: u8 = 15;
 
-/// A terminal that closes, Ctrl-C, Ctrl-\\ and SIGTERM.
+/// SIGHUP, SIGINT, SIGQUIT and SIGTERM.
 pub(crate) struct Signals(Vec<(u8, Signal)>);
 
 impl Signals {
@@ -20,8 +20,8 @@ impl Signals {
             (SIGINT, SignalKind::interrupt()),
             (SIGQUIT, SignalKind::quit()),
         ];
-        // `nohup` wants the process to outlive its terminal. A process that HUP ends as usual leaves no server either: what
-        // watches over the server sees to that.
+        // Under `nohup` the process outlives its terminal. Where SIGHUP kills it by default, the watchdog of the server still stops
+        // the server.
         if !is_ignored(SIGHUP) {
             kinds.insert(0, (SIGHUP, SignalKind::hangup()));
         }
@@ -29,7 +29,7 @@ impl Signals {
         kinds.into_iter().map(listen).collect::<std::io::Result<_>>().map(Self)
     }
 
-    /// The number of the next one.
+    /// The number of the next signal.
     pub(crate) async fn next(&mut self) -> u8 {
         poll_fn(|cx| {
             for (number, signal) in &mut self.0 {
@@ -43,7 +43,7 @@ impl Signals {
     }
 }
 
-/// Whether this process was started to ignore a signal, or may have been: not every system says so.
+/// Whether a signal was ignored when this process started. Where this cannot be read, it is taken as ignored.
 fn is_ignored(number: u8) -> bool {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return true };
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

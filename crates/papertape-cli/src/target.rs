@@ -1,4 +1,4 @@
-//! What was typed as the server to the command that starts it, or the address where it is.
+//! The target of a client command: a bundled server, a command or a URL.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,86 +7,85 @@ use anyhow::Context;
 use papertape::http::Endpoint;
 use papertape::stdio::ServerCommand;
 
+use crate::args::BundledServer;
 use crate::exit::Failure;
-use crate::guess;
+use papertape::guess;
 
-/// A server that can be started or reached.
+/// A server to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// One of ours, run by this same binary, with options of its own.
-    Bundled { name: &'static str, options: Vec<String> },
+    /// A bundled server, run by this same binary, with its own options.
+    Bundled { name: String, options: Vec<String> },
     /// Any program.
     Command { program: OsString, arguments: Vec<OsString> },
-    /// One that runs already.
+    /// A server over HTTP.
     Url(String),
 }
 
-/// How a server is come by.
-pub(crate) enum Way {
-    Start(ServerCommand),
-    Reach(Endpoint),
+/// How to connect to a target.
+pub(crate) enum Connector {
+    Process(ServerCommand),
+    Http(Endpoint),
 }
 
 impl Target {
-    /// A bundled name and its options, a URL, or a command line that is split as a shell would and run without one.
+    /// A bundled name and its options, a URL, or a command line, which is split like a shell does and run without one.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         if matches!(scheme.as_deref(), Some("http" | "https")) {
             return Ok(Target::Url(text.to_owned()));
         }
         let words = shell_words::split(text)
-            .map_err(|error| Failure::usage(format!("{text}: no command line: {error}")))?;
+            .map_err(|error| Failure::usage(format!("{text}: not a command line: {error}")))?;
         if let [first, options @ ..] = words.as_slice()
-            && let Some(name) = bundled_name(first)
+            && BundledServer::names().contains(first)
             && options.first().is_none_or(|option| option.starts_with('-'))
         {
-            return Ok(Target::Bundled { name, options: options.to_vec() });
+            return Ok(Target::Bundled { name: first.clone(), options: options.to_vec() });
         }
         Self::of_words(words.into_iter().map(OsString::from).collect())
             .ok_or_else(|| Failure::usage(format!("which server? {KINDS}")))
     }
 
-    /// A command after `--`; nothing if there is none.
+    /// A command after `--`; `None` if it is empty.
     pub(crate) fn of_words(words: Vec<OsString>) -> Option<Self> {
         let mut words = words.into_iter();
         let program = words.next().filter(|program| !program.is_empty())?;
         Some(Target::Command { program, arguments: words.collect() })
     }
 
-    /// How to come by it.
-    pub(crate) fn way(&self) -> anyhow::Result<Way> {
+    /// How to connect to it.
+    pub(crate) fn connector(&self) -> anyhow::Result<Connector> {
         Ok(match self {
-            Target::Bundled { name, options } => Way::Start(bundled(name)?.args(options)),
-            Target::Command { program, arguments } => Way::Start(ServerCommand::new(program).args(arguments)),
-            Target::Url(url) => Way::Reach(Endpoint::new(url)),
+            Target::Bundled { name, options } => Connector::Process(bundled(name)?.args(options)),
+            Target::Command { program, arguments } => {
+                Connector::Process(ServerCommand::new(program).args(arguments))
+            }
+            Target::Url(url) => Connector::Http(Endpoint::new(url)),
         })
     }
 
-    /// For a program that is not there: what may have been meant.
+    /// For a program that does not exist: what may have been meant.
     pub(crate) fn hint(&self) -> String {
         let Target::Command { program, arguments } = self else { return String::new() };
         if program.to_string_lossy().contains("://") {
-            return "; a server at a URL is reached by http:// or https://".to_owned();
+            return "; the URL of a server begins with http:// or https://".to_owned();
         }
-        let known = papertape_servers::ALL.map(|server| server.name);
-        match program.to_str().and_then(|typed| guess::nearest(typed, known)) {
+        let known = BundledServer::names();
+        match program.to_str().and_then(|typed| guess::nearest(typed, known.iter().map(String::as_str))) {
             Some(name) if arguments.is_empty() => format!("; did you mean the bundled server \"{name}\"?"),
             _ => String::new(),
         }
     }
 }
 
-fn bundled_name(word: &str) -> Option<&'static str> {
-    papertape_servers::ALL.into_iter().map(|server| server.name).find(|name| *name == word)
-}
-
-/// How to start one of our own servers: with this same program.
+/// The command for a bundled server: this same program.
 pub(crate) fn bundled(name: &str) -> anyhow::Result<ServerCommand> {
-    let this = std::env::current_exe().context("cannot find this program's own file")?;
+    let this = std::env::current_exe().context("cannot find the path of this program")?;
     Ok(ServerCommand::new(this).args(["serve", name]))
 }
 
-/// The server and the words after it: the first word is the target, unless a command after `--` stands in its place.
+/// The target and the words after it: the first word is the target, unless there is a command after `--`.
 pub(crate) fn split(
     mut words: Vec<String>,
     command: Vec<OsString>,
@@ -101,16 +100,16 @@ pub(crate) fn split(
     Ok((target, words))
 }
 
-/// What a target can be, for those who gave none.
+/// What a target can be, for errors.
 pub(crate) const KINDS: &str = "give a bundled name (blog, grammar, text), a URL, a quoted command line such as \
     'python3 server.py', or a command after --";
 
-/// As it can be typed: a program alone, such as `python3`, does not tell one server from another.
+/// As it can be typed, with all arguments: a program name such as `python3` does not identify a server.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Target::Bundled { name, options } => {
-                let words = std::iter::once(*name).chain(options.iter().map(String::as_str));
+                let words = std::iter::once(name.as_str()).chain(options.iter().map(String::as_str));
                 f.write_str(&shell_words::join(words))
             }
             Target::Command { program, arguments } => {
@@ -137,8 +136,8 @@ mod tests {
             assert_eq!(parse(url), Target::Url(url.to_owned()));
         }
         assert_eq!(parse("ws://x"), command(&["ws://x"]));
-        let bundled = |name, options: &[&str]| Target::Bundled {
-            name,
+        let bundled = |name: &str, options: &[&str]| Target::Bundled {
+            name: name.to_owned(),
             options: options.iter().map(|&option| option.to_owned()).collect(),
         };
         assert_eq!(parse("grammar"), bundled("grammar", &[]));
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_shown_as_it_can_be_typed() {
+    fn a_target_is_displayed_as_it_can_be_typed() {
         for text in [
             "blog --content 'my notes'",
             "python3 'my server.py' --flag",
@@ -162,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_no_server_can_have_is_not_taken_for_a_program_alone() {
+    fn a_url_of_another_scheme_gets_a_hint() {
         assert!(Target::parse("ws://x").unwrap().hint().contains("https://"));
     }
 
     #[test]
-    fn what_is_no_target_is_said() {
+    fn an_invalid_target_is_an_error() {
         let refuse = |text| Target::parse(text).unwrap_err().to_string();
-        assert!(refuse("a 'b").contains("no command line"));
+        assert!(refuse("a 'b").contains("not a command line"));
         for empty in ["", "  ", "''"] {
             assert!(refuse(empty).contains("which server?"), "{empty:?}");
         }

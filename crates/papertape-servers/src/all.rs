@@ -1,8 +1,9 @@
-//! The other servers in one: what each of them offers, with its name before it.
+//! The other servers mounted in one, with a prefix for each.
 
 use std::time::Duration;
 
-use papertape::{CacheScope, Server};
+use papertape::Server;
+use papertape::protocol::CacheScope;
 
 use crate::{grammar, text};
 
@@ -11,11 +12,11 @@ use crate::{grammar, text};
 pub fn server() -> Server {
     Server::new("papertape-all", env!("CARGO_PKG_VERSION"))
         .title("English grammar tutor and text tools")
-        // The lists never change and are the same for everybody.
+        // The lists never change and are the same for all clients.
         .cache(Duration::from_secs(3600), CacheScope::Public)
         .mount("grammar", grammar::server())
         .mount("text", text::server())
-        // After the mounts, in place of what the two say: they know their tools by other names.
+        // After the mounts, in place of their instructions, which use the names without prefix.
         .instructions(
             "grammar_*: look verb forms up here instead of recalling them: every answer comes from a checked table of \
              twenty English verbs. A verb outside the table is out of scope; say so rather than guess its forms. To \

@@ -1,11 +1,13 @@
-//! A text to itself and to the number of its words: two small tools to try a connection with.
+//! Two small tools to test a connection with: echo and word count.
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use icu_segmenter::options::WordBreakInvariantOptions;
 use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
-use papertape::{CacheScope, Cx, Server, Tool, ToolError};
+use papertape::protocol::CacheScope;
+use papertape::server::Tool;
+use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,13 +17,13 @@ pub fn server() -> Server {
     Server::new("papertape-text", env!("CARGO_PKG_VERSION"))
         .title("Text tools")
         .instructions("Count words with word_count rather than by eye; echo is there to test a connection.")
-        // The list never changes and is the same for everybody.
+        // The list never changes and is the same for all clients.
         .cache(Duration::from_secs(3600), CacheScope::Public)
         .tool(text_tool("echo", "Echo a text"), echo)
         .tool(text_tool("word_count", "Count words"), word_count)
 }
 
-/// Every tool here looks at its text and at nothing else.
+/// Every tool here reads its argument only.
 fn text_tool(name: &'static str, title: &'static str) -> Tool {
     Tool::new(name).title(title).read_only().idempotent().closed_world()
 }
@@ -58,12 +60,12 @@ async fn word_count(args: WordCount, _: Cx) -> Result<String, ToolError> {
     Ok(words.to_string())
 }
 
-/// Words by dictionary. The neural model that ICU4X also has is a hundred times slower on Thai, 25 s for 10 MB.
+/// Word segmentation by dictionary. The neural model that ICU4X also has is a hundred times slower on Thai.
 static SEGMENTER: LazyLock<WordSegmenterBorrowed<'static>> =
     LazyLock::new(|| WordSegmenter::new_dictionary(WordBreakInvariantOptions::default()));
 
 fn count_words(text: &str) -> usize {
-    // What a word is we decide ourselves: the segmenter's own verdict is wrong for words that end in a combining mark.
+    // Not the segmenter's own classification: it is wrong for words that end in a combining mark.
     let mut start = 0;
     SEGMENTER
         .segment_str(text)

@@ -1,6 +1,7 @@
-//! A server that cannot start, because the schema of one of its tools is no schema: the error names the tool.
+//! A server that cannot start, because the schema of one of its tools is invalid: the error names the tool.
 
-use papertape::{Cx, Server, Tool, stdio};
+use papertape::server::Tool;
+use papertape::{Cx, Server, stdio};
 use serde_json::{Value, json};
 
 #[tokio::main]

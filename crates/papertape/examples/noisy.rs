@@ -8,7 +8,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use papertape::{Cx, Limits, Server, Tool, ToolError, stdio};
+use papertape::server::{Limits, Tool};
+use papertape::{Cx, Server, ToolError, stdio};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

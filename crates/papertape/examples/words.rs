@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use papertape::{Cx, Json, Server, Tool, ToolError, stdio};
+use papertape::server::Tool;
+use papertape::{Cx, Json, Server, ToolError, stdio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +72,7 @@ async fn read_out(args: ReadOut, cx: Cx) -> Result<String, ToolError> {
 async fn main() -> std::io::Result<()> {
     let server = Server::new("words", "1.0.0")
         .tool("count", count)
-        // More than a name can be said about a tool; hosts use the hints to decide what needs a question first.
+        // A tool can have more than a name; hosts use the hints to decide which calls need confirmation.
         .tool(Tool::new("longest").title("Longest word").read_only().idempotent().closed_world(), longest)
         .tool("read_out", read_out);
     stdio::serve(server).await

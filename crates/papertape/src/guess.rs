@@ -41,7 +41,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn slips_are_understood_and_other_words_are_not() {
+    fn typos_are_corrected_and_other_words_are_not() {
         let known = ["conjugate", "lookup_spanish", "echo", "a"];
         for (typed, right) in [
             ("conjugat", Some("conjugate")),

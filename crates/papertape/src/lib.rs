@@ -5,11 +5,9 @@
 //!
 //! - [`wire`]: bytes to messages and back, and the tape that keeps them
 //! - [`protocol`]: what MCP says, as plain data, and how five revisions of it differ
-//! - `link`: one conversation
 //! - [`server`](Server): tools and how they are called
 //! - [`client`](Client): any server, in whatever revision it speaks
-//! - [`front_matter`]: what stands at the top of a Markdown file, for skills and whoever reads such files
-//! - [`stdio`], `http` (a feature), [`memory`], [`serve`] and [`connect`]: where the bytes come from and go to
+//! - [`stdio`], `http` (a feature), [`memory`] and [`streams`]: where the bytes come from and go to
 //!
 //! A server is a function and two lines:
 //!
@@ -35,48 +33,43 @@
 //! }
 //! ```
 
-mod client;
-pub mod front_matter;
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod client;
 #[doc(hidden)]
 pub mod guess;
-mod link;
+
 mod outbox;
 pub mod protocol;
 mod schema;
-mod server;
+pub mod server;
+mod sync;
+pub mod tape;
 mod transport;
 pub mod wire;
 
-pub use client::{
-    CallOptions, Change, Client, ClientError, ClientOptions, ErrorKind, Interests, Listed, Mismatch,
-    Progress, Subscription,
-};
-pub use protocol::content::Content;
-pub use protocol::logging::LogLevel;
-pub use protocol::project::CacheScope;
-pub use schema::Violation;
-pub use server::{
-    About, Completing, Cx, Done, Elicited, Form, Json, Limits, MemoryTasks, Next, Principal, Prompt,
-    PromptOutput, Prompts, Question, ReadOutput, Resource, ResourceTemplate, Resources, Roots, Server,
-    SetupError, Skill, Skills, Stored, Task, TaskStatus, TaskStore, Tool, ToolError, ToolOutput, Tools,
-    Visit, Warning, WarningKind,
-};
-#[cfg(feature = "http")]
+pub use client::Client;
+pub use server::{Cx, Json, Server, ToolError};
+#[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use transport::http;
 #[cfg(unix)]
 pub use transport::stdio;
-pub use transport::{Frame, Undelivered, connect, create_tape, memory, serve};
+pub use transport::{memory, streams};
 
 /// The Rust in the Markdown files is compiled.
 #[cfg(doctest)]
 mod markdown {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../README.md")]
+    struct Crate;
+    #[cfg(feature = "skills")]
     #[doc = include_str!("../../../docs/tools.md")]
     struct Tools;
+    #[cfg(feature = "skills")]
     #[doc = include_str!("../../../docs/client.md")]
     struct Client;
-    #[cfg(feature = "http")]
+    #[cfg(any(feature = "http-client", feature = "http-server"))]
     #[doc = include_str!("../../../docs/http.md")]
     struct Http;
 }

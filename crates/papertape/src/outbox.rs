@@ -23,7 +23,7 @@ pub(crate) struct Outgoing {
     pub(crate) ends: Vec<usize>,
 }
 
-#[cfg(feature = "http")]
+#[cfg(feature = "http-server")]
 impl Outgoing {
     /// Nothing, with the room used again.
     pub(crate) fn clear(&mut self) {

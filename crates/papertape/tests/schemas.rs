@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use papertape::protocol::Revision;
-use papertape::wire::frame::{Decoder, Kind};
+use papertape::wire::frame::{Decoder, PieceKind};
 use papertape::wire::tape::{self, Direction, Entry};
 use serde_json::{Value, json};
 
@@ -167,7 +167,7 @@ fn messages(bytes: &[u8]) -> Vec<Value> {
     decoder.push(bytes);
     let piece = decoder.next_piece();
     let piece = if piece.is_some() { piece } else { decoder.finish() };
-    let Some(Kind::Frame(body) | Kind::Unfinished(body)) = piece.map(|piece| piece.kind) else {
+    let Some(PieceKind::Frame(body) | PieceKind::Unfinished(body)) = piece.map(|piece| piece.kind) else {
         return Vec::new();
     };
     match serde_json::from_slice(body) {
@@ -189,7 +189,7 @@ fn definitions(message: &Value, method: &str, revision: Revision) -> Vec<&'stati
             "notifications/message" => "LoggingMessageNotification",
             "notifications/cancelled" => "CancelledNotification",
             "notifications/subscriptions/acknowledged" => "SubscriptionsAcknowledgedNotification",
-            // An extension, of which there is no schema.
+            // An extension without a schema.
             "notifications/tasks" => "JSONRPCNotification",
             "sampling/createMessage" => "CreateMessageRequest",
             "elicitation/create" => "ElicitRequest",
@@ -215,7 +215,7 @@ fn definitions(message: &Value, method: &str, revision: Revision) -> Vec<&'stati
         "prompts/list" => "ListPromptsResult",
         "prompts/get" => "GetPromptResult",
         "completion/complete" => "CompleteResult",
-        // Extensions, of which there is no schema.
+        // Extensions have no schema.
         "tasks/get" | "tasks/update" | "tasks/cancel" => "Result",
         "skills/list" | "skills/get" | "resources/directory/read" => "Result",
         "subscriptions/listen" => "SubscriptionsListenResult",
@@ -226,7 +226,7 @@ fn definitions(message: &Value, method: &str, revision: Revision) -> Vec<&'stati
 
 struct Schemas {
     documents: HashMap<Revision, Value>,
-    validators: HashMap<(Revision, &'static str), jsonschema::Validator>,
+    validators: HashMap<(Revision, &'static str), papertape_schema::Validator>,
 }
 
 impl Schemas {
@@ -247,12 +247,12 @@ impl Schemas {
             let root = schema.as_object_mut().unwrap();
             root.remove("anyOf");
             root.insert("allOf".to_owned(), json!([{"$ref": format!("#/{home}/{definition}")}]));
-            jsonschema::options().build(&schema).unwrap()
+            papertape_schema::Validator::new(&schema, papertape_schema::Draft::Draft202012).unwrap()
         });
         let instance = match answer.message.get("result") {
             Some(result) if definition.ends_with("Result") => result,
             _ => &answer.message,
         };
-        validator.iter_errors(instance).map(|error| format!("{error} at {}", error.instance_path())).collect()
+        validator.errors(instance).iter().map(|error| format!("{error} at {}", error.pointer())).collect()
     }
 }

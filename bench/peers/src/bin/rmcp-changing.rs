@@ -30,8 +30,8 @@ impl ServerHandler for Changing {
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                news = changed.changed() => {
-                    if news.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
+                change = changed.changed() => {
+                    if change.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());
                     }
                 }

@@ -1,10 +1,10 @@
-//! A number to a chunk with words, a vector and a question about it: made up, but shaped like notes.
+//! A synthetic corpus: chunks with texts and vectors, and queries about them, shaped like notes.
 //!
 //! - Words: 60,000 made-up ones. Two thirds of a text are drawn by Zipf's law (the commonest in nearly every chunk, most in
 //!   a few), a third from the 60 words of its topic. 120 to 170 words in a chunk, ten chunks in a file.
 //! - Vectors: a topic's vector lies near that of one of 200 fields, a chunk's near that of its topic: the cosine of two chunks
 //!   of a topic is about 0.5, of two of a field about 0.25. Real models crowd more, and along fewer directions.
-//! - Questions: three to six words of a chunk, half of them its topic's; its vector with as much noise again (cosine 0.7).
+//! - Queries: three to six words of a chunk, half of them its topic's; its vector with as much noise again (cosine 0.7).
 
 use crate::random::Random;
 
@@ -37,9 +37,9 @@ struct Topic {
     vector: Vec<f32>,
 }
 
-/// A question, and which chunk it is about.
+/// A query, and which chunk it is about.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
+pub(crate) struct TestQuery {
     pub(crate) text: String,
     pub(crate) vector: Vec<f32>,
 }
@@ -62,7 +62,7 @@ impl Corpus {
                 let mut random = Random::of(seed ^ 3, topic);
                 let field = random.below(FIELDS);
                 let vector = near(fields.get(field).map_or(&[], Vec::as_slice), &mut random);
-                // Nobody has a word of their own among the commonest.
+                // No topic has a word of its own among the commonest.
                 let words = (0..OWN_WORDS).map(|_| 500 + random.below(VOCABULARY - 500)).collect();
                 Topic { words, vector }
             })
@@ -95,8 +95,8 @@ impl Corpus {
         near(self.topic(chunk).map_or(&[], |topic| &topic.vector), &mut Random::of(self.seed ^ 7, chunk))
     }
 
-    /// A question about a chunk.
-    pub(crate) fn question(&self, number: usize) -> Question {
+    /// A query about a chunk.
+    pub(crate) fn query(&self, number: usize) -> TestQuery {
         let mut random = Random::of(self.seed ^ 8, number);
         let chunk = random.below(self.chunks);
         let text = self.text(chunk);
@@ -107,7 +107,7 @@ impl Corpus {
                 _ => self.word(chunk, 1, &mut random),
             })
             .collect();
-        Question { text: words.join(" "), vector: near(&self.vector(chunk), &mut random) }
+        TestQuery { text: words.join(" "), vector: near(&self.vector(chunk), &mut random) }
     }
 
     /// A word of the topic once in `every` times, else any word.
@@ -188,7 +188,7 @@ mod tests {
         let (one, other) = (Corpus::new(1_000, 64, 1), Corpus::new(1_000, 64, 1));
         assert_eq!(one.text(17), other.text(17));
         assert_eq!(one.vector(17), other.vector(17));
-        assert_eq!(one.question(3).text, other.question(3).text);
+        assert_eq!(one.query(3).text, other.query(3).text);
         assert_ne!(one.text(17), one.text(18));
     }
 

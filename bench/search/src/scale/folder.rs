@@ -4,9 +4,9 @@ use std::fs;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use papertape_servers::blog::folder::Folder;
-use papertape_servers::blog::ingest::{self, Report};
-use papertape_servers::blog::store::embedded::Embedded;
+use papertape_search::corpus::folder::Folder;
+use papertape_search::index::{self, Report};
+use papertape_search::store::embedded::Embedded;
 
 use super::SEED;
 use super::corpus::Corpus;
@@ -56,5 +56,5 @@ pub(crate) async fn keep(setting: &Setting) -> Result<Figures> {
 }
 
 async fn run(folder: &Folder, store: &Embedded) -> Result<Report> {
-    Ok(ingest::run(folder, store, None, &|_| ()).await?)
+    Ok(index::run(folder, store, None, &|_| ()).await?)
 }

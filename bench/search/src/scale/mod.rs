@@ -1,9 +1,11 @@
 //! How fast, how large: the embedded store with made-up chunks, beside others with the same ones.
 
 mod corpus;
+#[cfg(feature = "engines")]
+mod engines;
 mod folder;
+mod numpy;
 mod ours;
-mod peers;
 mod step;
 
 use std::fmt::Write;
@@ -29,7 +31,7 @@ pub(crate) struct Scale {
     /// How many numbers a vector has
     #[arg(long, default_value_t = 768)]
     dimension: usize,
-    /// How many questions are asked
+    /// How many queries are asked
     #[arg(long, default_value_t = 200)]
     queries: usize,
     /// Without tantivy, SQLite and numpy beside ours
@@ -50,19 +52,20 @@ pub(crate) enum Step {
     Sqlite,
 }
 
-/// Does one step, and tells the parent.
+/// Runs one step, and reports to the parent process.
 pub(crate) async fn step(step: Step, setting: &Setting) -> Result<()> {
     let figures = match step {
         Step::Build => ours::build(setting).await?,
         Step::Ask => ours::ask(setting).await?,
         Step::Folder => folder::keep(setting).await?,
-        Step::Tantivy => peers::tantivy(setting)?,
-        #[cfg(feature = "sqlite")]
-        Step::Sqlite => peers::sqlite(setting)?,
-        #[cfg(not(feature = "sqlite"))]
-        Step::Sqlite => Figures::default(),
+        #[cfg(feature = "engines")]
+        Step::Tantivy => engines::tantivy(setting)?,
+        #[cfg(feature = "engines")]
+        Step::Sqlite => engines::sqlite(setting)?,
+        #[cfg(not(feature = "engines"))]
+        Step::Tantivy | Step::Sqlite => Figures::default(),
     };
-    figures.tell()
+    figures.print()
 }
 
 pub(crate) use step::Setting as StepSetting;
@@ -70,7 +73,7 @@ pub(crate) use step::Setting as StepSetting;
 /// Measures everything and says it.
 pub(crate) fn run(scale: &Scale, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
     if cfg!(debug_assertions) {
-        bail!("a debug build measures nothing: cargo run --release -p bench -- scale");
+        bail!("a debug build measures nothing: cargo run --profile dist -p bench -- scale");
     }
     let parent = scale.dir.clone().unwrap_or_else(std::env::temp_dir);
     for chunks in &scale.chunks {
@@ -97,7 +100,7 @@ fn ours(setting: &Setting, built: &Figures, asked: &Figures) -> Result<String> {
     let mut text = String::new();
     writeln!(
         text,
-        "\n{} chunks, vectors of {} numbers, {} questions",
+        "\n{} chunks, vectors of {} numbers, {} queries",
         setting.chunks, setting.dimension, setting.queries
     )?;
     writeln!(text, "{:<28} {:>10} {:>10} {:>10} {:>10}", "", "p50", "p99", "CPU", "first")?;
@@ -129,12 +132,12 @@ fn ours(setting: &Setting, built: &Figures, asked: &Figures) -> Result<String> {
     )?;
     writeln!(
         text,
-        "  indexed in {} (words) + {} (vectors), peak memory {}; on disk {}, {} of it without vectors",
-        milliseconds(built.get("index words")),
+        "  indexed in {} (lexical) + {} (vectors), peak memory {}; on disk {}, {} of it without vectors",
+        milliseconds(built.get("index lexical")),
         milliseconds(built.get("index vectors")),
         megabytes(built.get("index peak")),
         megabytes(built.get("bytes")),
-        megabytes(built.get("words bytes")),
+        megabytes(built.get("lexical bytes")),
     )?;
     Ok(text)
 }
@@ -153,16 +156,16 @@ fn others(setting: &Setting) -> Result<String> {
             megabytes(figures.get("own")),
         )
     };
-    line("plain tantivy, lexical", "lexical", &step::run("tantivy", setting)?)?;
-    if cfg!(feature = "sqlite") {
+    if cfg!(feature = "engines") {
+        line("plain tantivy, lexical", "lexical", &step::run("tantivy", setting)?)?;
         line("plain SQLite FTS5, lexical", "lexical", &step::run("sqlite", setting)?)?;
     } else {
         writeln!(
             text,
-            "plain SQLite FTS5: not built in; cargo run --release -p bench --features sqlite -- scale"
+            "plain tantivy and SQLite FTS5: not built in; cargo run --profile dist -p bench --features engines -- scale"
         )?;
     }
-    match peers::numpy(setting)? {
+    match numpy::numpy(setting)? {
         Some(figures) => writeln!(
             text,
             "{:<28} {:>10} {:>10} {:>10}   all vectors in memory: {}",

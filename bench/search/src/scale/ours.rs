@@ -5,17 +5,17 @@ use std::io::{BufWriter, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use papertape_servers::blog::store::embedded::Embedded;
-use papertape_servers::blog::store::{
+use papertape_search::analysis::{self, Language};
+use papertape_search::store::embedded::Embedded;
+use papertape_search::store::{
     ChunkId, Embedding, Entry, FileRecord, Filter, Query, Stamp, Store, VectorKey,
 };
-use papertape_servers::blog::words::{self, Language};
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator,
     ParallelIterator,
 };
 
-use super::corpus::{Corpus, PER_FILE, Question};
+use super::corpus::{Corpus, PER_FILE, TestQuery};
 use super::step::{Figures, Setting, Watch, size};
 use super::{RECALL_AT, SEED};
 use crate::process::memory;
@@ -36,14 +36,14 @@ fn key(chunk: usize) -> VectorKey {
     VectorKey(chunk as u64)
 }
 
-/// Makes the index, the vectors as a file for numpy, and the right answers.
+/// Makes the index, the vectors as a file for numpy, and the relevant results.
 pub(crate) async fn build(setting: &Setting) -> Result<Figures> {
     let corpus = Corpus::new(setting.chunks, setting.dimension, SEED);
     let store = Embedded::open(&setting.at("index"))?;
     let mut figures = Figures::default();
-    let words = write_words(&corpus, &store).await?;
-    figures.time("index words", words);
-    figures.bytes("words bytes", size(&setting.at("index")));
+    let lexical = write_lexical(&corpus, &store).await?;
+    figures.time("index lexical", lexical);
+    figures.bytes("lexical bytes", size(&setting.at("index")));
     let (vectors, truth) = write_vectors(&corpus, &store, setting).await?;
     figures.time("index vectors", vectors);
     figures.bytes("bytes", size(&setting.at("index")));
@@ -58,7 +58,7 @@ pub(crate) async fn build(setting: &Setting) -> Result<Figures> {
 }
 
 /// Puts every file; what it takes to make up its text does not count.
-async fn write_words(corpus: &Corpus, store: &Embedded) -> Result<Duration> {
+async fn write_lexical(corpus: &Corpus, store: &Embedded) -> Result<Duration> {
     let start = Instant::now();
     let mut writer = store.write().await?;
     let mut busy = start.elapsed();
@@ -96,7 +96,7 @@ fn ready(made: Made) -> (FileRecord, Vec<Entry>) {
     let mut entries = Vec::with_capacity(made.chunks.len());
     for ((chunk, heading, text), index) in made.chunks.into_iter().zip(0..) {
         let headings = vec![heading];
-        let bag = words::bag(&path, &made.title, &headings, &text, Language::English);
+        let bag = analysis::bag(&path, &made.title, &headings, &text, Language::English);
         entries.push(Entry { index, headings, text, bag, key: key(chunk) });
     }
     let record = FileRecord {
@@ -115,14 +115,14 @@ fn ready(made: Made) -> (FileRecord, Vec<Entry>) {
 
 type Best = Vec<(f32, usize)>;
 
-/// Attaches every vector, and finds the right answers on the way.
+/// Attaches every vector, and finds the relevant results on the way.
 async fn write_vectors(
     corpus: &Corpus,
     store: &Embedded,
     setting: &Setting,
 ) -> Result<(Duration, Vec<Best>)> {
-    let questions: Vec<Question> = (0..setting.queries).map(|number| corpus.question(number)).collect();
-    let mut truth: Vec<Best> = vec![Best::new(); questions.len()];
+    let queries: Vec<TestQuery> = (0..setting.queries).map(|number| corpus.query(number)).collect();
+    let mut truth: Vec<Best> = vec![Best::new(); queries.len()];
     let mut file = BufWriter::new(File::create(setting.at("vectors.f32"))?);
     let start = Instant::now();
     let mut writer = store.write().await?;
@@ -140,9 +140,9 @@ async fn write_vectors(
         let vectors: Vec<(VectorKey, Vec<f32>)> =
             batch.par_iter().map(|chunk| (key(*chunk), corpus.vector(*chunk))).collect();
         truth.par_iter_mut().enumerate().for_each(|(number, best)| {
-            let Some(question) = questions.get(number) else { return };
+            let Some(query) = queries.get(number) else { return };
             best.extend(vectors.iter().map(|(key, vector)| {
-                (dot(&question.vector, vector), usize::try_from(key.0).unwrap_or_default())
+                (dot(&query.vector, vector), usize::try_from(key.0).unwrap_or_default())
             }));
             best.sort_by(|a, b| b.0.total_cmp(&a.0));
             best.truncate(RECALL_AT);
@@ -174,9 +174,9 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 /// Opens the index and asks.
 pub(crate) async fn ask(setting: &Setting) -> Result<Figures> {
     let corpus = Corpus::new(setting.chunks, setting.dimension, SEED);
-    let questions: Vec<Question> = (0..setting.queries).map(|number| corpus.question(number)).collect();
+    let queries: Vec<TestQuery> = (0..setting.queries).map(|number| corpus.query(number)).collect();
     drop(corpus);
-    let truth = std::fs::read_to_string(setting.at("truth")).context("no right answers: build first")?;
+    let truth = std::fs::read_to_string(setting.at("truth")).context("no relevant results: build first")?;
     let before = memory();
     let mut figures = Figures::default();
     let watch = Watch::start();
@@ -184,13 +184,13 @@ pub(crate) async fn ask(setting: &Setting) -> Result<Figures> {
     let summary = store.summary().await?;
     figures.spread("open", &[watch.stop()]);
     for (name, with_vector) in [("lexical", false), ("hybrid", true)] {
-        let mut times = Vec::with_capacity(questions.len());
+        let mut times = Vec::with_capacity(queries.len());
         let mut right = 0_u32;
-        for (question, truth) in questions.iter().zip(truth.lines()) {
-            let vector = with_vector.then(|| question.vector.clone());
+        for (query, truth) in queries.iter().zip(truth.lines()) {
+            let vector = with_vector.then(|| query.vector.clone());
             let watch = Watch::start();
-            let words = words::question(&question.text, &summary.languages);
-            let query = Query { words, vector, filter: Filter::default(), top_k: 5, weight: None };
+            let terms = analysis::query_terms(&query.text, &summary.languages);
+            let query = Query { terms, vector, filter: Filter::default(), top_k: 5, weight: None };
             let found = store.search(&query).await?;
             times.push(watch.stop());
             let best: Vec<ChunkId> = found.semantic.iter().take(RECALL_AT).map(|(chunk, _)| *chunk).collect();
@@ -202,7 +202,7 @@ pub(crate) async fn ask(setting: &Setting) -> Result<Figures> {
         }
         figures.spread(name, &times);
         if with_vector {
-            let of = u32::try_from(questions.len() * RECALL_AT)?;
+            let of = u32::try_from(queries.len() * RECALL_AT)?;
             figures.set("recall", f64::from(right) / f64::from(of));
         }
         let now = memory();

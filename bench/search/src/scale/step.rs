@@ -46,7 +46,7 @@ impl Figures {
     }
 
     /// For the parent.
-    pub(crate) fn tell(&self) -> Result<()> {
+    pub(crate) fn print(&self) -> Result<()> {
         let mut out = std::io::stdout().lock();
         for (name, value) in &self.0 {
             writeln!(out, "{name}={value}")?;
@@ -72,7 +72,7 @@ pub(crate) struct Setting {
     /// How many numbers a vector has
     #[arg(long)]
     pub(crate) dimension: usize,
-    /// How many questions are asked
+    /// How many queries are asked
     #[arg(long)]
     pub(crate) queries: usize,
     /// Where files go

@@ -1,4 +1,4 @@
-//! Places of right answers to figures with their uncertainty.
+//! Places of relevant results to figures with their uncertainty.
 
 use crate::random::Random;
 
@@ -13,12 +13,12 @@ pub(crate) struct Figure {
     pub(crate) high: f64,
 }
 
-/// What a place is worth to MRR@10: 1, 1/2, .. 1/10, and nothing further down.
+/// The reciprocal rank for MRR@10: 1, 1/2, .. 1/10, and 0 further down.
 pub(crate) fn reciprocal(place: Option<usize>) -> f64 {
     place.filter(|place| *place <= 10).map_or(0.0, |place| 1.0 / to_f64(place))
 }
 
-/// What a place is worth to recall@5.
+/// 1 within the first five ranks, for recall@5.
 pub(crate) fn within_five(place: Option<usize>) -> f64 {
     if place.is_some_and(|place| place <= 5) { 1.0 } else { 0.0 }
 }
@@ -39,7 +39,7 @@ pub(crate) fn bootstrap(sample: &[f64], seed: u64) -> Figure {
     Figure { mean, low: at(25), high: at(975) }
 }
 
-/// How much better one is than the other on the same questions.
+/// How much better one is than the other on the same queries.
 pub(crate) fn difference(better: &[f64], other: &[f64], seed: u64) -> Figure {
     let gains: Vec<f64> = better.iter().zip(other).map(|(a, b)| a - b).collect();
     bootstrap(&gains, seed)
@@ -50,7 +50,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     if count == 0 { 0.0 } else { sum / to_f64(count) }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of questions are far below 2^53")]
+#[expect(clippy::cast_precision_loss, reason = "counts of queries are far below 2^53")]
 fn to_f64(count: usize) -> f64 {
     count as f64
 }

@@ -1,8 +1,9 @@
-//! A folder's headings to questions whose answers are known: a heading is taken out of its file, and its section looked for.
+//! A folder's headings to queries with known relevant results: a heading is taken out of its file, and its section looked
+//! for.
 
 use std::collections::{HashMap, HashSet};
 
-use papertape_servers::blog::document::{self, Document};
+use papertape_search::corpus::document::{self, Document};
 
 use super::links::says_enough;
 use crate::random::Random;

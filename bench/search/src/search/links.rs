@@ -1,8 +1,8 @@
-//! A folder's links to questions whose answers are known: what an author calls a page is looked for.
+//! A folder's links to queries with known relevant results: what an author calls a page is looked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use papertape_servers::blog::document;
+use papertape_search::corpus::document;
 
 use super::resolve::Pages;
 
@@ -13,8 +13,8 @@ pub(crate) struct LinkText {
     pub(crate) text: String,
     /// The pages that links with this text lead to: any of them is right.
     pub(crate) targets: BTreeSet<String>,
-    /// The other pages that have a link with this text. They contain it word for word because they link, as nobody's answer
-    /// does, and are left out of what is found.
+    /// The other pages that have a link with this text. They contain it word for word because they link, and are left out
+    /// of the results.
     pub(crate) linking: BTreeSet<String>,
 }
 
@@ -72,10 +72,10 @@ mod tests {
         ];
         let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
         let found = link_texts(&files);
-        let told: Vec<_> =
+        let found: Vec<_> =
             found.iter().map(|link| (link.text.as_str(), &link.targets, &link.linking)).collect();
         let set = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-        assert_eq!(told, [("the first page", &set(&["b.md", "c.md"]), &set(&["a.md"]))]);
+        assert_eq!(found, [("the first page", &set(&["b.md", "c.md"]), &set(&["a.md"]))]);
     }
 
     #[test]

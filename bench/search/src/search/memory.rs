@@ -1,11 +1,11 @@
-//! Bags of words to a small index in memory: for variants of the words that the product does not offer.
+//! A small in-memory index, for variants of the analysis that the product does not offer.
 
 use std::collections::HashMap;
 
-use papertape_servers::blog::rank::bm25::{B, K1, Scale};
-use papertape_servers::blog::words::{Bag, Term, Word};
+use papertape_search::analysis::{Bag, QueryTerm, Term};
+use papertape_search::rank::bm25::{B, Bm25, K1};
 
-/// Chunks by their words.
+/// Chunks by their terms.
 #[derive(Debug)]
 pub(crate) struct Memory {
     postings: HashMap<Term, Vec<(usize, f32)>>,
@@ -27,13 +27,13 @@ impl Memory {
         Self { postings, norms: lengths.iter().map(|length| K1 * (1.0 - B + B * length / average)).collect() }
     }
 
-    /// Chunks with any of the words, best first.
-    pub(crate) fn search(&self, words: &[Word]) -> Vec<usize> {
+    /// Chunks with any of the terms, best first.
+    pub(crate) fn search(&self, terms: &[QueryTerm]) -> Vec<usize> {
         let mut scores: HashMap<usize, f32> = HashMap::new();
-        let forms = words.iter().flat_map(|word| &word.forms);
+        let forms = terms.iter().flat_map(|term| &term.forms);
         let with =
             forms.map(|form| (form.as_str(), self.postings.get(form).map_or(0, Vec::len) as u64)).collect();
-        for (term, weight) in Scale::of(words, &with, self.norms.len() as u64, 1.0).weights {
+        for (term, weight) in Bm25::new(terms, &with, self.norms.len() as u64, 1.0).weights {
             for (chunk, times) in self.postings.get(&term).into_iter().flatten() {
                 let norm = self.norms.get(*chunk).copied().unwrap_or(1.0);
                 *scores.entry(*chunk).or_default() += weight * times * (1.0 + K1) / (times + norm);
@@ -45,14 +45,14 @@ impl Memory {
     }
 }
 
-/// Words as anybody would cut them: runs of letters and figures, in small letters.
+/// Plain words: runs of letters and digits, in lower case.
 fn plain(text: &str) -> impl Iterator<Item = Term> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// Such words as a question.
-pub(crate) fn plain_words(text: &str) -> Vec<Word> {
-    plain(text).map(|word| Word { forms: vec![word], times: 1, ..Word::default() }).collect()
+/// Plain words as query terms.
+pub(crate) fn plain_words(text: &str) -> Vec<QueryTerm> {
+    plain(text).map(|word| QueryTerm { forms: vec![word], count: 1, ..QueryTerm::default() }).collect()
 }
 
 /// The same as a bag.

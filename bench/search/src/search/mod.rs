@@ -1,4 +1,4 @@
-//! How often the product finds what was meant in a folder of Markdown, without anybody to say what was meant.
+//! How often the expected chunk is found in a folder of Markdown, without relevance judgements.
 
 mod figures;
 mod headings;
@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use papertape_servers::blog::document;
-use papertape_servers::blog::words::{self, Bag};
+use papertape_search::analysis::{self, Bag};
+use papertape_search::corpus::document;
 
 use self::links::LinkText;
 use self::memory::{Memory, plain_bag, plain_words};
@@ -32,10 +32,10 @@ pub(crate) struct Search {
     /// Where the index stays, so that the next run need not make it again
     #[arg(long)]
     index: Option<PathBuf>,
-    /// How many questions of each kind are asked, at most
+    /// How many queries of each kind are asked, at most
     #[arg(long, default_value_t = 600)]
     queries: usize,
-    /// Which questions are drawn
+    /// Which queries are drawn
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Shows so many link texts whose page was not the first hit, and what was
@@ -56,7 +56,7 @@ pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>
     Random::new(search.seed).shuffle(&mut texts);
     texts.truncate(search.queries);
     if texts.is_empty() {
-        say("\nNo file links to another one: no questions can be made of links.\n")?;
+        say("\nNo file links to another one: no queries can be made of links.\n")?;
     } else {
         let mut table = Table::new(search.seed);
         variants(&subject, &texts, &mut table);
@@ -76,7 +76,7 @@ pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>
     let held = headings::hold_out(&subject.files, search.queries, search.seed);
     if held.headings.is_empty() {
         return say(
-            "\nNo heading of two words is the only one of its kind: no questions can be made of headings.\n",
+            "\nNo heading of two words is the only one of its kind: no queries can be made of headings.\n",
         );
     }
     subject.replace(&held.files).await?;
@@ -95,12 +95,12 @@ pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>
 /// Fills a table with what the product found.
 fn measure<Q>(
     table: &mut Table,
-    questions: &[Q],
+    queries: &[Q],
     lists: &[Lists],
-    place: impl Fn(&Q, &[papertape_servers::blog::store::ChunkId]) -> Option<usize>,
+    place: impl Fn(&Q, &[papertape_search::store::ChunkId]) -> Option<usize>,
 ) {
-    let places = |list: fn(&Lists) -> Option<&[papertape_servers::blog::store::ChunkId]>| {
-        let each = questions.iter().zip(lists).map(|(question, lists)| Some(place(question, list(lists)?)));
+    let places = |list: fn(&Lists) -> Option<&[papertape_search::store::ChunkId]>| {
+        let each = queries.iter().zip(lists).map(|(query, lists)| Some(place(query, list(lists)?)));
         each.collect::<Option<Vec<_>>>()
     };
     let lexical = places(|lists| Some(&lists.lexical));
@@ -116,15 +116,15 @@ fn measure<Q>(
     }
 }
 
-/// What words alone find when they are less than what the product makes of them.
+/// Lexical baselines with a simpler analysis than that of the product.
 fn variants(subject: &Subject, texts: &[LinkText], table: &mut Table) {
     let (mut chunks, mut plain, mut stems): (Vec<_>, Vec<Bag>, Vec<Bag>) = Default::default();
     for (path, text) in &subject.files {
         let read = document::read(path, text.as_bytes());
         for (section, index) in read.chunks.iter().zip(0_u32..) {
-            chunks.push(papertape_servers::blog::store::ChunkId::of(path, index));
+            chunks.push(papertape_search::store::ChunkId::of(path, index));
             plain.push(plain_bag(&section.plain));
-            stems.push(words::bag("", "", &[], &section.plain, read.language));
+            stems.push(analysis::bag("", "", &[], &section.plain, read.language));
         }
     }
     let (plain, stems) = (Memory::new(&plain), Memory::new(&stems));
@@ -137,6 +137,6 @@ fn variants(subject: &Subject, texts: &[LinkText], table: &mut Table) {
     };
     rank("lexical, plain words, text alone", &|text| plain.search(&plain_words(text)));
     rank("lexical, stems or pairs, text alone", &|text| {
-        stems.search(&words::question(text, &subject.languages))
+        stems.search(&analysis::query_terms(text, &subject.languages))
     });
 }

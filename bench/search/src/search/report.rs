@@ -1,4 +1,4 @@
-//! Places of right answers to a table.
+//! Places of relevant results to a table.
 
 use std::fmt;
 
@@ -24,10 +24,10 @@ impl Table {
         Self { seed, rows: Vec::new() }
     }
 
-    /// The places at which the right answers stood.
+    /// The places at which the relevant results stood.
     pub(crate) fn add(&mut self, name: &str, places: &[Option<usize>]) {
         let of =
-            |worth: fn(Option<usize>) -> f64| places.iter().map(|place| worth(*place)).collect::<Vec<_>>();
+            |metric: fn(Option<usize>) -> f64| places.iter().map(|place| metric(*place)).collect::<Vec<_>>();
         self.rows.push(Row {
             name: name.to_owned(),
             mrr: bootstrap(&of(reciprocal), self.seed),
@@ -36,10 +36,10 @@ impl Table {
         });
     }
 
-    /// How much better one is than the other, question by question.
+    /// How much better one is than the other, query by query.
     pub(crate) fn compare(&mut self, name: &str, one: &[Option<usize>], other: &[Option<usize>]) {
-        let of = |places: &[Option<usize>], worth: fn(Option<usize>) -> f64| {
-            places.iter().map(|place| worth(*place)).collect::<Vec<_>>()
+        let of = |places: &[Option<usize>], metric: fn(Option<usize>) -> f64| {
+            places.iter().map(|place| metric(*place)).collect::<Vec<_>>()
         };
         self.rows.push(Row {
             name: name.to_owned(),

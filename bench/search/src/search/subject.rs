@@ -1,4 +1,4 @@
-//! A folder, indexed by the product itself into a temporary index, and questions to it.
+//! A folder, indexed by the product itself into a temporary index, and queries to it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 
-use papertape_servers::blog::embed::{Embedder, Local, Purpose};
-use papertape_servers::blog::folder::Folder;
-use papertape_servers::blog::ingest;
-use papertape_servers::blog::store::embedded::Embedded;
-use papertape_servers::blog::store::{ChunkId, DEPTH, Filter, Found, Query, Store, Summary};
-use papertape_servers::blog::words::{self, Language};
+use papertape_search::analysis::{self, Language};
+use papertape_search::corpus::folder::Folder;
+use papertape_search::embed::{Embedder, Local, Purpose};
+use papertape_search::index;
+use papertape_search::store::embedded::Embedded;
+use papertape_search::store::{ChunkId, DEPTH, Filter, Matches, Query, Store, Summary};
 use tempfile::TempDir;
 
 use super::headings::Heading;
@@ -33,7 +33,7 @@ pub(crate) struct Subject {
     place: TempDir,
 }
 
-/// What a question found, best first.
+/// What a query found, best first.
 #[derive(Debug)]
 pub(crate) struct Lists {
     pub(crate) lexical: Vec<ChunkId>,
@@ -71,7 +71,7 @@ impl Subject {
 
     async fn ingest(&mut self, folder: &Folder) -> Result<()> {
         let model = self.model.as_ref().map(|model| -> &dyn Embedder { model });
-        let report = ingest::run(folder, &self.store, model, &|_| ()).await?;
+        let report = index::run(folder, &self.store, model, &|_| ()).await?;
         if model.is_some() && report.summary.vectors < report.summary.chunks {
             bail!("not every chunk has a vector: {}", report.warnings.join("; "));
         }
@@ -85,8 +85,8 @@ impl Subject {
         Ok(())
     }
 
-    /// Puts other texts in place of some files, in a copy of folder and index, and brings the copy up to date. What vectors
-    /// are worth stays.
+    /// Puts other texts in place of some files, in a copy of folder and index, and brings the copy up to date. The weight
+    /// of vectors stays.
     pub(crate) async fn replace(&mut self, changed: &[(String, String)]) -> Result<()> {
         let index = self.place.path().join("copy");
         copy_files(&self.index, &index)?;
@@ -108,31 +108,36 @@ impl Subject {
         let languages: Vec<String> = languages.iter().map(|language| format!("{language:?}")).collect();
         let model = embedding.as_ref().map_or_else(
             || "no model (--model)".to_owned(),
-            |model| format!("{}, a place by meaning counts {} of one by words", model.model, model.weight),
+            |model| {
+                format!(
+                    "{}, a rank in the vector list weighs {} of one in the lexical list",
+                    model.model, model.weight
+                )
+            },
         );
         let took = self.took.as_secs_f64();
         format!("{files} files, {chunks} chunks, {}; {model}; indexed in {took:.1} s\n", languages.join(", "))
     }
 
     /// Asks the store as the product does.
-    pub(crate) async fn ask(&self, question: &str) -> Result<Lists> {
-        let hits = |found: &Found| {
+    pub(crate) async fn ask(&self, query: &str) -> Result<Lists> {
+        let hits = |found: &Matches| {
             let hits = found.hits.iter().map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index));
             hits.collect::<Vec<_>>()
         };
-        let lexical = hits(&self.found(question, None).await?);
+        let lexical = hits(&self.found(query, None).await?);
         let Some(model) = &self.model else { return Ok(Lists { lexical, semantic: None, hybrid: None }) };
-        let vectors = model.embed(&[question.to_owned()], Purpose::Query).await?;
-        let vector = vectors.into_iter().next().ok_or_else(|| anyhow!("no vector for {question:?}"))?;
-        let vector = vector.map_err(|why| anyhow!("no vector for {question:?}: {why}"))?;
-        let found = self.found(question, Some(vector)).await?;
+        let vectors = model.embed(&[query.to_owned()], Purpose::Query).await?;
+        let vector = vectors.into_iter().next().ok_or_else(|| anyhow!("no vector for {query:?}"))?;
+        let vector = vector.map_err(|why| anyhow!("no vector for {query:?}: {why}"))?;
+        let found = self.found(query, Some(vector)).await?;
         let semantic = found.semantic.iter().map(|(chunk, _)| *chunk).collect();
         Ok(Lists { lexical, semantic: Some(semantic), hybrid: Some(hits(&found)) })
     }
 
-    async fn found(&self, question: &str, vector: Option<Vec<f32>>) -> Result<Found> {
-        let words = words::question(question, &self.languages);
-        let query = Query { words, vector, filter: Filter::default(), top_k: DEPTH, weight: None };
+    async fn found(&self, query: &str, vector: Option<Vec<f32>>) -> Result<Matches> {
+        let terms = analysis::query_terms(query, &self.languages);
+        let query = Query { terms, vector, filter: Filter::default(), top_k: DEPTH, weight: None };
         Ok(self.store.search(&query).await?)
     }
 

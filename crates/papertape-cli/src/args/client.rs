@@ -1,4 +1,4 @@
-//! What was typed to talk to a server: which one, how to reach it, and what to ask of it.
+//! The arguments of `list`, `call`, `read` and `prompt`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use papertape::protocol::Revision;
 use super::values::{header, revision, seconds, variable};
 use super::{Framing, Output, after_help};
 
-/// Show what a server offers: tools with their arguments, resources and prompts.
+/// List the tools of a server with their arguments, its resources and its prompts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(LIST_EXAMPLES, true), arg_required_else_help = true)]
 #[command(
     override_usage = "papertape list [OPTIONS] TARGET\n       papertape list [OPTIONS] -- COMMAND [ARGUMENT]..."
 )]
 pub(crate) struct List {
-    /// A bundled server (grammar, text), a URL, or a quoted command line, which is split as a shell would and run without
-    /// one.
+    /// A bundled server (grammar, text, 'blog --content DIR'), a URL, or a quoted command line, which is split like a shell
+    /// does and run without one.
     #[arg(value_name = "TARGET", value_hint = ValueHint::CommandString)]
     pub(crate) target: Option<String>,
     #[command(flatten)]
@@ -26,11 +26,11 @@ pub(crate) struct List {
 
 /// Call a tool.
 ///
-/// Text goes to stdout as it is. Structured content is printed if there is no text. Pictures, sound and other bytes go
-/// into the folder that --out names. If the tool says that it failed, its words go to stderr and the exit code is 1.
+/// Text goes to stdout unchanged. Structured content is printed if there is no text. Images, audio and other binary content
+/// are saved in the directory of --out. If the tool returns an error, it goes to stderr and the exit code is 1.
 ///
-/// The tool's schema says what VALUE is: text, a number, true or false; a NAME that is given again makes a list longer,
-/// and a.b=VALUE is a member of an object. NAME:=JSON is sent as it is.
+/// The tool's input schema decides the type of VALUE: string, number, boolean. A NAME that is repeated appends to a list, and
+/// a.b=VALUE sets a member of an object. NAME:=JSON is sent unchanged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(CALL_EXAMPLES, true), arg_required_else_help = true)]
 #[command(override_usage = "papertape call [OPTIONS] TARGET TOOL [NAME=VALUE]...\n       \
@@ -39,10 +39,10 @@ pub(crate) struct Call {
     /// The server (see `papertape list --help`), the tool, and its arguments.
     #[arg(value_name = "TARGET TOOL NAME=VALUE")]
     pub(crate) words: Vec<String>,
-    /// The arguments as one JSON object: itself, @FILE, or - for stdin; a NAME=VALUE goes before it.
+    /// The arguments as one JSON object: inline, @FILE, or - for stdin; NAME=VALUE takes precedence.
     #[arg(long, value_name = "JSON|@FILE|-")]
     pub(crate) json: Option<String>,
-    /// Keep pictures, sound and other bytes in this folder, under names of their own.
+    /// Save images, audio and other binary content as new files in this directory.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub(crate) struct Call {
 
 /// Read a resource.
 ///
-/// Text goes to stdout, and so do bytes unless stdout is a terminal.
+/// Text goes to stdout, and so does binary content unless stdout is a terminal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(READ_EXAMPLES, true), arg_required_else_help = true)]
 #[command(override_usage = "papertape read [OPTIONS] TARGET URI\n       \
@@ -60,81 +60,81 @@ pub(crate) struct Read {
     /// The server (see `papertape list --help`), and the resource.
     #[arg(value_name = "TARGET URI")]
     pub(crate) words: Vec<String>,
-    /// Keep what is no text in this folder, under names of their own.
+    /// Save binary content as new files in this directory.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) connect: Connect,
 }
 
-/// Fill in a prompt and show what it says.
+/// Get a prompt with its arguments filled in.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(PROMPT_EXAMPLES, true), arg_required_else_help = true)]
 #[command(override_usage = "papertape prompt [OPTIONS] TARGET PROMPT [NAME=VALUE]...\n       \
     papertape prompt [OPTIONS] PROMPT [NAME=VALUE]... -- COMMAND [ARGUMENT]...")]
 pub(crate) struct Prompt {
-    /// The server (see `papertape list --help`), the prompt, and what to fill in.
+    /// The server (see `papertape list --help`), the prompt, and its arguments.
     #[arg(value_name = "TARGET PROMPT NAME=VALUE")]
     pub(crate) words: Vec<String>,
-    /// Keep pictures, sound and other bytes in this folder, under names of their own.
+    /// Save images, audio and other binary content as new files in this directory.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) connect: Connect,
 }
 
-/// How to reach a server, and what to show of it.
+/// How to connect to a server, and what to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Connect {
-    /// A command in place of TARGET: the server is started with these words as they are.
+    /// A command in place of TARGET: the server is started with exactly these arguments.
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
-    /// For people, or one JSON document for programs (errors too): every digit as the server sent it, and invisible
+    /// Text for people, or one JSON document for programs (errors too), with every digit as the server sent it and invisible
     /// characters as \u escapes.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
     pub(crate) output: Output,
-    /// Print every frame to stderr as it crosses, and of a server that fails all that is known of its stderr.
+    /// Print every frame to stderr as it is sent or received, and the complete stderr of a server that fails.
     #[arg(long)]
     pub(crate) trace: bool,
-    /// Record every frame, both ways, into FILE (an old one is kept as FILE.old; a FIFO is refused).
+    /// Record every frame, in both directions, to FILE (an existing one is renamed to FILE.old; a FIFO is refused).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
-    /// Speak this revision and no other [default: the newest that the server speaks].
+    /// Use only this protocol revision [default: the newest that the server supports].
     #[arg(long, value_name = "REVISION", value_parser = revision(), help_heading = "Server")]
     pub(crate) revision: Option<Revision>,
-    /// How messages to the server are told apart; its own may be either [default: line].
+    /// The framing of messages to the server; its own may be either [default: line].
     #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server that is started")]
     pub(crate) framing: Option<Framing>,
-    /// How long to wait for the server [default: 30 for the whole opening, 60 for each answer].
+    /// The timeout of the server [default: 30 for opening the session, 60 for each response].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
     pub(crate) timeout: Option<f64>,
-    /// How long the server may leave the newest revision's first question unanswered, once it has read it, before an older
-    /// revision is tried too.
+    /// How long the server may take to respond to server/discover (2026-07-28), once it has read it, before `initialize` of an
+    /// older revision is tried too.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, help_heading = "Server")]
     pub(crate) probe: f64,
-    /// Set a variable in the server's environment; may be given again.
+    /// Set an environment variable of the server; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server that is started")]
     pub(crate) env: Vec<(String, String)>,
-    /// Start the server in this folder.
+    /// The working directory of the server.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server that is started")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Send a header with every request; may be given again.
+    /// Send a header with every request; may be repeated.
     #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL")]
     pub(crate) header: Vec<(String, String)>,
-    /// Send the bearer token in FILE, by https or to this machine only.
+    /// Send the bearer token in FILE, over https or to loopback only.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
     pub(crate) bearer_file: Option<PathBuf>,
-    /// Let a token go to another machine by plain http, where others can read it.
+    /// Allow a token to be sent over plain http, where others can read it.
     #[arg(long, help_heading = "Server at a URL")]
     pub(crate) insecure_http: bool,
-    /// Trust the certificates in FILE (PEM) beside those of the system.
+    /// Trust the certificates in FILE (PEM) besides those of the system.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
     pub(crate) ca: Option<PathBuf>,
 }
 
 impl Connect {
-    /// An option that was given and is for servers that are started.
-    pub(crate) fn of_commands(&self) -> Option<&'static str> {
+    /// An option that was given and is only for servers that are started.
+    pub(crate) fn process_only_option(&self) -> Option<&'static str> {
         let given = [
             ("--framing", self.framing.is_some()),
             ("--env", !self.env.is_empty()),
@@ -143,8 +143,8 @@ impl Connect {
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 
-    /// An option that was given and is for servers at a URL.
-    pub(crate) fn of_addresses(&self) -> Option<&'static str> {
+    /// An option that was given and is only for servers at a URL.
+    pub(crate) fn http_only_option(&self) -> Option<&'static str> {
         let given = [
             ("--header", !self.header.is_empty()),
             ("--bearer-file", self.bearer_file.is_some()),

@@ -1,68 +1,71 @@
-//! What was typed to index a folder of Markdown.
+//! The arguments of `papertape index`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueHint;
-use papertape_servers::blog;
-use papertape_servers::blog::embed::Choice;
+use papertape_search as blog;
+use papertape_search::embed::Choice;
 
 use super::{Output, after_help};
 
-/// Make a folder of Markdown searchable, or bring its index up to date.
+/// Index a directory of Markdown for search, or update its index.
 ///
-/// Reads every Markdown and MDX file that no .gitignore takes out, cuts them along their headings and keeps the words of each
-/// piece; only what has changed since the last time is read again. Until all is done the old index serves; interrupted at any
-/// moment, it stays as it was.
+/// Reads every Markdown and MDX file that no .gitignore excludes, splits them into chunks at their headings and indexes each
+/// chunk; only files that have changed are read again. The old index stays in use until the new one is complete, also when
+/// this is interrupted.
 ///
-/// An index is sealed with your key (papertape/index.key in $XDG_DATA_HOME or ~/.local/share); one that another user has made,
-/// such as one in a cloned folder, is not used but made again.
+/// An index is sealed with your key (papertape/index.key in $XDG_DATA_HOME or ~/.local/share); an index of another user, such
+/// as one in a cloned repository, is not used but rebuilt.
 ///
-/// `papertape serve blog` does the same by itself. This is for large folders, for models, and to see what is left out.
+/// `papertape serve blog` does the same by itself. This command is for large directories, for embedding models, and to see
+/// which files are left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Index {
-    /// The folder.
+    /// The directory of Markdown.
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
-    /// The folder for the index [default: .papertape within DIR].
+    /// The directory of the index [default: .papertape within DIR].
     #[arg(long, alias = "index", value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) search: Search,
-    /// Make all vectors anew, with another model than before.
+    /// Recompute all embeddings, with a different model.
     #[arg(long, requires = "embed")]
     pub(crate) reembed: bool,
-    /// Read everything again, in place of what another folder or user left there; what is left of a broken index is thrown away.
+    /// Index everything again, also over an index of another directory or user; a corrupt index is discarded.
     #[arg(long)]
     pub(crate) rebuild: bool,
-    /// Only check that the index is sealed by you and that every byte is what was written; change nothing.
+    /// Only verify the seal and the checksums of the index; change nothing.
     #[arg(long, conflicts_with_all = ["reembed", "rebuild", "store"])]
     pub(crate) verify: bool,
-    /// Say nothing unless something is wrong.
+    /// Print nothing unless something is wrong.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// For people, or one JSON document for programs (errors too).
+    /// Text for people, or one JSON document for programs (errors too).
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Output::Text)]
     pub(crate) output: Output,
 }
 
-/// Where an index is if not in a folder, and how meaning is found.
+/// The store and the embedding model.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Search {
-    /// A PostgreSQL database with pgvector in place of an index in a folder, such as postgres://user@host/name.
+    /// Use a PostgreSQL database with pgvector in place of an index directory, such as postgres://user@host/name (feature
+    /// `postgres`).
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) store: Option<String>,
-    /// Search by meaning too, with a model: ollama, ollama:MODEL, openai:MODEL, or the folder of a sentence-transformers model.
+    /// Also search by meaning, with an embedding model: ollama, ollama:MODEL, openai:MODEL (any OpenAI-compatible embeddings
+    /// endpoint), or the directory of a sentence-transformers model (feature `local-models`).
     #[arg(long, value_name = "MODEL", value_parser = Embed::parse)]
     pub(crate) embed: Option<Embed>,
-    /// Where the model's service is [default: where Ollama and OpenAI usually are].
+    /// The base URL of the embeddings endpoint [default: that of Ollama or OpenAI].
     #[arg(long, value_name = "URL", requires = "embed", value_hint = ValueHint::Url)]
     pub(crate) embed_url: Option<String>,
-    /// Seconds that a request to the model's service may take; for a model that is slow, or long to load [default: 30].
+    /// The timeout of a request for embeddings; for a model that is slow, or slow to load [default: 30].
     #[arg(long, value_name = "SECONDS", requires = "embed", value_parser = EmbedTimeout::parse)]
     pub(crate) embed_timeout: Option<EmbedTimeout>,
-    /// Let OPENAI_API_KEY go to another machine by plain http, where others can read it.
+    /// Allow OPENAI_API_KEY to be sent over plain http, where others can read it.
     #[arg(long, requires = "embed")]
     pub(crate) embed_insecure_http: bool,
 }
@@ -70,7 +73,7 @@ pub(crate) struct Search {
 impl Index {
     pub(crate) fn options(&self) -> blog::Options {
         let (content, index) = (Some(self.folder.clone()), self.out.clone());
-        // Whoever indexes by hand knows what else uses the database.
+        // A user who indexes by hand knows which other programs use the database.
         blog::Options { content, index, upgrade: true, ..self.search.clone().options() }
     }
 }
@@ -89,7 +92,7 @@ impl Search {
     }
 }
 
-/// A model, and how it was said.
+/// A model, and its name as typed.
 #[derive(Debug, Clone)]
 pub(crate) struct Embed {
     pub(crate) typed: String,
@@ -102,7 +105,7 @@ impl Embed {
     }
 }
 
-/// How long a service may take, and how it was said.
+/// A timeout, and its text as typed.
 #[derive(Debug, Clone)]
 pub(crate) struct EmbedTimeout {
     pub(crate) typed: String,

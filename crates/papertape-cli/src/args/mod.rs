@@ -1,9 +1,9 @@
-//! What was typed.
+//! The command line.
 
-mod account;
+mod auth;
 mod client;
 mod index;
-mod mistyped;
+mod parse_error;
 mod serve;
 mod values;
 
@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use clap::builder::Styles;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
-pub(crate) use account::{Key, Login, Logout};
+pub(crate) use auth::{Key, Login, Logout};
 pub(crate) use client::{Call, Connect, List, Prompt, Read};
 pub(crate) use index::Index;
-pub(crate) use serve::{Http, Serve};
+pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 
 use crate::exit;
 
@@ -45,26 +45,26 @@ pub(crate) enum Command {
     Completions(Completions),
 }
 
-/// Show the whole idea in one screen: a client, a server, and every byte between them.
+/// Show a client, a server, and every byte between them.
 ///
-/// Starts the bundled grammar server twice, talks to it in the newest revision that opens with a handshake and in the
-/// newest of all, and shows each frame as it crosses.
+/// Starts the bundled grammar server twice, once with the newest session-based revision (2025-11-25) and once with the
+/// stateless one (2026-07-28), and prints each frame with an explanation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(DEMO_EXAMPLES, false))]
 pub(crate) struct Demo {
-    /// How the client marks where a message ends; the server answers in the same way.
+    /// The framing of messages; the server responds in the same one.
     #[arg(long, value_enum, value_name = "FRAMING", default_value_t = Framing::Line)]
     pub(crate) framing: Framing,
-    /// Keep both conversations on one tape, FILE (an old one is kept as FILE.old; a FIFO is refused).
+    /// Record both sessions to one tape, FILE (an existing one is renamed to FILE.old; a FIFO is refused).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
 }
 
-/// Print a script that completes papertape's commands and options in a shell.
+/// Print a shell completion script.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(COMPLETIONS_EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Completions {
-    /// Which shell.
+    /// The shell.
     #[arg(value_name = "SHELL", value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
@@ -85,7 +85,7 @@ const COMPLETIONS_EXAMPLES: &str = "  \
   papertape completions zsh > ~/.zfunc/_papertape
   papertape completions fish > ~/.config/fish/completions/papertape.fish";
 
-/// What stands below the options.
+/// The text below the options.
 fn after_help(examples: &str, codes: bool) -> String {
     let style = *Styles::styled().get_header();
     let codes =
@@ -93,13 +93,13 @@ fn after_help(examples: &str, codes: bool) -> String {
     format!("{style}Examples:{style:#}\n{examples}{codes}")
 }
 
-/// What goes to stderr.
+/// Logs to stderr.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Log {
-    /// How much to log to stderr; goes before RUST_LOG [default: warn].
+    /// The log level on stderr; takes precedence over RUST_LOG [default: warn].
     #[arg(long, global = true, value_name = "LEVEL", value_enum, help_heading = "Logging")]
     pub(crate) log_level: Option<Level>,
-    /// How to write logs.
+    /// The log format.
     #[arg(long, global = true, value_name = "FORMAT", value_enum, default_value_t = Format::Text, help_heading = "Logging")]
     pub(crate) log_format: Format,
 }
@@ -122,7 +122,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// What goes to stdout.
+/// The format of stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// For people.
@@ -131,12 +131,12 @@ pub(crate) enum Output {
     Json,
 }
 
-/// How messages are told apart on a byte stream.
+/// The framing of messages on a byte stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Framing {
-    /// One message per line, as MCP says.
+    /// One message per line, as MCP specifies.
     Line,
-    /// Headers before each message, as some hosts and servers do.
+    /// A Content-Length header before each message, as in LSP.
     ContentLength,
 }
 
@@ -152,7 +152,7 @@ impl From<Framing> for papertape::wire::Framing {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_arguments_make_sense() {
+    fn the_command_line_definition_is_consistent() {
         <super::Args as clap::CommandFactory>::command().debug_assert();
     }
 }

@@ -1,20 +1,14 @@
-//! Words to values: names of servers, revisions, times, headers, variables.
+//! Parsers of values: revisions, times, headers, variables.
 
 use std::time::SystemTime;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use papertape::protocol::Revision;
 
-/// A wrong name is answered with the right ones.
-pub(super) fn server_names() -> impl TypedValueParser<Value = String> {
-    let names = papertape_servers::ALL.map(|server| PossibleValue::new(server.name).help(server.about));
-    PossibleValuesParser::new(names)
-}
-
-/// A wrong revision is answered with the right ones.
+/// A protocol revision; the error lists the known ones.
 pub(super) fn revision() -> impl TypedValueParser<Value = Revision> {
     let names = Revision::ALL.map(|revision| PossibleValue::new(revision.as_str()));
-    PossibleValuesParser::new(names).try_map(|name| Revision::parse(&name).ok_or("there is no such revision"))
+    PossibleValuesParser::new(names).try_map(|name| Revision::parse(&name).ok_or("unknown revision"))
 }
 
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
@@ -24,18 +18,18 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A moment that is still to come.
-pub(super) fn moment(text: &str) -> Result<SystemTime, String> {
+/// A time in the future.
+pub(super) fn future_time(text: &str) -> Result<SystemTime, String> {
     let now = SystemTime::now();
-    let day = || humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok();
+    let date = || humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok();
     let from_now = || humantime::parse_duration(text).ok().and_then(|time| now.checked_add(time));
-    let moment = humantime::parse_rfc3339(text).ok().or_else(day).or_else(from_now);
-    let moment =
-        moment.ok_or("write a time from now (90d), a day (2027-01-31) or a moment (2027-01-31T12:00:00Z)")?;
-    if moment <= now {
-        return Err("this is over already".to_owned());
+    let time = humantime::parse_rfc3339(text).ok().or_else(date).or_else(from_now);
+    let time =
+        time.ok_or("write a duration (90d), a date (2027-01-31) or a timestamp (2027-01-31T12:00:00Z)")?;
+    if time <= now {
+        return Err("the time is in the past".to_owned());
     }
-    Ok(moment)
+    Ok(time)
 }
 
 pub(super) fn header(text: &str) -> Result<(String, String), String> {

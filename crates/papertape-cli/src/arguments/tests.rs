@@ -5,8 +5,8 @@ use proptest::prelude::{Just, Strategy, any, prop, prop_assert_eq, prop_oneof, p
 use serde_json::{Value, json};
 
 use super::build;
+use crate::exact_json::{ExactJson, Members};
 use crate::schema::{Schema, shown};
-use crate::typed::{Members, Typed};
 
 fn typed(schema: &Value, words: &[&str]) -> Result<Value, String> {
     let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
@@ -14,14 +14,14 @@ fn typed(schema: &Value, words: &[&str]) -> Result<Value, String> {
 }
 
 fn tree(arguments: Members) -> Value {
-    Typed::Object(arguments).to_value().unwrap()
+    ExactJson::Object(arguments).to_value().unwrap()
 }
 
 /// What is sent for one argument `x`.
 fn sent(schema: &Value, word: &str) -> String {
     let whole = json!({"type": "object", "properties": {"x": schema}});
     let arguments = build(Schema::new(&whole), &[word.to_owned()], None).unwrap();
-    RawJson::from(Typed::Object(arguments)).get().to_owned()
+    RawJson::from(ExactJson::Object(arguments)).get().to_owned()
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn refused(schema: &Value, text: &str, words: &[&str]) {
 }
 
 #[test]
-fn the_schema_says_what_a_text_is() {
+fn text_is_parsed_by_the_schema_type() {
     for text in ["", "5", "true", "null", " a b ", "{\"a\":1}", "[1]", "é=ü", "\"quoted\""] {
         check(&json!({"type": "string"}), text, &json!(text));
     }
@@ -90,7 +90,7 @@ fn the_schema_says_what_a_text_is() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_what_would() {
+fn an_invalid_value_is_rejected_with_the_allowed_ones() {
     refused(&json!({"type": "integer", "minimum": 1, "maximum": 9}), "five", &["x: integer from 1 to 9"]);
     for text in ["1.5", "", "+5", "0x10", "true"] {
         refused(&json!({"type": "integer"}), text, &["integer"]);
@@ -119,7 +119,7 @@ fn listed_values_are_matched_as_text_first() {
 }
 
 #[test]
-fn of_several_types_the_most_particular_one_is_meant() {
+fn the_most_specific_of_several_types_is_used() {
     for schema in [
         json!({"type": ["string", "integer", "null"]}),
         json!({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
@@ -152,11 +152,11 @@ fn a_list_grows_with_every_word() {
     let either = json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]});
     assert_eq!(one(&either, &["x=a", "x=b"]), Ok(json!(["a", "b"])));
     let error = one(&json!({"type": "string"}), &["x=a", "x=b"]).unwrap_err();
-    assert_eq!(error, "x is given twice, and takes one value: text");
+    assert_eq!(error, "x is given twice, but takes one value: text");
 }
 
 #[test]
-fn a_point_leads_into_an_object() {
+fn a_dot_addresses_a_member() {
     let schema = json!({
         "properties": {
             "at": {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "string"}}},
@@ -181,11 +181,13 @@ fn raw_json_is_sent_as_it_is() {
 }
 
 #[test]
-fn an_unknown_argument_is_answered_with_the_known_ones() {
+fn an_unknown_argument_is_rejected_with_the_known_ones() {
     let schema = json!({"properties": {"verb": {"type": "string"}, "tense": {"type": "string"}}});
     let right = "there is no argument \"verv\": did you mean \"verb\"?\n  its arguments: verb, tense";
     assert_eq!(typed(&schema, &["verv=eat"]).unwrap_err(), right);
-    assert!(typed(&schema, &["eat"]).unwrap_err().starts_with("\"eat\" is no argument: write NAME=VALUE"));
+    assert!(
+        typed(&schema, &["eat"]).unwrap_err().starts_with("\"eat\" is not an argument: write NAME=VALUE")
+    );
     assert!(typed(&schema, &["=eat"]).unwrap_err().contains("has no name"));
     let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
     assert!(typed(&none, &["a=b"]).unwrap_err().ends_with("it takes no arguments"));
@@ -200,7 +202,7 @@ fn other_arguments_are_taken_where_they_are_welcome() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_what_it_is() {
+fn a_missing_argument_is_reported_with_its_type() {
     let schema = json!({
         "properties": {
             "verb": {"type": "string", "description": "The verb."},
@@ -219,9 +221,9 @@ fn what_is_missing_is_said_with_what_it_is() {
 }
 
 #[test]
-fn words_go_before_a_document_and_the_server_judges_the_document() {
+fn arguments_override_the_json_document() {
     let schema = json!({"properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a", "b"]});
-    let document = Typed::from(&json!({"a": "no integer", "c": 1})).members().unwrap().clone();
+    let document = ExactJson::from(&json!({"a": "no integer", "c": 1})).members().unwrap().clone();
     let build = |words: &[String]| build(Schema::new(&schema), words, Some(document.clone()));
     assert_eq!(tree(build(&[]).unwrap()), json!({"a": "no integer", "c": 1}));
     assert_eq!(tree(build(&["a=1".to_owned()]).unwrap()), json!({"a": 1, "c": 1}));
@@ -269,14 +271,14 @@ proptest! {
     }
 
     #[test]
-    fn what_is_shown_as_allowed_can_be_typed((_, value) in values()) {
+    fn allowed_values_are_accepted_as_displayed((_, value) in values()) {
         let schema = json!({"enum": [value]});
         let text = shown(&value);
         prop_assert_eq!(one(&schema, &[&format!("x={text}")]), Ok(value));
     }
 
     #[test]
-    fn any_words_are_taken_or_refused(words in prop::collection::vec(any::<String>(), 0..4), (schema, _) in values()) {
+    fn any_arguments_are_accepted_or_rejected(words in prop::collection::vec(any::<String>(), 0..4), (schema, _) in values()) {
         drop(build(Schema::new(&json!({"properties": {"x": schema}})), &words, None));
     }
 }

@@ -1,23 +1,26 @@
-//! `papertape call TARGET TOOL NAME=VALUE...`: a tool, from the shell.
+//! `papertape call TARGET TOOL NAME=VALUE...`: calls a tool.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
 use anyhow::Context;
+use papertape::Client;
+use papertape::client::{CallOptions, ClientError, ErrorKind, ListEntry};
+use papertape::guess;
+use papertape::protocol::Content;
 use papertape::protocol::{CallToolResult, RawJson, ToolDefinition};
 use papertape::wire::error::METHOD_NOT_FOUND;
-use papertape::{CallOptions, Client, ClientError, Content, ErrorKind, Listed};
 use serde_json::Value;
 
 use crate::args::{Call, Output};
 use crate::connect::with_server;
+use crate::exact_json::{ExactJson, JsonType, Members};
 use crate::exit::{self, Failure};
 use crate::print::content::{Place, Printed};
 use crate::print::{self, Look};
-use crate::progress::ProgressLine;
+use crate::progress_line::ProgressLine;
 use crate::schema::Schema;
-use crate::typed::{Members, Sort, Typed};
-use crate::{arguments, guess, target};
+use crate::{arguments, target};
 
 pub(crate) fn run(args: Call) -> Result<(), Failure> {
     let (target, words) = target::split(args.words, args.connect.command.clone())?;
@@ -27,14 +30,14 @@ pub(crate) fn run(args: Call) -> Result<(), Failure> {
         let schema = input_schema(&client, tool).await?;
         let arguments = arguments::build(Schema::new(&schema), typed, document)
             .map_err(|problem| Failure::usage(format!("{tool}: {problem}")))?;
-        // The line goes before anything else is printed.
+        // Cleared before anything else is printed.
         let line = ProgressLine::default();
         let mut options = CallOptions::new();
         let look = Look::of_stderr();
         if look.terminal && !args.connect.trace {
-            options = options.on_progress(line.teller(look));
+            options = options.on_progress(line.callback(look));
         }
-        let result = client.call_raw(tool, Typed::Object(arguments), options).await;
+        let result = client.call_raw(tool, ExactJson::Object(arguments), options).await;
         drop(line);
         let (result, raw) = result?;
         let place = Place { look: Look::of_stdout(), folder: args.out.as_deref() };
@@ -47,7 +50,7 @@ pub(crate) fn run(args: Call) -> Result<(), Failure> {
             Output::Text if result.is_error => printed.print_to_stderr(),
             Output::Text => printed.print()?,
         }
-        if result.is_error { Err(Failure::SaidNo) } else { Ok(()) }
+        if result.is_error { Err(Failure::ToolError) } else { Ok(()) }
     })
 }
 
@@ -60,25 +63,25 @@ pub(crate) fn name_and_rest<'a>(
     match words {
         [] => {
             let target = shell_words::quote(target);
-            Err(Failure::usage(format!("which {what}? papertape list {target} shows what there is")))
+            Err(Failure::usage(format!("which {what}? `papertape list {target}` lists them")))
         }
         [name, ..] if name.contains('=') => Err(Failure::usage(format!(
-            "\"{name}\" stands where the name of the {what} should: the target comes first, then the {what}, then \
+            "expected the name of the {what}, found \"{name}\": the target comes first, then the {what}, then \
              NAME=VALUE"
         ))),
         [name, rest @ ..] => Ok((name, rest)),
     }
 }
 
-/// What the tool takes. A tool that the server does not list is wrong usage.
+/// The input schema of a tool. A tool that the server does not list is wrong usage.
 async fn input_schema(client: &Client, tool: &str) -> Result<Value, Failure> {
     const ANYTHING: Value = Value::Bool(true);
-    let tools: Vec<Listed<ToolDefinition>> = match client.tools().await {
+    let tools: Vec<ListEntry<ToolDefinition>> = match client.tools().await {
         Ok(tools) => tools,
         // A server that cannot list its tools may still have them.
         Err(error) if may_have_it(&error) => {
-            exit::tell(&error.into());
-            print::err("papertape: so the tool is called with arguments as they look\n");
+            exit::report(&error.into());
+            print::err("papertape: without a schema, arguments that look like JSON are sent as JSON\n");
             return Ok(ANYTHING);
         }
         Err(error) => return Err(error.into()),
@@ -98,7 +101,7 @@ async fn input_schema(client: &Client, tool: &str) -> Result<Value, Failure> {
     }
 }
 
-/// Whether a server that does not list something may have it all the same.
+/// Whether the server may still have what it failed to list.
 pub(crate) fn may_have_it(error: &ClientError) -> bool {
     match error.kind() {
         ErrorKind::Rpc(error) => error.code != METHOD_NOT_FOUND,
@@ -107,7 +110,7 @@ pub(crate) fn may_have_it(error: &ClientError) -> bool {
     }
 }
 
-/// "there is no tool "x"", with those there are.
+/// "there is no tool "x"", with the known ones.
 pub(crate) fn unknown<'a>(what: &str, typed: &str, known: impl Iterator<Item = &'a str> + Clone) -> Failure {
     let names: Vec<&str> = known.clone().filter(|name| !name.is_empty()).collect();
     let names = if names.is_empty() {
@@ -130,12 +133,12 @@ fn read_document(given: &str) -> Result<Members, Failure> {
     };
     let text = text.map_err(|error| Failure::usage(format!("{error:#}")))?;
     let mut document =
-        Typed::json(&text).map_err(|error| Failure::usage(format!("--json is not JSON: {error}")))?;
-    let sort = document.sort();
+        ExactJson::json(&text).map_err(|error| Failure::usage(format!("--json is not JSON: {error}")))?;
+    let json_type = document.json_type();
     match document.members() {
         Some(members) => Ok(std::mem::take(members)),
-        None if sort == Sort::Object => {
-            Err(Failure::usage("--json has a member whose name no text can hold"))
+        None if json_type == JsonType::Object => {
+            Err(Failure::usage("--json has a member name that is not valid Unicode"))
         }
         None => {
             Err(Failure::usage(format!("--json must be an object such as {{\"a\": 1}}, not {}", text.trim())))
@@ -143,8 +146,8 @@ fn read_document(given: &str) -> Result<Members, Failure> {
     }
 }
 
-/// Text, or structured content if there is none. What a tool says when it failed goes to stderr. A text that is the structured
-/// content again is laid out for people, and left as it is for programs.
+/// Text, or structured content if there is none. An error of the tool goes to stderr. A text that repeats the structured content
+/// is pretty-printed on a terminal, and unchanged elsewhere.
 fn printed(result: &CallToolResult, place: Place<'_>) -> Result<Printed, Failure> {
     let place = if result.is_error { Place { look: Look::of_stderr(), ..place } } else { place };
     let mut printed = Printed::default();
@@ -169,7 +172,7 @@ fn printed(result: &CallToolResult, place: Place<'_>) -> Result<Printed, Failure
     Ok(printed)
 }
 
-/// Whether a text is this JSON, perhaps written in another way.
+/// Whether a text is the same JSON value.
 fn is_same(text: &str, json: &RawJson) -> bool {
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
     text == json.get() || json.inexact().is_none() && value(text).is_some_and(|text| *json == text)

@@ -1,4 +1,4 @@
-//! `papertape completions SHELL`: a script for the shell.
+//! `papertape completions SHELL`: a shell completion script.
 
 use clap::CommandFactory;
 

@@ -1,100 +1,104 @@
-//! `papertape demo`: the whole idea in one screen.
+//! `papertape demo`: a client, a server, and every byte between them.
+
+mod transcript;
 
 use anyhow::Context;
+use papertape::Client;
+use papertape::client::{ClientError, ClientOptions, ErrorKind};
 use papertape::protocol::{CallToolResult, Revision};
-use papertape::{Client, ClientError, ClientOptions, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::args::{Demo, Framing};
 use crate::connect;
 use crate::exit::Failure;
 use crate::print::{Look, style};
-use crate::reel::Reel;
 use crate::target;
+use transcript::Transcript;
 
 pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     let look = Look::of_stdout();
-    let reel = Reel::new(look, args.tape.as_deref()).with_context(|| {
+    let transcript = Transcript::new(look, args.tape.as_deref()).with_context(|| {
         let path = args.tape.as_deref().unwrap_or_else(|| "".as_ref());
         format!("cannot write the tape {}", path.display())
     })?;
-    reel.say(&title(look));
-    reel.chapter("2025-11-25", "a conversation is opened, then used");
-    converse(args, Revision::NEWEST_LEGACY, &reel, &OPENING, handshake)?;
-    reel.chapter("2026-07-28", "nothing to open: each request stands alone");
-    converse(args, Revision::MODERN, &reel, &DISCOVERY, stateless)?;
-    let figures = reel.finish()?;
-    reel.say(&ending(look, &figures, args));
-    reel.finish()?;
+    transcript.say(&title(look));
+    transcript.chapter("2025-11-25", "a session: initialize, then requests");
+    run_script(args, Revision::NEWEST_LEGACY, &transcript, &OPENING, handshake)?;
+    transcript.chapter("2026-07-28", "stateless: no handshake, each request stands alone");
+    run_script(args, Revision::MODERN, &transcript, &DISCOVERY, stateless)?;
+    let figures = transcript.finish()?;
+    transcript.say(&ending(look, &figures, args));
+    transcript.finish()?;
     Ok(())
 }
 
-/// What is said about the frames of an opening, by direction.
+/// The explanations of the frames of an opening, by direction.
 type Opening = (&'static [&'static str], &'static [&'static str]);
 
 const OPENING: Opening = (
     &[
-        "The client says which revision it wants, and who it is.",
-        "The client has understood. The conversation is open.",
+        "The client requests a protocol revision, and says who it is.",
+        "The client is initialized. The session is open.",
     ],
-    &["The server agrees, and says who it is and what it offers."],
+    &["The server agrees, and says who it is and what it can do."],
 );
 
 const DISCOVERY: Opening = (
-    &["What do you speak? Each request says all about itself in _meta."],
-    &["Five revisions; and this answer may be kept for an hour."],
+    &["Which revisions? Each request carries its own context in _meta."],
+    &["Five revisions; this response may be cached for an hour."],
 );
 
-/// One server process, and what is said to it.
-fn converse(
+/// Starts one server process and runs the script against it.
+fn run_script(
     args: &Demo,
     revision: Revision,
-    reel: &Reel,
+    transcript: &Transcript,
     opening: &Opening,
-    script: impl AsyncFnOnce(&Client, &Reel) -> Result<(), Failure>,
+    script: impl AsyncFnOnce(&Client, &Transcript) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let screen = reel.clone();
+    let screen = transcript.clone();
     let options = ClientOptions::new()
         .identity("papertape-demo", env!("CARGO_PKG_VERSION"))
         .revision(revision)
         .framing(args.framing.into())
         .on_frame(move |frame| screen.frame(frame));
-    reel.expect(opening.0, opening.1);
+    transcript.expect(opening.0, opening.1);
     let command = target::bundled("grammar")?;
-    connect::run(command, options, String::new, async |client| script(&client, reel).await)
+    connect::run(command, options, String::new, async |client| script(&client, transcript).await)
 }
 
-async fn handshake(client: &Client, reel: &Reel) -> Result<(), Failure> {
-    reel.expect(&["What can you do?"], &["Five tools and their arguments: this is what a model reads."]);
+async fn handshake(client: &Client, transcript: &Transcript) -> Result<(), Failure> {
+    transcript
+        .expect(&["List the tools."], &["Five tools with their input schemas: this is what a model reads."]);
     client.tools().await?;
 
-    reel.expect(&["A call: the past of \"eat\", for he or she."], &["The answer."]);
-    said(call(client, "conjugate", eat()).await, "ate")?;
+    transcript.expect(&["Call a tool: the past of \"eat\", third person singular."], &["The result."]);
+    expect(call(client, "conjugate", eat()).await, "ate")?;
 
-    reel.expect(&["And in Spanish?"], &["The answer: UTF-8, as it is."]);
-    said(call(client, "lookup_spanish", json!({"english_form": "ate"})).await, "comió")?;
+    transcript.expect(&["And in Spanish?"], &["The result: UTF-8, unescaped."]);
+    expect(call(client, "lookup_spanish", json!({"english_form": "ate"})).await, "comió")?;
 
-    reel.expect(
+    transcript.expect(
         &["A verb that this tutor does not know."],
-        &["A tool that fails says why where a model can read it."],
+        &["A tool error is a result, so that the model can read it."],
     );
     let run = json!({"verb": "run", "tense": "past simple", "person": "3rd singular"});
-    said(call(client, "conjugate", run).await, "out of scope")?;
+    expect(call(client, "conjugate", run).await, "out of scope")?;
 
-    reel.expect(&["A method that does not exist."], &["That is an error, with the id of its request."]);
+    transcript.expect(&["A method that does not exist."], &["A JSON-RPC error, with the id of its request."]);
     match client.request("tools/sharpen", json!({})).await {
         Err(error) if matches!(error.kind(), ErrorKind::Rpc(_)) => Ok(()),
         Err(error) => Err(error.into()),
-        Ok(value) => Err(surprise("tools/sharpen", &value.to_string())),
+        Ok(value) => Err(unexpected("tools/sharpen", &value.to_string())),
     }
 }
 
-async fn stateless(client: &Client, reel: &Reel) -> Result<(), Failure> {
-    reel.expect(
+async fn stateless(client: &Client, transcript: &Transcript) -> Result<(), Failure> {
+    transcript.expect(
         &["The same call as above. It needs nothing that came before it."],
-        &["The same answer, which now also says who gave it."],
+        &["The same result, which now also names the server."],
     );
-    said(call(client, "conjugate", eat()).await, "ate")
+    expect(call(client, "conjugate", eat()).await, "ate")
 }
 
 fn eat() -> Value {
@@ -105,14 +109,14 @@ async fn call(client: &Client, tool: &str, arguments: Value) -> Result<CallToolR
     client.call(tool, arguments).await
 }
 
-/// A demo that shows something else than it says is worse than none.
-fn said(result: Result<CallToolResult, ClientError>, right: &str) -> Result<(), Failure> {
+/// Checks that the result is what the demo explains.
+fn expect(result: Result<CallToolResult, ClientError>, right: &str) -> Result<(), Failure> {
     let result = serde_json::to_string(&result?.content).unwrap_or_default();
-    if result.contains(right) { Ok(()) } else { Err(surprise(right, &result)) }
+    if result.contains(right) { Ok(()) } else { Err(unexpected(right, &result)) }
 }
 
-fn surprise(expected: &str, got: &str) -> Failure {
-    Failure::Output(format!("the demo has gone wrong: expected {expected}, got {got}"))
+fn unexpected(expected: &str, got: &str) -> Failure {
+    Failure::Output(format!("the demo failed: expected {expected}, got {got}"))
 }
 
 fn title(look: Look) -> String {
@@ -128,24 +132,24 @@ fn title(look: Look) -> String {
 
 fn ending(look: Look, figures: &str, args: &Demo) -> String {
     let tape = match &args.tape {
-        Some(path) => format!("All of it is on the tape {}.", path.display()),
-        None => "Both servers have ended.".to_owned(),
+        Some(path) => format!("All of it is recorded on the tape {}.", path.display()),
+        None => "Both servers have exited.".to_owned(),
     };
     let framing = match args.framing {
-        Framing::Line => ("papertape demo --framing content-length", "this, with headers"),
-        Framing::ContentLength => ("papertape demo", "this, without headers"),
+        Framing::Line => ("papertape demo --framing content-length", "with Content-Length headers"),
+        Framing::ContentLength => ("papertape demo", "one message per line"),
     };
     let mut text = format!(
         "\n{} {figures}. {}\n\n{}\n",
         look.paint(style::NAME, "✓"),
         look.paint(style::DIM, &tape),
-        look.paint(style::HEADING, "Now you")
+        look.paint(style::HEADING, "Try it")
     );
     for (command, about) in [
-        ("papertape list grammar", "what it offers"),
-        ("papertape call grammar lookup_spanish english_form=ate", "a tool by hand"),
-        ("papertape list --trace -- your-server", "any other server"),
-        ("papertape demo --tape demo.tape", "keep every byte"),
+        ("papertape list grammar", "tools, resources, prompts"),
+        ("papertape call grammar lookup_spanish english_form=ate", "call a tool"),
+        ("papertape list --trace -- your-server", "any MCP server"),
+        ("papertape demo --tape demo.tape", "record every byte"),
         framing,
     ] {
         let about = look.paint(style::DIM, about);

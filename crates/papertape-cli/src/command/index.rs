@@ -1,39 +1,39 @@
-//! `papertape index DIR`: a folder of Markdown to an index, and what was done to words.
+//! `papertape index DIR`: indexes a directory of Markdown, and reports what was done.
 
-mod fault;
+mod failure;
 
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
-use papertape_servers::blog::embed::Choice;
-use papertape_servers::blog::folder::Folder;
-use papertape_servers::blog::ingest;
-use papertape_servers::blog::store::{StoreError, Summary};
+use papertape_search::corpus::folder::Folder;
+use papertape_search::embed::Choice;
+use papertape_search::index;
+use papertape_search::store::{StoreError, Summary};
 use serde_json::json;
 
 use crate::args::{Index, Output};
-use crate::bar::Bar;
 use crate::exit::{self, Failure};
-use crate::print::indexed::{self, Places};
+use crate::index_progress::IndexProgress;
+use crate::print::index_report::{self, Places};
 use crate::print::{self, Look};
+use crate::runtime;
 use crate::signals::Signals;
-use crate::threads;
 
 pub(crate) fn run(args: &Index) -> Result<(), Failure> {
-    let parallel = threads::parallel();
-    let runtime = threads::runtime(parallel, 2 * parallel)?;
+    let parallel = runtime::parallelism();
+    let runtime = runtime::build(parallel, 2 * parallel)?;
     let result = runtime.block_on(async {
         let mut signals = Signals::listen().context("cannot listen for signals")?;
         tokio::select! {
             result = index(args) => result,
-            // What is not committed never was.
+            // Without a commit the index is unchanged.
             number = signals.next() => Err(Failure::Signal(number)),
         }
     });
     runtime.shutdown_background();
     if !args.quiet && matches!(result, Err(Failure::Signal(_))) {
-        exit::say("interrupted: what was indexed before is still there and can be searched");
+        exit::note("interrupted: the previous index is unchanged and can be searched");
     }
     result
 }
@@ -45,10 +45,14 @@ async fn index(args: &Index) -> Result<(), Failure> {
     let options = args.options();
     let place = options.index();
     let place = args.search.store.is_none().then_some(place.as_path());
-    let failed = |error: StoreError| fault::failed(error, place);
+    let failed = |error: StoreError| failure::failed(error, place);
     if args.verify {
         let index = options.embedded().map_err(failed)?;
         return verified(args, &index.verify().await.map_err(failed)?);
+    }
+    if args.search.store.is_some() {
+        // An invalid URL, or a build without PostgreSQL, is wrong usage, also with --rebuild.
+        options.open().map_err(|error| Failure::usage(error.to_string()))?;
     }
     if args.rebuild {
         options.repair().await.map_err(failed)?;
@@ -56,29 +60,33 @@ async fn index(args: &Index) -> Result<(), Failure> {
     let wrong = |error| Failure::usage(format!("--embed: {error}"));
     let embedder = options.embedder().map_err(wrong)?;
     if let (Some(model), Some(Choice::Local { .. })) = (&embedder, &options.embed) {
-        // A service may be back in a moment; a folder that is no model will not be one then.
+        // A service may come back; a directory that is not a model stays invalid.
         model.identify().await.map_err(wrong)?;
     }
     let library = options.open().map_err(|error| Failure::usage(error.to_string()))?;
-    // An index within its folder is of that folder, however much has changed there.
-    let careful = !args.rebuild && options.is_elsewhere();
-    let wanted =
-        ingest::Options { reembed: args.reembed, full: args.rebuild, careful, ..ingest::Options::default() };
+    // An index within its directory belongs to that directory, however much has changed there.
+    let same_folder_only = !args.rebuild && options.is_elsewhere();
+    let wanted = index::Options {
+        reembed: args.reembed,
+        full: args.rebuild,
+        same_folder_only,
+        ..index::Options::default()
+    };
     let report = {
-        let bar = Bar::new(!args.quiet && args.output == Output::Text);
+        let bar = IndexProgress::new(!args.quiet && args.output == Output::Text);
         let embedder = library.embedder().map(|embedder| &**embedder);
         let progress = |progress| bar.show(&progress);
-        ingest::run_with(&folder, &**library.store(), embedder, wanted, &progress).await.map_err(failed)?
+        index::run_with(&folder, &**library.store(), embedder, wanted, &progress).await.map_err(failed)?
     };
-    let (time, given) = (began.elapsed(), given(args));
+    let (time, given) = (began.elapsed(), serve_options(args));
     let has_model = args.search.embed.is_some();
     let places = Places { folder: &args.folder, index: place, options: &given, has_model };
     match args.output {
-        Output::Json => print::document(&indexed::document(&report, time, places))?,
+        Output::Json => print::document(&index_report::document(&report, time, places))?,
         Output::Text => {
-            print::err(&indexed::warnings(&report, Look::of_stderr()));
+            print::err(&index_report::warnings(&report, Look::of_stderr()));
             if !args.quiet {
-                print::out(indexed::in_words(&report, time, places, Look::of_stdout()))?;
+                print::out(index_report::as_text(&report, time, places, Look::of_stdout()))?;
             }
         }
     }
@@ -94,13 +102,13 @@ fn verified(args: &Index, summary: &Summary) -> Result<(), Failure> {
             print::document(&document)?;
         }
         Output::Text if args.quiet => {}
-        Output::Text => print::out("the index is whole, and its seal is valid\n")?,
+        Output::Text => print::out("the index is intact, and its seal is valid\n")?,
     }
     Ok(())
 }
 
-/// What `papertape serve blog` must be told to serve the same.
-fn given(args: &Index) -> String {
+/// The options of `papertape serve blog` that serve the same index.
+fn serve_options(args: &Index) -> String {
     let folder = args.folder.to_string_lossy();
     let mut options = vec!["--content", &folder];
     let index = args.out.as_deref().map(Path::to_string_lossy);
@@ -126,7 +134,7 @@ fn given(args: &Index) -> String {
     shell_words::join(options)
 }
 
-/// The address of a service, unless it has a name or a password in it.
+/// The URL of a service, unless it contains credentials.
 fn shown(url: &str) -> &str {
     let (_, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `papertape key NAME`: a new key to stdout, and what a server keeps of it to a file.
+//! `papertape key NAME`: a new API key to stdout, and its hash to a key file.
 
 use papertape::http::{AuthSetupError, NewKey};
 
@@ -13,11 +13,11 @@ pub(crate) fn run(args: &args::Key) -> Result<(), Failure> {
     let Some(file) = &args.file else {
         print::out(format!("{}\n", key.secret()))?;
         // Comments, so that all of it can be appended to a file.
-        print::err(&format!("# For your file of keys; {ONCE}.\n{}", key.entry()));
+        print::err(&format!("# For your key file; {ONCE}.\n{}", key.entry()));
         return Ok(());
     };
     key.add_to(file).map_err(failure)?;
-    // Last of all: a key that opens nothing would only confuse.
+    // Printed last: a key that is not in the file is useless.
     print::out(format!("{}\n", key.secret()))?;
     print::err(&format!("papertape: added {} to {}; {ONCE}\n", args.name, file.display()));
     Ok(())

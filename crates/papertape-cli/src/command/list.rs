@@ -1,10 +1,13 @@
-//! `papertape list TARGET`: what a server offers.
+//! `papertape list TARGET`: lists tools, resources and prompts.
 
 use std::collections::BTreeMap;
 
-use papertape::protocol::{Prompt, RawJson, Resource, ResourceTemplate, ToolDefinition};
+use papertape::Client;
+use papertape::client::{ClientError, ErrorKind, ListEntry};
+use papertape::protocol::{
+    PromptDefinition, RawJson, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition,
+};
 use papertape::wire::error::METHOD_NOT_FOUND;
-use papertape::{Client, ClientError, ErrorKind, Listed};
 use serde_json::{Value, json};
 
 use crate::args::{List, Output};
@@ -16,46 +19,46 @@ use crate::target;
 pub(crate) fn run(args: List) -> Result<(), Failure> {
     let (target, _) = target::split(args.target.into_iter().collect(), args.connect.command.clone())?;
     with_server(&args.connect, &target, async |client| {
-        let (lists, failures) = Lists::ask(&client).await;
-        // What the server has said beside its answers is taken down by others.
+        let (lists, failures) = Lists::request(&client).await;
+        // Lets the tasks that record logs of the server run.
         tokio::task::yield_now().await;
         match args.connect.output {
             Output::Text => {
-                print::out(lists.in_words(&client, Look::of_stdout()))?;
+                print::out(lists.as_text(&client, Look::of_stdout()))?;
                 for warning in &lists.warnings {
-                    exit::say(&format!("warning: {}", warning.message));
+                    exit::note(&format!("warning: {}", warning.message));
                 }
-                told(failures)
+                report(failures)
             }
             Output::Json => {
                 print::document(&lists.document(&client, failures.first()))?;
-                failures.into_iter().next().map_or(Ok(()), |failure| Err(Failure::Told(failure.into())))
+                failures.into_iter().next().map_or(Ok(()), |failure| Err(Failure::Reported(failure.into())))
             }
         }
     })
 }
 
-/// All but the first failure are told here; the first decides how the process ends.
-fn told(failures: Vec<Failure>) -> Result<(), Failure> {
+/// Reports all but the first failure; the first decides the exit code.
+fn report(failures: Vec<Failure>) -> Result<(), Failure> {
     let mut failures = failures.into_iter();
     let first = failures.next();
     for failure in failures {
-        exit::tell(&failure);
+        exit::report(&failure);
     }
     first.map_or(Ok(()), Err)
 }
 
-/// What was asked for and came.
+/// The lists of a server.
 #[derive(Debug, Default)]
 struct Lists {
-    tools: Option<Vec<Listed<ToolDefinition>>>,
-    resources: Option<Vec<Listed<Resource>>>,
-    templates: Option<Vec<Listed<ResourceTemplate>>>,
-    prompts: Option<Vec<Listed<Prompt>>>,
+    tools: Option<Vec<ListEntry<ToolDefinition>>>,
+    resources: Option<Vec<ListEntry<ResourceDefinition>>>,
+    templates: Option<Vec<ListEntry<ResourceTemplateDefinition>>>,
+    prompts: Option<Vec<ListEntry<PromptDefinition>>>,
     warnings: Vec<Warning>,
 }
 
-/// A list that the server declares and does not have.
+/// A list that the server declares but does not support.
 #[derive(Debug)]
 struct Warning {
     list: &'static str,
@@ -63,28 +66,28 @@ struct Warning {
 }
 
 impl Lists {
-    /// Asks for what the server declares; for tools also if it declares nothing at all.
-    /// One list that is refused does not hide the others.
-    async fn ask(client: &Client) -> (Self, Vec<Failure>) {
+    /// Requests what the server declares; tools also if it declares nothing at all.
+    /// A list that fails does not hide the others.
+    async fn request(client: &Client) -> (Self, Vec<Failure>) {
         let declared = client.capabilities();
         let nothing = declared.tools.is_none() && declared.resources.is_none() && declared.prompts.is_none();
         let mut lists = Self::default();
-        let mut asking = Asking::default();
+        let mut requests = Requests::default();
         if declared.tools.is_some() || nothing {
-            lists.tools = asking.keep(client.tools()).await;
+            lists.tools = requests.keep(client.tools()).await;
         }
         if declared.resources.is_some() {
-            lists.resources = asking.keep_if_known("resources", client.resources()).await;
-            lists.templates = asking.keep_if_known("resourceTemplates", client.resource_templates()).await;
+            lists.resources = requests.keep_if_known("resources", client.resources()).await;
+            lists.templates = requests.keep_if_known("resourceTemplates", client.resource_templates()).await;
         }
         if declared.prompts.is_some() {
-            lists.prompts = asking.keep_if_known("prompts", client.prompts()).await;
+            lists.prompts = requests.keep_if_known("prompts", client.prompts()).await;
         }
-        lists.warnings = asking.warnings;
-        (lists, asking.failures)
+        lists.warnings = requests.warnings;
+        (lists, requests.failures)
     }
 
-    fn in_words(&self, client: &Client, look: Look) -> String {
+    fn as_text(&self, client: &Client, look: Look) -> String {
         let mut text = listing::server(
             look,
             client.server(),
@@ -149,7 +152,7 @@ impl Lists {
     }
 }
 
-/// What is wrong with one definition.
+/// A problem with one definition.
 #[derive(Debug)]
 struct Problem {
     list: &'static str,
@@ -160,7 +163,7 @@ struct Problem {
     first: bool,
 }
 
-fn collect<T>(all: &mut Vec<Problem>, list: &'static str, found: Option<&[Listed<T>]>) {
+fn collect<T>(all: &mut Vec<Problem>, list: &'static str, found: Option<&[ListEntry<T>]>) {
     for (index, listed) in found.unwrap_or_default().iter().enumerate() {
         for (number, problem) in listed.problems.iter().enumerate() {
             let name = listing::name_of(&listed.raw);
@@ -169,21 +172,21 @@ fn collect<T>(all: &mut Vec<Problem>, list: &'static str, found: Option<&[Listed
     }
 }
 
-/// What the server sent, digit for digit.
-fn raw<T>(list: Option<&[Listed<T>]>) -> RawJson {
+/// The lists as the server sent them, digit for digit.
+fn raw<T>(list: Option<&[ListEntry<T>]>) -> RawJson {
     let list: Vec<&RawJson> = list.unwrap_or_default().iter().map(|listed| &listed.raw).collect();
     RawJson::write(&list).unwrap_or_else(|_| Value::Null.into())
 }
 
-/// Requests one after the other, as long as it makes sense.
+/// Requests in sequence, until the server is gone.
 #[derive(Debug, Default)]
-struct Asking {
+struct Requests {
     failures: Vec<Failure>,
     warnings: Vec<Warning>,
     over: bool,
 }
 
-impl Asking {
+impl Requests {
     async fn keep<T>(&mut self, list: impl Future<Output = Result<T, ClientError>>) -> Option<T> {
         if self.over {
             return None;
@@ -191,7 +194,7 @@ impl Asking {
         match list.await {
             Ok(list) => Some(list),
             Err(error) => {
-                // A server that has gone or is silent gives no other list either.
+                // A server that has exited or timed out has no other list either.
                 self.over = !matches!(
                     error.kind(),
                     ErrorKind::Rpc(_) | ErrorKind::Protocol(_) | ErrorKind::ResultType(_)
@@ -202,7 +205,7 @@ impl Asking {
         }
     }
 
-    /// The same for a list that may be missing although it is declared: what else there is can be used.
+    /// The same for a list that may be missing although it is declared: the others are still usable.
     async fn keep_if_known<T>(
         &mut self,
         name: &'static str,
@@ -217,7 +220,7 @@ impl Asking {
         match self.keep(known).await? {
             Ok(list) => Some(list),
             Err(error) => {
-                let message = format!("{error}; left out, though the server declares the capability");
+                let message = format!("{error}; left out, although the server declares the capability");
                 self.warnings.push(Warning { list: name, message });
                 None
             }

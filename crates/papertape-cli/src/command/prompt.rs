@@ -1,7 +1,7 @@
-//! `papertape prompt TARGET PROMPT NAME=VALUE...`: a prompt, filled in.
+//! `papertape prompt TARGET PROMPT NAME=VALUE...`: gets a prompt.
 
 use papertape::Client;
-use papertape::protocol::{Prompt as Definition, PromptResult, RawJson, Role};
+use papertape::protocol::{PromptDefinition as Definition, PromptResult, RawJson, Role};
 use serde_json::{Map, Value, json};
 
 use super::call::{may_have_it, name_and_rest, unknown};
@@ -24,7 +24,9 @@ pub(crate) fn run(args: Prompt) -> Result<(), Failure> {
         for (key, value) in typed {
             let json = RawJson::from(value);
             let Ok(text) = json.parse::<String>() else {
-                return Err(wrong(format!("{key}:={json} is no text, and a prompt takes text only")));
+                return Err(wrong(format!(
+                    "{key}:={json} is not a string, and the arguments of a prompt are strings"
+                )));
             };
             arguments.insert(key, text.into());
         }
@@ -41,13 +43,13 @@ pub(crate) fn run(args: Prompt) -> Result<(), Failure> {
     })
 }
 
-/// What is to be filled in, as a schema: every value is text.
+/// The arguments of a prompt as a schema: every value is a string.
 async fn schema_of(client: &Client, name: &str) -> Result<Value, Failure> {
     let prompts = match client.prompts().await {
         Ok(prompts) => prompts,
         // A server that cannot list its prompts may still have them.
         Err(error) if may_have_it(&error) => {
-            exit::tell(&error.into());
+            exit::report(&error.into());
             return Ok(json!({"additionalProperties": {"type": "string"}}));
         }
         Err(error) => return Err(error.into()),

@@ -1,4 +1,4 @@
-//! `papertape read TARGET URI`: a resource, from the shell.
+//! `papertape read TARGET URI`: reads a resource.
 
 use papertape::protocol::ResourceContents;
 use serde_json::json;
@@ -15,11 +15,13 @@ pub(crate) fn run(args: Read) -> Result<(), Failure> {
     let uri = match words.as_slice() {
         [uri] => uri,
         [] => {
-            let message = format!("which resource? papertape list {target} shows what there is");
+            let message = format!("which resource? `papertape list {target}` lists them");
             return Err(Failure::usage(message));
         }
         [_, more, ..] => {
-            return Err(Failure::usage(format!("\"{more}\" is one word too many: read one resource")));
+            return Err(Failure::usage(format!(
+                "unexpected argument \"{more}\": read one resource at a time"
+            )));
         }
     };
     with_server(&args.connect, &target, async |client| {
@@ -40,7 +42,7 @@ fn printed(contents: &[ResourceContents], place: Place<'_>) -> Result<Printed, F
     let mut printed = Printed::default();
     for resource in contents {
         match resource.blob.as_deref().filter(|_| resource.text.is_none()).and_then(decoded) {
-            // A pipe or a file takes anything.
+            // Bytes are only kept from a terminal.
             Some(bytes) if !place.look.terminal && place.folder.is_none() => printed.output.extend(bytes),
             _ => printed.resource(resource, place)?,
         }

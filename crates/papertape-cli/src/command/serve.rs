@@ -1,4 +1,4 @@
-//! `papertape serve NAME`: a bundled server on stdio, or on HTTP.
+//! `papertape serve SERVER`: a bundled server over stdio or HTTP.
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
@@ -7,42 +7,61 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use papertape::http::{Auth, Keys, OAuthServer};
-use papertape::{Limits, Server, Undelivered, http, stdio};
-use papertape_servers::{Bundled, Make, blog};
+use papertape::server::Limits;
+use papertape::streams::Undelivered;
+use papertape::{Server, http, stdio};
+use papertape_search::embed::Choice;
+use papertape_search::store::StoreError;
+use papertape_servers::{all, blog, grammar, text};
 use tokio::net::TcpListener;
 
-use crate::args::{Http, Serve};
+use crate::args::{BundledServer, Http, Serve, Transport};
 use crate::exit::Failure;
-use crate::threads;
+use crate::runtime;
 
-/// How long somebody may take to answer what a tool asks.
+/// How long the response to an elicitation may take.
 const STATE_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 pub(crate) fn run(args: Serve) -> Result<(), Failure> {
-    let found = papertape_servers::ALL.into_iter().find(|server| server.name == args.server);
-    let Bundled { name, make, .. } =
-        found.with_context(|| format!("there is no server \"{}\"", args.server))?;
-    if let (Make::Alone(_), Some(option)) = (make, args.blog.given()) {
-        return Err(Failure::usage(format!("{option} is for the server blog, and this is {name}")));
+    match args.server {
+        BundledServer::Grammar(transport) => {
+            run_server("grammar", async { Ok(grammar::server()) }, *transport, 0)
+        }
+        BundledServer::Text(transport) => run_server("text", async { Ok(text::server()) }, *transport, 0),
+        BundledServer::All(transport) => run_server("all", async { Ok(all::server()) }, *transport, 0),
+        BundledServer::Blog(blog) => {
+            let options = blog.options();
+            if matches!(options.embed, Some(Choice::Local { .. })) {
+                // A service that fails may come back, but a build without local models stays without them.
+                options.embedder().map_err(|error| Failure::usage(format!("--embed: {error}")))?;
+            }
+            let server = blog::server(options);
+            run_server("blog", server, blog.transport, 2 * runtime::parallelism())
+        }
     }
-    // On stdio fast handlers run on the wire's own thread; these are for the slow ones.
-    let workers = if args.http.http.is_some() { threads::parallel() } else { 2 };
-    let searching = if matches!(make, Make::Blog) { 2 * threads::parallel() } else { 0 };
-    let runtime = threads::runtime(workers, searching)?;
-    let result = runtime.block_on(serve(name, make, args));
+}
+
+/// Serves on a runtime of its own; `search_threads` are those that the server starts besides.
+fn run_server(
+    name: &str,
+    server: impl Future<Output = Result<Server, StoreError>>,
+    transport: Transport,
+    search_threads: usize,
+) -> Result<(), Failure> {
+    // Over stdio fast handlers run on the thread that reads stdin; these are for the slow ones.
+    let workers = if transport.http.http.is_some() { runtime::parallelism() } else { 2 };
+    let runtime = runtime::build(workers, search_threads)?;
+    let result = runtime.block_on(async {
+        let server = server.await.map_err(|error| Failure::usage(error.to_string()))?;
+        serve(name, server, transport).await
+    });
     // A blocking tool that has outlived the grace period must not keep the process.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(name: &str, make: Make, args: Serve) -> Result<(), Failure> {
-    let Serve { tape, grace, outlive_parent, blog, http, .. } = args;
-    let server = match make {
-        Make::Alone(make) => make(),
-        Make::Blog => {
-            blog::server(blog.options()).await.map_err(|error| Failure::usage(error.to_string()))?
-        }
-    };
+async fn serve(name: &str, server: Server, transport: Transport) -> Result<(), Failure> {
+    let Transport { tape, grace, outlive_parent, http } = transport;
     let server = server.limits(Limits { grace: Duration::from_secs_f64(grace), ..Limits::default() });
     let served = match http.http {
         Some(address) => on_http(name, server, address, tape, &http).await,
@@ -54,7 +73,7 @@ async fn serve(name: &str, make: Make, args: Serve) -> Result<(), Failure> {
     }
 }
 
-/// Whether it was served, but not everything that was answered has arrived.
+/// Whether it was served, but not every response was delivered.
 fn is_undelivered(error: &anyhow::Error) -> bool {
     let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
     inner.is_some_and(|inner| inner.is::<Undelivered>())
@@ -70,8 +89,8 @@ async fn on_stdio(
     options.tape = tape;
     options.outlive_parent = outlive_parent;
     if std::io::stdin().is_terminal() {
-        let hint = "serving on stdin and stdout: type a JSON-RPC message per line, Ctrl-D to end";
-        drop(writeln!(std::io::stderr(), "papertape: {name} is {hint}"));
+        let hint = "reads stdin and writes stdout: type one JSON-RPC message per line, Ctrl-D to exit";
+        drop(writeln!(std::io::stderr(), "papertape: {name} {hint}"));
     }
     Ok(stdio::serve_with(server, options).await?)
 }
@@ -85,7 +104,7 @@ async fn on_http(
 ) -> anyhow::Result<()> {
     // Each connection needs a descriptor, and the usual soft limit of 1,024 is soon used up.
     if let Err(error) = http::raise_open_file_limit() {
-        tracing::warn!("the limit on open files cannot be raised: {error}");
+        tracing::warn!("cannot raise the limit of open files: {error}");
     }
     if let Some(key) = state_key(args)? {
         server = server.state_key(key, STATE_LIFETIME);
@@ -99,8 +118,7 @@ async fn on_http(
     if let Some(auth) = auth(args)? {
         options = options.auth(auth);
     }
-    let said = writeln!(std::io::stderr(), "papertape: {name} is at http://{address}/mcp");
-    drop(said);
+    drop(writeln!(std::io::stderr(), "papertape: {name} is at http://{address}/mcp"));
     Ok(http::serve(listener, server, options).await?)
 }
 
@@ -118,7 +136,7 @@ fn options(args: &Http, address: SocketAddr) -> http::Options {
     }
     if !address.ip().is_loopback() && allow_host.is_empty() {
         tracing::warn!(
-            "the server listens to the network, but knows no name but localhost: give it one with --allow-host"
+            "the server listens on {address}, but only loopback names are allowed in the Host header: add its name with --allow-host"
         );
     }
     if *legacy_sse {
@@ -133,14 +151,14 @@ fn options(args: &Http, address: SocketAddr) -> http::Options {
     options
 }
 
-/// Who may ask, if not everybody may.
+/// The required authentication, if there is any.
 fn auth(args: &Http) -> anyhow::Result<Option<Auth>> {
     if args.auth.is_none() && args.issuer.is_empty() {
         return if args.require_scope.is_empty() {
             Ok(None)
         } else {
             bail!(
-                "--require-scope needs to know who asks: give --auth FILE, or --issuer URL and --resource URL"
+                "--require-scope needs authentication: give --auth FILE, or --issuer URL and --resource URL"
             )
         };
     }
@@ -155,12 +173,12 @@ fn auth(args: &Http) -> anyhow::Result<Option<Auth>> {
     Ok(Some(auth))
 }
 
-/// The key that replicas share.
+/// The key that all replicas share.
 fn state_key(args: &Http) -> anyhow::Result<Option<[u8; 32]>> {
     let Some(path) = &args.state_key else { return Ok(None) };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let bytes = data_encoding::BASE64.decode(text.trim().as_bytes()).ok();
     let key = bytes.and_then(|bytes| bytes.try_into().ok());
-    let way_out = "it must hold 32 bytes in base64: openssl rand -base64 32 writes such a file";
-    key.map(Some).with_context(|| format!("{}: {way_out}", path.display()))
+    let remedy = "it must hold 32 bytes in base64: openssl rand -base64 32 writes such a file";
+    key.map(Some).with_context(|| format!("{}: {remedy}", path.display()))
 }

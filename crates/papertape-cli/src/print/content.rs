@@ -1,60 +1,60 @@
-//! What a server gave to read, see and hear, to what goes to stdout, to stderr and into files.
+//! Content blocks of a server: text to stdout, notes to stderr, binary content to files.
 
 use std::io;
 use std::path::Path;
 
 use data_encoding::{BASE64, BASE64_NOPAD};
-use papertape::Content;
+use papertape::protocol::Content;
 use papertape::protocol::{ResourceContents, UnknownContent};
 use serde::Serialize;
 
 use super::text::{grouped, one_line, safe};
 use super::{Look, json, style};
 use crate::exit::Failure;
-use crate::save;
+use crate::output_dir;
 
-/// Where content goes.
+/// The destination of content.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     /// The look of stdout.
     pub(crate) look: Look,
-    /// The folder for what is no text.
+    /// The directory for binary content.
     pub(crate) folder: Option<&'a Path>,
 }
 
-/// What there is to print.
+/// What is to be printed.
 #[derive(Debug, Default)]
 pub(crate) struct Printed {
     /// For stdout.
     pub(crate) output: Vec<u8>,
-    /// For stderr: what is not on stdout, and where it is.
+    /// For stderr: notes about content that is not on stdout.
     notes: String,
-    /// Those of the notes that are about files.
-    kept: String,
+    /// The notes about saved files.
+    saved: String,
 }
 
 impl Printed {
-    /// Each where it belongs.
+    /// Prints to stdout and stderr.
     pub(crate) fn print(&self) -> io::Result<()> {
         super::out(&self.output)?;
         super::err(&self.notes);
         Ok(())
     }
 
-    /// All of it where errors go.
+    /// Prints all of it to stderr.
     pub(crate) fn print_to_stderr(&self) {
         super::err(&String::from_utf8_lossy(&self.output));
         super::err(&self.notes);
     }
 
-    /// A document instead of the text. What was kept is told if anything could be.
+    /// Prints a JSON document in place of the text, and the notes about saved files.
     pub(crate) fn print_document<T: Serialize>(&self, document: &T) -> io::Result<()> {
         super::document(document)?;
-        super::err(&self.kept);
+        super::err(&self.saved);
         Ok(())
     }
 
-    /// One block after the other.
+    /// Adds content blocks.
     pub(crate) fn content(&mut self, blocks: &[Content], place: Place<'_>) -> Result<(), Failure> {
         for block in blocks {
             match block {
@@ -71,14 +71,14 @@ impl Printed {
         Ok(())
     }
 
-    /// A block that cannot be shown, which must not go unnoticed.
+    /// A block of an unknown type cannot be shown, so there is a note.
     fn unknown(&mut self, block: &UnknownContent) {
         let (kind, size) = (one_line(block.kind()), grouped(block.json().len()));
-        let note = format!("[a block of the unknown type \"{kind}\", {size} bytes: --output json shows it]");
+        let note = format!("[content of the unknown type \"{kind}\", {size} bytes: --output json shows it]");
         self.notes += &(Look::of_stderr().paint(style::DIM, &note) + "\n");
     }
 
-    /// Text as it is; on a terminal, without what the terminal would obey.
+    /// Text, unchanged; on a terminal, with control characters escaped.
     pub(crate) fn text(&mut self, text: &str, look: Look) {
         match look.terminal {
             true => self.output.extend_from_slice(safe(text).as_bytes()),
@@ -89,7 +89,7 @@ impl Printed {
         }
     }
 
-    /// JSON over several lines, in its own order.
+    /// JSON, pretty-printed in its own order.
     pub(crate) fn laid_out(&mut self, text: &str, look: Look) {
         for line in json::laid_out(text) {
             self.output.extend_from_slice(json::line(&safe(&line), look).as_bytes());
@@ -97,7 +97,7 @@ impl Printed {
         }
     }
 
-    /// A resource: its text, or where its bytes are now.
+    /// A resource: its text, or a note about its bytes.
     pub(crate) fn resource(&mut self, resource: &ResourceContents, place: Place<'_>) -> Result<(), Failure> {
         if let Some(text) = &resource.text {
             self.text(text, place.look);
@@ -110,26 +110,26 @@ impl Printed {
 
     fn media(&mut self, name: &str, mime_type: &str, data: &str, place: Place<'_>) -> Result<(), Failure> {
         let shown = one_line(mime_type);
-        let mut kept = false;
+        let mut saved = false;
         let note = match (decoded(data), place.folder) {
             (Some(bytes), None) => {
-                format!("[{shown}, {} bytes: give --out DIR to keep it]", grouped(bytes.len()))
+                format!("[{shown}, {} bytes: give --out DIR to save it]", grouped(bytes.len()))
             }
             (Some(bytes), Some(folder)) => {
-                let path = save::save(folder, name, mime_type, &bytes).map_err(|error| {
-                    Failure::Output(format!("cannot write into the folder {}: {error}", folder.display()))
+                let path = output_dir::save(folder, name, mime_type, &bytes).map_err(|error| {
+                    Failure::Output(format!("cannot write to the directory {}: {error}", folder.display()))
                 })?;
-                kept = true;
+                saved = true;
                 format!("[{shown}, {} bytes: {}]", grouped(bytes.len()), path.display())
             }
             (None, _) => {
-                format!("[{shown}, {} characters that are not base64: not kept]", grouped(data.len()))
+                format!("[{shown}, {} characters of invalid base64: not saved]", grouped(data.len()))
             }
         };
         let note = Look::of_stderr().paint(style::DIM, &note) + "\n";
         self.notes += &note;
-        if kept {
-            self.kept += &note;
+        if saved {
+            self.saved += &note;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ pub(crate) fn line(look: Look, number: u64, direction: Direction, time: Duration
     format!("{} {seconds}  {content}\n", arrow(look, number, direction))
 }
 
-/// The same for a frame that was the body of a request or a response, or an event.
+/// The same over HTTP, where a frame is the body of a request or response, or an SSE event.
 pub(crate) fn line_on_http(
     look: Look,
     number: u64,
@@ -41,7 +41,7 @@ pub(crate) fn seconds(time: Duration) -> String {
     format!("{:>7}", format!("{:.3}s", time.as_secs_f64()))
 }
 
-/// The bytes of a frame as text, without the end of its line; a frame that has none says so.
+/// The bytes of a frame as text, without its line end; a missing one is noted.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     match bytes.strip_suffix(b"\n") {
         Some(line) => text::escaped(line),

@@ -1,4 +1,4 @@
-//! JSON as it crossed, to coloured lines of a width: no byte is added, left out or moved.
+//! JSON as it was sent, in coloured lines of a width: no byte is added, left out or moved.
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
@@ -13,7 +13,7 @@ struct Run {
 }
 
 /// Lines that are at most `width` wide, of any text: JSON is coloured, and broken between members where it can be.
-/// Lines after the first are indented by one, so that they stand within the first brace.
+/// Lines after the first are indented by one, inside the first brace.
 pub(crate) fn lines(text: &str, look: Look, width: usize) -> Vec<String> {
     let mut lines = Lines { look, width: width.max(8), done: Vec::new(), line: String::new(), used: 0 };
     for member in members(runs(text)) {
@@ -28,7 +28,7 @@ pub(crate) fn line(text: &str, look: Look) -> String {
     runs(text).iter().map(|run| look.paint(run.style, &run.text)).collect()
 }
 
-/// JSON of one line over several, a member on each, in the order it has.
+/// Pretty-prints JSON with a member on each line, in its own order.
 pub(crate) fn laid_out(text: &str) -> Vec<String> {
     let tokens: Vec<String> = runs(text).into_iter().map(|run| run.text.trim().to_owned()).collect();
     let mut lines = vec![String::new()];
@@ -192,7 +192,7 @@ fn runs(text: &str) -> Vec<Run> {
 
 fn key_style(key: &str) -> Style {
     match key {
-        // In every message, and never news.
+        // The same in every message.
         "\"jsonrpc\"" => style::DIM,
         "\"error\"" => style::WRONG,
         _ => style::KEY,
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_message_is_about_stands_out() {
+    fn the_subject_of_a_message_is_highlighted() {
         let styles: Vec<_> = runs(r#"{"method":"ping","id":-1,"a":[true,"x"]}"#)
             .into_iter()
             .filter(|run| run.style != style::DIM)

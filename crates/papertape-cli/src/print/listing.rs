@@ -1,9 +1,10 @@
-//! What a server offers, as a person reads it.
+//! The lists of a server as text.
 
-use papertape::Listed;
+use papertape::client::ListEntry;
 use papertape::protocol::capabilities::Implementation;
 use papertape::protocol::{
-    Prompt, RawJson, Resource, ResourceTemplate, Revision, ToolAnnotations, ToolDefinition,
+    PromptDefinition, RawJson, ResourceDefinition, ResourceTemplateDefinition, Revision, ToolAnnotations,
+    ToolDefinition,
 };
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
@@ -12,10 +13,10 @@ use super::text::{counted, grouped, one_line, paragraphs};
 use super::{Look, style};
 use crate::schema::{Argument, Schema, shown};
 
-/// Names up to this width stand beside what is said about them, longer ones above it.
+/// Names up to this width are beside their description, longer ones above it.
 const WIDEST_NAME: usize = 20;
 
-/// Who it is, and what it says about itself.
+/// The name of the server, its description and its instructions.
 pub(crate) fn server(
     look: Look,
     server: &Implementation,
@@ -29,7 +30,7 @@ pub(crate) fn server(
             text += &format!(" {}", one_line(more));
         }
     }
-    let offers = newer.map(|newer| format!("; it offers {newer}")).unwrap_or_default();
+    let offers = newer.map(|newer| format!("; the server also offers {newer}")).unwrap_or_default();
     text += &look.paint(style::DIM, &format!(" (MCP {revision}{offers})"));
     text.push('\n');
     for more in [server.description.as_deref(), server.website_url.as_deref(), instructions] {
@@ -51,7 +52,7 @@ fn heading(look: Look, name: &str, count: usize) -> String {
 pub(crate) fn section<T>(
     look: Look,
     name: &str,
-    list: &[Listed<T>],
+    list: &[ListEntry<T>],
     show: impl Fn(Look, &T) -> String,
 ) -> String {
     let mut text = heading(look, name, list.len());
@@ -66,8 +67,8 @@ pub(crate) fn section<T>(
     text
 }
 
-/// What is wrong with a definition, and what it calls itself.
-fn invalid<T>(look: Look, listed: &Listed<T>) -> String {
+/// The problems of a definition, and its name.
+fn invalid<T>(look: Look, listed: &ListEntry<T>) -> String {
     let mut text =
         format!("  {} {}\n", look.paint(style::WRONG, "invalid:"), one_line(&name_of(&listed.raw)));
     for problem in &listed.problems {
@@ -81,7 +82,7 @@ pub(crate) fn name_of(raw: &RawJson) -> String {
     let raw: Value = raw.parse().unwrap_or_default();
     let text = |member: &str| raw.get(member).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let found = text("name").or_else(|| text("uri")).or_else(|| text("uriTemplate"));
-    found.map_or_else(|| "(without a name)".to_owned(), str::to_owned)
+    found.map_or_else(|| "(unnamed)".to_owned(), str::to_owned)
 }
 
 /// "2 definitions are invalid", or nothing.
@@ -90,11 +91,11 @@ pub(crate) fn count_of_invalid(look: Look, count: usize) -> String {
         return String::new();
     }
     let (definitions, are) = (counted(count, "definition"), if count == 1 { "is" } else { "are" });
-    let text = format!("{definitions} {are} invalid: a host may leave out what is, or refuse the server");
+    let text = format!("{definitions} {are} invalid: hosts may leave them out, or reject the server");
     format!("\n{}\n", look.paint(style::WRONG, &text))
 }
 
-/// Its name, what it does, what it takes and what it gives.
+/// The name of a tool, its description, its arguments and its output schema.
 pub(crate) fn tool(look: Look, tool: &ToolDefinition) -> String {
     let title = tool.title.as_deref().or(tool.annotations.as_ref().and_then(|hints| hints.title.as_deref()));
     let hints = tool.annotations.as_ref().map(hints).unwrap_or_default();
@@ -113,20 +114,20 @@ pub(crate) fn tool(look: Look, tool: &ToolDefinition) -> String {
     text += &table(look, &arguments);
     if let Some(schema) = &tool.output_schema {
         let words = Schema::new(schema).words();
-        text += &hanging(look, "gives", style::DIM, &words, "gives".len());
+        text += &hanging(look, "returns", style::DIM, &words, "returns".len());
     }
     text
 }
 
-/// How it says it behaves, in words.
+/// The annotations of a tool.
 fn hints(hints: &ToolAnnotations) -> String {
     let read_only = hints.read_only_hint == Some(true);
     let words = [
         (read_only, "read-only"),
         (!read_only && hints.destructive_hint == Some(true), "destructive"),
-        (!read_only && hints.destructive_hint == Some(false), "only adds"),
-        (!read_only && hints.idempotent_hint == Some(true), "twice is as good as once"),
-        (hints.open_world_hint == Some(true), "reaches outside"),
+        (!read_only && hints.destructive_hint == Some(false), "additive only"),
+        (!read_only && hints.idempotent_hint == Some(true), "idempotent"),
+        (hints.open_world_hint == Some(true), "open world"),
     ];
     words.iter().filter(|(there, _)| *there).map(|(_, words)| *words).collect::<Vec<_>>().join(", ")
 }
@@ -138,8 +139,8 @@ fn with_default(argument: &Argument<'_>) -> String {
     }
 }
 
-/// Its address, what it is called and what it holds.
-pub(crate) fn resource(look: Look, resource: &Resource) -> String {
+/// The URI of a resource, its name, its type and its size.
+pub(crate) fn resource(look: Look, resource: &ResourceDefinition) -> String {
     let size =
         resource.size.map(|size| format!("{} bytes", grouped(usize::try_from(size).unwrap_or(usize::MAX))));
     let facts: Vec<String> = [resource.mime_type.clone(), size].into_iter().flatten().collect();
@@ -148,15 +149,15 @@ pub(crate) fn resource(look: Look, resource: &Resource) -> String {
         + &description(look, resource.description.as_deref())
 }
 
-/// Its pattern, what it is called and what it holds.
-pub(crate) fn template(look: Look, template: &ResourceTemplate) -> String {
+/// The URI template, its name and its type.
+pub(crate) fn template(look: Look, template: &ResourceTemplateDefinition) -> String {
     let name = template.title.as_deref().unwrap_or(&template.name);
     name_line(look, &template.uri_template, Some(name), template.mime_type.as_deref().unwrap_or_default())
         + &description(look, template.description.as_deref())
 }
 
-/// Its name, what it is for and what is to be filled in.
-pub(crate) fn prompt(look: Look, prompt: &Prompt) -> String {
+/// The name of a prompt, its description and its arguments.
+pub(crate) fn prompt(look: Look, prompt: &PromptDefinition) -> String {
     let arguments: Vec<Row<'_>> = prompt
         .arguments
         .iter()
@@ -197,7 +198,7 @@ struct Row<'a> {
     description: Option<&'a str>,
 }
 
-/// A line or more for each argument: its name, whether it must be given, what it takes; below, what it is.
+/// The arguments: name, whether it is required, type; below, the description.
 fn table(look: Look, rows: &[Row<'_>]) -> String {
     let widest =
         rows.iter().map(|row| one_line(row.name).width()).filter(|&width| width <= WIDEST_NAME).max();
@@ -208,7 +209,7 @@ fn table(look: Look, rows: &[Row<'_>]) -> String {
             if row.required { ("required", style::REQUIRED) } else { ("optional", style::DIM) };
         let mark = look.paint(mark_style, mark);
         let indent = " ".repeat(6 + column + 2 + "required".len() + 2);
-        // The mark stands in the first line, where the wrapped text has only spaces.
+        // The mark goes into the first line, where the wrapped text has only spaces.
         let words = paragraphs(&row.words, look.width, &indent);
         let name = one_line(row.name);
         let painted = look.paint(style::NAME, &name);
@@ -224,7 +225,7 @@ fn table(look: Look, rows: &[Row<'_>]) -> String {
     text
 }
 
-/// A short name, and text that hangs beside it.
+/// A short name, and wrapped text beside it.
 fn hanging(look: Look, name: &str, name_style: anstyle::Style, text: &str, width: usize) -> String {
     let indent = " ".repeat(4 + width + 2);
     let lines = paragraphs(text, look.width, &indent);

@@ -1,10 +1,10 @@
-//! Text for people: colours where they can be seen, lines that fit, nothing that a terminal would obey.
+//! Text for people: colours on a terminal, wrapped lines, control characters escaped.
 //!
 //! Everything here makes strings; [`out`] and [`err`] are the only two places that write.
 
 pub(crate) mod content;
 pub(crate) mod frame;
-pub(crate) mod indexed;
+pub(crate) mod index_report;
 pub(crate) mod json;
 pub(crate) mod listing;
 pub(crate) mod style;
@@ -17,18 +17,18 @@ use anstyle::Style;
 use papertape::wire::shown;
 use serde::Serialize;
 
-/// The width where nobody can see it: a pipe or a file.
+/// The line width of a pipe or a file.
 const PIPE_WIDTH: usize = 100;
 
-/// Longer lines than this are hard to read, however wide the screen is.
+/// The longest line, however wide the terminal is.
 const WIDEST: usize = 120;
 
-/// What the place that a text goes to can show.
+/// The capabilities of stdout or stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Look {
     pub(crate) colour: bool,
     pub(crate) width: usize,
-    /// A person reads it, now.
+    /// It is a terminal.
     pub(crate) terminal: bool,
 }
 
@@ -54,13 +54,13 @@ impl Look {
         Self { colour: choice != ColorChoice::Never, width: width.clamp(20, WIDEST), terminal }
     }
 
-    /// A text in a style, where styles can be seen.
+    /// A text in a style, if colours are on.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
 
-/// Writes to stdout. A reader who has seen enough is no error.
+/// Writes to stdout. A closed pipe is not an error.
 pub(crate) fn out(bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes.as_ref()).and_then(|()| stdout.flush()) {
@@ -69,8 +69,8 @@ pub(crate) fn out(bytes: impl AsRef<[u8]>) -> io::Result<()> {
     }
 }
 
-/// Writes a JSON document to stdout, over several lines, digit for digit. Characters that a terminal would obey or that
-/// cannot be seen stand as `\u` escapes, wherever it goes: it is the same JSON.
+/// Pretty-prints a JSON document to stdout, digit for digit. Control and invisible characters are written as `\u` escapes,
+/// which is the same JSON.
 pub(crate) fn document<T: Serialize>(document: &T) -> io::Result<()> {
     let text = serde_json::to_string(document)?;
     let mut lines = json::laid_out(&text).join("\n");
@@ -78,7 +78,7 @@ pub(crate) fn document<T: Serialize>(document: &T) -> io::Result<()> {
     out(shown::json(&lines).as_bytes())
 }
 
-/// Writes to stderr. Nobody may be listening; that is no reason to fail.
+/// Writes to stderr. If it is closed, that is not an error.
 pub(crate) fn err(text: &str) {
     drop(io::stderr().lock().write_all(text.as_bytes()));
 }

@@ -4,17 +4,17 @@ use anstyle::{AnsiColor, Style};
 
 const PLAIN: Style = Style::new();
 
-/// A name that one types: a tool, an argument, a prompt.
+/// A name to type: a tool, an argument, a prompt.
 pub(crate) const NAME: Style = AnsiColor::Cyan.on_default().bold();
 /// A heading.
 pub(crate) const HEADING: Style = PLAIN.bold();
-/// What is there for completeness.
+/// Secondary text.
 pub(crate) const DIM: Style = PLAIN.dimmed();
-/// What one must not overlook.
+/// Important text.
 pub(crate) const STRONG: Style = PLAIN.bold();
-/// Something is wrong.
+/// Errors and warnings.
 pub(crate) const WRONG: Style = AnsiColor::Red.on_default().bold();
-/// Something must be given.
+/// A required argument.
 pub(crate) const REQUIRED: Style = AnsiColor::Yellow.on_default();
 
 /// A frame to the server.
@@ -24,13 +24,13 @@ pub(crate) const TO_CLIENT: Style = AnsiColor::Magenta.on_default().bold();
 
 /// A member's name in JSON.
 pub(crate) const KEY: Style = AnsiColor::Cyan.on_default();
-/// Text in JSON.
+/// A string in JSON.
 pub(crate) const STRING: Style = AnsiColor::Green.on_default();
 /// A number in JSON.
 pub(crate) const NUMBER: Style = AnsiColor::Yellow.on_default();
 /// `true`, `false` and `null` in JSON.
 pub(crate) const LITERAL: Style = AnsiColor::Magenta.on_default();
-/// What a message is about: its method, the text it brings.
+/// The subject of a message: its method, its text.
 pub(crate) const SUBJECT: Style = AnsiColor::Green.on_default().bold();
-/// Bytes that are no text.
+/// Bytes that are not text.
 pub(crate) const BYTES: Style = AnsiColor::Red.on_default();

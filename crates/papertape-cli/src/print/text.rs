@@ -1,11 +1,11 @@
-//! A peer's text to text that is safe to print, and long text to lines.
+//! Escaping of text from a peer, and wrapping of long text.
 
 use papertape::wire::tape::{self, Direction};
 use textwrap::{Options, WordSplitter};
 
-/// Bytes as a tape shows them: what a terminal would obey or swallow stands as hexadecimal.
+/// Bytes as on a tape: control and invisible characters are hexadecimal.
 pub(crate) fn escaped(bytes: &[u8]) -> String {
-    // A tape takes a line end away, and headers that it understands; so it gets a line that begins like none.
+    // A tape strips a line end and known headers; the leading dot makes it neither.
     let mut line = String::new();
     tape::write(&mut line, 0, Direction::ToServer, None, &[b".", bytes, b"\n"].concat());
     let payload =
@@ -22,7 +22,7 @@ pub(crate) fn safe(text: &str) -> String {
     for line in text.split_inclusive('\n') {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
         let line = line.strip_suffix('\r').unwrap_or(line);
-        // The tape hides tabs and a space at the end; here they do no harm.
+        // A tape escapes tabs and trailing spaces; here they are harmless.
         for (index, part) in line.split('\t').enumerate() {
             if index > 0 {
                 safe.push('\t');
@@ -45,7 +45,7 @@ pub(crate) fn one_line(text: &str) -> String {
     safe(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Lines of a width; what does not fit into one goes on below it, further in.
+/// Wraps lines with a hanging indent.
 pub(crate) fn hanging(text: &str, width: usize) -> String {
     let mut lines = String::new();
     for line in text.lines() {
@@ -61,17 +61,17 @@ pub(crate) fn hanging(text: &str, width: usize) -> String {
 }
 
 fn options<'a>(width: usize, first: &'a str, others: &'a str) -> Options<'a> {
-    // A hyphen in `--option` or an URL is no place to break.
+    // Never breaks at a hyphen in `--option` or in a URL.
     let splitter = WordSplitter::NoHyphenation;
     Options::new(width).initial_indent(first).subsequent_indent(others).word_splitter(splitter)
 }
 
-/// Paragraphs in lines of a width, each indented. Lines that the author made stay apart.
+/// Wraps paragraphs, each indented. Line breaks of the author are kept.
 pub(crate) fn paragraphs(text: &str, width: usize, indent: &str) -> String {
     let options = options(width, indent, indent);
     let mut lines = String::new();
     for line in safe(text.trim()).lines() {
-        // Whatever space an author indents with is kept, within reason.
+        // The indentation of the author is kept.
         for wrapped in textwrap::wrap(&line.replace('\t', "    "), &options) {
             lines.push_str(wrapped.trim_end());
             lines.push('\n');
@@ -103,7 +103,7 @@ mod tests {
     use super::{counted, escaped, grouped, hanging, one_line, paragraphs, safe};
 
     #[test]
-    fn what_a_terminal_would_obey_is_shown_instead() {
+    fn terminal_control_characters_are_escaped() {
         assert_eq!(escaped(b"a\x1b[31m\xff"), "a⟦1b⟧[31m⟦ff⟧");
         assert_eq!(escaped(b""), "");
         for length in 1..=3 {

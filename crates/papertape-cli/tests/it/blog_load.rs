@@ -1,4 +1,4 @@
-//! Many who search while the folder is read again. Row G12 of the catalogue.
+//! Many concurrent searches while the directory is indexed again. Row G12 of the catalogue.
 
 use std::fs;
 use std::io::Write;
@@ -15,7 +15,7 @@ use crate::scratch;
 const CLIENTS: u64 = 50;
 const FILES: usize = 2_000;
 
-/// Every file anew, and each tells which time it is of.
+/// Rewrites every file, each with the number of the round.
 fn write_all(folder: &Path, time: &str) {
     for number in 0..FILES {
         let text =
@@ -24,7 +24,7 @@ fn write_all(folder: &Path, time: &str) {
     }
 }
 
-/// What a client is told by one search after another, until it is over and once more. Gives how many there were, and the
+/// What a client gets from one search after another, until it is over and once more. Gives how many there were, and the
 /// time that the last one was of.
 fn search_until(over: &AtomicBool, server: &Served, id: u64) -> (u64, String) {
     let mut stream = server.connect();
@@ -55,7 +55,7 @@ fn search_until(over: &AtomicBool, server: &Served, id: u64) -> (u64, String) {
 }
 
 #[test]
-fn fifty_clients_search_while_all_files_are_indexed_again_and_none_hears_of_it() {
+fn reindexing_does_not_disturb_fifty_searching_clients() {
     let folder = scratch("blog_load").join("docs");
     fs::create_dir(&folder).unwrap();
     write_all(&folder, "yesterday");
@@ -72,9 +72,9 @@ fn fifty_clients_search_while_all_files_are_indexed_again_and_none_hears_of_it()
             (1..=CLIENTS).map(|id| scope.spawn(move || search_until(over, server, id))).collect();
         let indexed = Process::start(&mut beside(&folder, ["index", "docs"])).finish();
         over.store(true, Ordering::SeqCst);
-        let told: Vec<(u64, String)> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+        let results: Vec<(u64, String)> = clients.into_iter().map(|client| client.join().unwrap()).collect();
         indexed.is_clean();
-        for (searches, time) in told {
+        for (searches, time) in results {
             assert!(searches > 1, "{searches}");
             assert_eq!(time, "today");
         }

@@ -1,4 +1,4 @@
-//! `papertape call`: what is typed reaches the tool, and what it gives reaches the shell.
+//! `papertape call`: arguments and results.
 
 use std::fs;
 
@@ -57,7 +57,7 @@ fn arguments_can_be_a_document() {
 }
 
 #[test]
-fn a_document_that_is_none_is_wrong_usage() {
+fn an_invalid_json_document_is_a_usage_error() {
     for (given, words) in [
         ("[1]", "--json must be an object such as {\"a\": 1}, not [1]"),
         ("{", "--json is not JSON: EOF"),
@@ -69,7 +69,7 @@ fn a_document_that_is_none_is_wrong_usage() {
     }
 }
 
-/// Wrong usage that only the server can tell: code 2, words on stderr, nothing on stdout.
+/// Wrong usage that only the server can detect: exit code 2, a message on stderr, nothing on stdout.
 #[track_caller]
 fn wrong(arguments: &[&str], words: &[&str]) {
     let end = run(&mut papertape(arguments.iter().copied()), "");
@@ -78,7 +78,7 @@ fn wrong(arguments: &[&str], words: &[&str]) {
 }
 
 #[test]
-fn a_mistyped_tool_or_argument_is_answered_with_the_right_ones() {
+fn a_mistyped_tool_or_argument_is_reported_with_the_known_ones() {
     wrong(
         &["call", "grammar", "conjugat", "verb=eat"],
         &[
@@ -112,7 +112,7 @@ fn a_mistyped_tool_or_argument_is_answered_with_the_right_ones() {
 }
 
 #[test]
-fn a_tool_that_says_no_is_code_1_and_speaks_on_stderr() {
+fn a_tool_error_is_code_1_and_goes_to_stderr() {
     let run_away = "{\"verb\": \"run\", \"tense\": \"infinitive\", \"person\": \"1sg\"}";
     let words = ["call", "grammar", "conjugate", "--json", run_away];
     let end = run(&mut papertape(words), "");
@@ -200,16 +200,16 @@ fn numbers_of_any_size_pass_digit_for_digit() {
 }
 
 #[test]
-fn a_block_of_an_unknown_type_is_told_and_the_others_are_shown() {
+fn a_content_block_of_unknown_type_is_reported() {
     let end = run(&mut against(&["call", "content_unknown_type"], &["odd-results"]), "");
     assert_eq!(text(end.is_clean()), "beside it\n");
-    contains(&end.log, &["[a block of the unknown type \"hologram\", 29 bytes: --output json shows it]"]);
+    contains(&end.log, &["[content of the unknown type \"hologram\", 29 bytes: --output json shows it]"]);
     let end = run(&mut against(&["call", "content_unknown_type", "--output", "json"], &["odd-results"]), "");
     assert_eq!(document(&end)["result"]["content"][0], json!({"type": "hologram", "angle": 5}));
 }
 
 #[test]
-fn bytes_are_kept_where_the_user_says_and_nowhere_else() {
+fn bytes_are_kept_only_in_the_given_directory() {
     let folder = scratch("call_out");
     let content = json!([
         {"type": "text", "text": "look:"},
@@ -225,10 +225,10 @@ fn bytes_are_kept_where_the_user_says_and_nowhere_else() {
     let end = run(command.arg("--").args(&server), "");
     assert_eq!(text(end.is_clean()), "look:\n");
     let notes = [
-        "[image/png, 4 bytes: give --out DIR to keep it]\n",
-        "[audio/x-wav, 2 bytes: give --out DIR to keep it]\n",
-        "[application/octet-stream, 3 bytes: give --out DIR to keep it]\n",
-        "[image/png, 11 characters that are not base64: not kept]\n",
+        "[image/png, 4 bytes: give --out DIR to save it]\n",
+        "[audio/x-wav, 2 bytes: give --out DIR to save it]\n",
+        "[application/octet-stream, 3 bytes: give --out DIR to save it]\n",
+        "[image/png, 11 characters of invalid base64: not saved]\n",
     ];
     contains(&end.log, &notes);
 
@@ -254,7 +254,10 @@ fn bytes_are_kept_where_the_user_says_and_nowhere_else() {
 fn a_server_that_cannot_list_is_called_all_the_same() {
     let end = run(&mut against(&["call", "echo", "text=here"], &["odd-list"]), "");
     assert_eq!((end.status.code(), text(&end)), (Some(0), "here\n"), "{end:?}");
-    contains(&end.log, &["the result has no array `tools`", "called with arguments as they look"]);
+    contains(
+        &end.log,
+        &["the result has no array `tools`", "arguments that look like JSON are sent as JSON"],
+    );
 }
 
 #[test]

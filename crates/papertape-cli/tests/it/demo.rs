@@ -1,4 +1,4 @@
-//! `papertape demo`: what it shows is what crossed.
+//! `papertape demo`: it shows exactly the frames that were sent.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn check(end: &End) {
     contains(
         text,
         &[
-            "── 2025-11-25 a conversation is opened, then used ──",
+            "── 2025-11-25 a session: initialize, then requests ──",
             "→   1  ",
             "\"method\":\"initialize\"",
             "→   3  ",
@@ -28,7 +28,7 @@ fn check(end: &End) {
             "out of scope",
             "\"isError\":true",
             "\"code\":-32601",
-            "── 2026-07-28 nothing to open: each request stands alone ──",
+            "── 2026-07-28 stateless: no handshake, each request stands alone ──",
             "\"method\":\"server/discover\"",
             "←  17  ",
             "✓ 17 frames, ",
@@ -38,10 +38,10 @@ fn check(end: &End) {
 }
 
 #[test]
-fn the_demo_shows_both_eras_in_a_pipe() {
+fn the_demo_shows_a_session_and_stateless_requests() {
     let end = run(&mut papertape(["demo"]), "");
     check(&end);
-    assert!(text(&end).contains("bytes are not shown; --tape FILE keeps them"), "{end:?}");
+    assert!(text(&end).contains("bytes are not shown; --tape FILE records them"), "{end:?}");
 }
 
 #[test]
@@ -52,18 +52,18 @@ fn the_demo_shows_headers() {
 }
 
 #[test]
-fn the_demo_keeps_both_conversations_on_one_tape() {
+fn both_sessions_are_recorded_on_one_tape() {
     let path = scratch("demo_tape").join("demo.tape");
     for _ in 0..2 {
         let end = run(papertape(["demo", "--tape"]).arg(&path), "");
         check(&end);
-        contains(text(&end), &[&format!("All of it is on the tape {}.", path.display())]);
+        contains(text(&end), &[&format!("All of it is recorded on the tape {}.", path.display())]);
     }
     assert!(path.with_extension("tape.old").exists());
     let tape = fs::read_to_string(path).unwrap();
     contains(
         &tape,
-        &["# 2025-11-25 a conversation", "# The client says which revision it wants, and who it is.\n1 > "],
+        &["# 2025-11-25 a session", "# The client requests a protocol revision, and says who it is.\n1 > "],
     );
     let (mut number, mut time, mut tools) = (0, None, false);
     for entry in tape::read(&tape).unwrap() {
@@ -79,7 +79,7 @@ fn the_demo_keeps_both_conversations_on_one_tape() {
 }
 
 #[test]
-fn a_tape_that_cannot_be_written_is_told_before_anything_is_shown() {
+fn a_tape_that_cannot_be_written_is_an_error_before_any_output() {
     let end = run(&mut papertape(["demo", "--tape", "/no/such/tape"]), "");
     assert_eq!((end.status.code(), text(&end)), (Some(3), ""), "{end:?}");
     contains(&end.log, &["papertape: cannot write the tape /no/such/tape: No such file"]);

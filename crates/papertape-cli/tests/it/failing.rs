@@ -1,4 +1,4 @@
-//! Servers that fail: what a person is told, what a program is told, and the exit code.
+//! Servers that fail: the text, the JSON and the exit code.
 
 use serde_json::{Value, json};
 
@@ -15,20 +15,24 @@ fn fails(mut command: std::process::Command, code: i32, words: &[&str]) -> End {
 }
 
 #[test]
-fn what_cannot_be_started_is_code_3() {
+fn a_server_that_cannot_be_started_is_exit_code_3() {
     let missing = papertape(["list", "no-such-program --flag"]);
     fails(missing, 3, &["papertape: starting the server", "no-such-program", "is it installed"]);
     fails(papertape(["list", "grammer"]), 3, &["did you mean the bundled server \"grammar\"?\n"]);
     fails(papertape(["list", "/"]), 3, &["starting the server", "is it a program"]);
-    fails(papertape(["list", "text", "--cwd", "/no/such"]), 3, &["there is no folder /no/such"]);
+    fails(
+        papertape(["list", "text", "--cwd", "/no/such"]),
+        3,
+        &["the working directory /no/such does not exist"],
+    );
     fails(papertape(["list", "text", "--tape", "/no/such/tape"]), 3, &["/no/such/tape"]);
 }
 
 #[test]
-fn what_does_not_open_is_code_3_with_its_last_words() {
+fn a_failed_handshake_is_exit_code_3_with_stderr() {
     let end =
         fails(against(&["list"], &["exits", "7", "no such token"]), 3, &["(exit status 7)", "no such token"]);
-    // It has been said once.
+    // It is reported once.
     assert_eq!(end.log.matches("no such token").count(), 1, "{end:?}");
     let script = "for i in $(seq 30); do echo line $i >&2; done; exit 5";
     let end = fails(
@@ -40,42 +44,48 @@ fn what_does_not_open_is_code_3_with_its_last_words() {
     fails(
         against(&["list", "--probe", "0.1", "--timeout", "0.3"], &["never-opens"]),
         3,
-        &["did not answer within 0.3 s (--timeout sets how long it may take)", "how far it got: "],
+        &["did not respond within 0.3 s (limit: --timeout)", "last step: "],
     );
-    fails(against(&["list"], &["initialize-version"]), 3, &["the server speaks 1999-01-01"]);
+    fails(against(&["list"], &["initialize-version"]), 3, &["the server supports 1999-01-01"]);
     fails(
         against(&["list", "--revision", "2024-11-05"], &["--modern", "well-behaved"]),
         3,
-        &["papertape: opening the conversation"],
+        &["papertape: `initialize` failed"],
     );
 }
 
 #[test]
-fn the_line_that_names_the_error_is_told_and_with_trace_all_of_stderr() {
+fn the_error_line_of_stderr_is_reported_and_all_with_trace() {
     let script = "echo 'Error: no token' >&2; for i in $(seq 30); do echo \"    at line $i\" >&2; done; \
         echo 'Node.js v22.23.3' >&2; exit 1";
-    let told = "its last words on stderr: Error: no token\n";
-    let end =
-        fails(papertape(["list", "--", "sh", "-c", script]), 3, &[told, "the last 20 lines of its stderr"]);
+    let expected = "stderr: Error: no token\n";
+    let end = fails(
+        papertape(["list", "--", "sh", "-c", script]),
+        3,
+        &[expected, "the last 20 lines of its stderr"],
+    );
     assert!(!end.log.contains("| Error: no token"), "{end:?}");
     fails(
         papertape(["list", "--trace", "--", "sh", "-c", script]),
         3,
-        &[told, "  its stderr:\n  | Error: no token\n  |     at line 1\n", "  | Node.js v22.23.3\n"],
+        &[expected, "  its stderr:\n  | Error: no token\n  |     at line 1\n", "  | Node.js v22.23.3\n"],
     );
 }
 
 #[test]
-fn what_breaks_after_the_opening_is_code_4_with_the_evidence() {
+fn a_failure_after_the_handshake_is_exit_code_4() {
     fails(
         against(&["call", "fault"], &["exits-in-call", "3", "out of paper"]),
         4,
-        &["calling the tool \"fault\": the server has gone", "(exit status 3)", "out of paper"],
+        &[
+            "calling the tool \"fault\" failed: the server process exited (exit status 3) before it responded",
+            "out of paper",
+        ],
     );
     fails(
         against(&["call", "fault", "--timeout", "2"], &["wrong-id"]),
         4,
-        &["did not answer within 2 s", "how far it got: the request was sent; no answer came"],
+        &["did not respond within 2 s", "last step: the request was sent; no response arrived"],
     );
     fails(
         against(&["call", "fault"], &["both"]),
@@ -83,14 +93,14 @@ fn what_breaks_after_the_opening_is_code_4_with_the_evidence() {
         &[
             "both `result` and `error`",
             "  the bytes: {\"jsonrpc\":\"2.0\",\"id\":3,\"error\":",
-            "how far it got: the server answered",
+            "last step: the response arrived",
         ],
     );
     fails(against(&["call", "fault"], &["huge", "20000000"]), 4, &["too large", " more bytes\n"]);
 }
 
 #[test]
-fn nothing_that_a_server_says_moves_the_terminal() {
+fn server_text_cannot_control_the_terminal() {
     let script = "printf 'a\\033[2Jb\\n\\033]0;title\\007\\n' >&2; printf '\\033[31m\\n'; exit 1";
     let end = fails(papertape(["list", "--", "sh", "-c", script]), 3, &["| a⟦1b⟧[2Jb", "⟦1b⟧]0;title⟦07⟧"]);
     assert!(!end.log.contains('\u{1b}'), "{end:?}");

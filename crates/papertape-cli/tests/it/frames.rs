@@ -33,7 +33,7 @@ fn a_trace_has_every_frame_on_a_line() {
 }
 
 #[test]
-fn a_trace_shows_bytes_that_are_no_text() {
+fn a_trace_shows_bytes_that_are_not_text() {
     let end = run(&mut against(&["list", "--trace"], &["banner"]), "");
     contains(&end.log, &["⟦1b⟧"]);
     assert!(!end.log.contains('\u{1b}'), "{end:?}");

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::{papertape, shell};
 
-/// Whoever waits longer than this hangs, however busy the machine is.
+/// A wait longer than this is a hang, however busy the machine is.
 pub(crate) const HANG: Duration = Duration::from_secs(600);
 
 /// A server on a port of its own.
 pub(crate) struct Served {
     child: Child,
     address: SocketAddr,
-    /// Until somebody else reads it.
+    /// Until another thread reads it.
     log: Option<BufReader<std::process::ChildStderr>>,
 }
 
@@ -59,7 +59,7 @@ impl Served {
         stream
     }
 
-    /// Another machine's connection, as far as the server can tell.
+    /// A connection from another address.
     fn connect_from(&self, address: [u8; 4]) -> TcpStream {
         let stream = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         bind(&stream, &SocketAddr::from((address, 0))).unwrap();
@@ -75,7 +75,7 @@ impl Served {
         response(&mut stream)
     }
 
-    /// One of the figures; 0 if it is not told.
+    /// The value of a metric; 0 if it is absent.
     fn figure(&self, name: &str) -> u64 {
         let mut stream = self.connect();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
@@ -163,9 +163,9 @@ fn rest(mut stream: TcpStream) -> String {
     String::from_utf8(rest).unwrap()
 }
 
-// G9: 100 that run, 50 that listen, 50 half-sent, 50 that say nothing; nobody keeps the server from ending well.
+// G9: 100 running requests, 50 subscriptions, 50 half-sent requests, 50 silent connections: none prevents a clean shutdown.
 #[test]
-fn sigterm_answers_what_runs_and_ends_who_listens() {
+fn sigterm_finishes_requests_and_closes_streams() {
     let mut server = Served::start(&mut serve(["--grace", "600", "--log-level", "info", "--metrics"]));
     let listen = request(1, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
     let open = |bytes: &[u8]| {
@@ -189,7 +189,7 @@ fn sigterm_answers_what_runs_and_ends_who_listens() {
         < 100
     {}
     server.signal(Signal::TERM);
-    server.wait_for_log("stopping");
+    server.wait_for_log("shutting down");
     for (id, stream) in calls.iter_mut().enumerate() {
         let (status, body) = response(stream);
         assert!(status == 200 && body.contains("\"2000\""), "{id} {status} {body}");
@@ -215,7 +215,7 @@ fn a_second_sigterm_ends_it_at_once() {
     // Another one shows that the first has been read.
     assert_eq!(server.ask(&count(2, "a b")).0, 200);
     server.signal(Signal::TERM);
-    server.wait_for_log("stopping");
+    server.wait_for_log("shutting down");
     server.signal(Signal::TERM);
     server.end();
 }
@@ -226,9 +226,9 @@ fn written(line: &str) -> u64 {
     time.zip([3_600_000_000, 60_000_000, 1_000_000, 1]).map(|(count, unit)| count * unit).sum()
 }
 
-// G11: who has no file descriptors left waits for some, and does not spin.
+// G11: without free file descriptors the server waits, and does not spin.
 #[test]
-fn few_file_descriptors_are_enough_for_who_is_served() {
+fn few_file_descriptors_are_enough_for_served_clients() {
     const DAY: u64 = 86_400_000_000;
     let mut server = Served::start(&mut serve([]));
     // It has made its plans with more.
@@ -253,12 +253,12 @@ fn few_file_descriptors_are_enough_for_who_is_served() {
     assert!(failures.len() > 1, "{failures:?}");
     for pair in failures.windows(2) {
         let pause = (written(&pair[1]) + DAY - written(&pair[0])) % DAY;
-        // It says 10 ms and more; somebody may be setting the clock.
+        // It says 10 ms and more; the clock may be set meanwhile.
         assert!(pause >= 5_000, "after {pause} microseconds it tried again: {pair:?}");
     }
 }
 
-// A server that starts with few descriptors does not run out of them: who waits for nothing makes room for who comes.
+// A server that starts with few descriptors does not run out of them: idle connections make room for new ones.
 #[test]
 fn a_server_with_few_file_descriptors_accepts_no_more_than_it_has() {
     let mut server = Served::start(&mut shell("ulimit -n 40; exec \"$@\"", &serve([])));
@@ -288,7 +288,7 @@ fn the_limit_on_open_files_is_raised() {
     assert!(soft == hard && soft != "64", "{line}");
 }
 
-// One client opens more streams than there are descriptors: it is told that these are too many, and others are served.
+// One client opens more streams than there are descriptors: it gets an error, and other clients are served.
 #[test]
 fn streams_of_one_client_leave_room_for_others() {
     let server = Served::start(&mut shell("ulimit -n 128; exec \"$@\"", &serve([])));
@@ -312,7 +312,7 @@ fn streams_of_one_client_leave_room_for_others() {
     let mut other = server.connect_from([127, 0, 0, 2]);
     other.write_all(&post(&listen)).unwrap();
     assert_eq!(response(&mut other).0, 200);
-    // Who has room again is served again.
+    // A client with room again is served again.
     drop(streams);
     let mut status = 503;
     while status == 503 {
@@ -334,7 +334,7 @@ fn announced_bodies_take_no_memory() {
             client.set_nodelay(true).unwrap();
             client.write_all(part.as_bytes()).unwrap();
         }
-        // It has most likely read that once it has answered this.
+        // It has most likely read that once it has responded to this.
         assert_eq!(server.ask(&count(1, "one two three")).0, 200);
     }
     let grown = server.memory("VmPeak") - before;
@@ -354,7 +354,7 @@ fn many_large_bodies_at_once_do_not_fill_the_memory() {
             .map(|_| {
                 scope.spawn(|| {
                     let mut stream = server.connect();
-                    // Whoever is refused may be so before all was sent.
+                    // A client may be rejected before it has sent everything.
                     drop(stream.write_all(&bytes));
                     response(&mut stream).0
                 })
@@ -368,9 +368,9 @@ fn many_large_bodies_at_once_do_not_fill_the_memory() {
     assert_eq!(server.ask(&count(1, "one two three")).0, 200);
 }
 
-// G4: who opens a session and vanishes leaves little behind.
+// G4: a session whose client vanishes leaves little behind.
 #[test]
-fn sessions_that_nobody_comes_back_to_take_no_room() {
+fn abandoned_sessions_take_no_memory() {
     let server = Served::start(&mut serve([]));
     let open = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
         {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})

@@ -1,4 +1,4 @@
-//! What `papertape index` says to a stranger: what is wrong, and the way out.
+//! Messages of `papertape index`: the cause and the remedy.
 
 use std::fs;
 use std::net::TcpListener;
@@ -25,32 +25,35 @@ fn address(listener: &TcpListener) -> String {
 }
 
 #[test]
-fn a_model_that_is_away_leaves_words_alone_for_now() {
+fn an_unavailable_model_leaves_lexical_search() {
     let folder = docs("index_model_away");
     let url = address(&TcpListener::bind("127.0.0.1:0").unwrap());
     let end = index(&folder, &["--embed", "ollama", "--embed-url", &url]);
     contains(
         text(end.is_clean()),
         &[
-            "  searched by words alone until the model answers: index again then, or serve it, to make the vectors\n",
+            "  full-text search only until the model responds: index again then, or serve it, to compute the embeddings\n",
             "  the index is in docs/.papertape\n",
             "papertape serve blog --content docs --embed ollama",
         ],
     );
     assert!(!text(&end).contains("with --embed also"), "{end:?}");
-    contains(text(index(&folder, &[]).is_clean()), &["searched by words; with --embed also by meaning\n"]);
+    contains(
+        text(index(&folder, &[]).is_clean()),
+        &["full-text search; with --embed also semantic search\n"],
+    );
 }
 
 #[test]
-fn how_long_a_model_may_take_can_be_said() {
+fn the_embedding_timeout_can_be_set() {
     let folder = docs("index_embed_timeout");
-    // Somebody who takes the question and never answers.
+    // An endpoint that accepts the request and never responds.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = address(&listener);
     let end = index(&folder, &["--embed", "ollama", "--embed-url", &url, "--embed-timeout", "1.5"]);
     let serve = format!("serve blog --content docs --embed ollama --embed-url {url} --embed-timeout 1.5\n");
-    contains(text(end.is_clean()), &["searched by words alone", &serve]);
-    contains(&end.log, &["has not answered within 1500 ms (--embed-timeout gives it more)"]);
+    contains(text(end.is_clean()), &["full-text search only", &serve]);
+    contains(&end.log, &["did not respond within 1500 ms (--embed-timeout gives it more)"]);
 }
 
 #[test]
@@ -71,7 +74,7 @@ fn a_key_goes_to_other_machines_by_https_alone() {
         ],
     );
     assert!(!end.status.success() && !end.log.contains("sk-secret"), "{end:?}");
-    // Who wants no key needs none, and who knows better may say so.
+    // An endpoint without a key needs none, and the check can be overridden.
     for end in [with("", &[]), with("sk-secret", &["--embed-insecure-http"])] {
         contains(&end.is_clean().log, &["box.invalid:1 cannot be reached"]);
     }
@@ -79,7 +82,7 @@ fn a_key_goes_to_other_machines_by_https_alone() {
 }
 
 #[test]
-fn a_time_for_a_model_that_makes_no_sense_is_refused() {
+fn an_invalid_embedding_timeout_is_refused() {
     let folder = docs("index_embed_timeout_wrong");
     for typed in ["0", "0.9", "-1", "3601", "1e9", "nan", "inf", "30s", ""] {
         let timeout = format!("--embed-timeout={typed}");
@@ -107,24 +110,24 @@ fn vectors_are_not_made_anew_without_a_model() {
 }
 
 #[test]
-fn a_folder_without_markdown_is_told_what_counts() {
+fn a_folder_without_markdown_gets_a_hint() {
     let folder = scratch("index_no_markdown").join("docs");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("notes.txt"), "about lanterns\n").unwrap();
     let end = index(&folder, &[]);
     contains(text(end.is_clean()), &["docs: nothing to index\n", ".md, .markdown or .mdx", ".gitignore"]);
-    for invitation in ["searched by", "papertape call", "papertape serve"] {
+    for invitation in ["full-text", "papertape call", "papertape serve"] {
         assert!(!text(&end).contains(invitation), "{end:?}");
     }
     // What was there before and is gone is still counted.
     fs::write(folder.join("a.md"), "# A\n").unwrap();
-    contains(text(index(&folder, &[]).is_clean()), &["1 added", "searched by words", "papertape call"]);
+    contains(text(index(&folder, &[]).is_clean()), &["1 added", "full-text search", "papertape call"]);
     fs::remove_file(folder.join("a.md")).unwrap();
     contains(text(index(&folder, &[]).is_clean()), &["  1 removed\n", ".md, .markdown or .mdx"]);
 }
 
 #[test]
-fn a_place_is_told_as_it_was_typed() {
+fn a_path_is_reported_as_typed() {
     let folder = docs("index_place");
     // Within a file no folder can be.
     let within = folder.join("fine.md").join("deep").join("index");
@@ -142,7 +145,7 @@ fn a_place_is_told_as_it_was_typed() {
 }
 
 #[test]
-fn a_warning_says_what_became_of_the_file_and_the_way_out() {
+fn a_warning_has_the_effect_on_the_file_and_the_remedy() {
     let folder = docs("index_warnings");
     fs::write(folder.join("binary.md"), b"\x7fELF\0\0").unwrap();
     fs::write(folder.join("gbk.md"), b"# \xc4\xe3\xba\xc3\n").unwrap();
@@ -157,9 +160,9 @@ fn a_warning_says_what_became_of_the_file_and_the_way_out() {
     assert_eq!(
         lines,
         [
-            "warning: binary.md: left out: it is no text (there is a NUL byte near its beginning)",
+            "warning: binary.md: left out: it is not text (there is a NUL byte near its beginning)",
             "warning: dir.md: a folder that is named like a file; what is in it is indexed",
-            "warning: gbk.md: it is not all UTF-8: bytes that make no sense were replaced; save it as UTF-8",
+            "warning: gbk.md: it is not all UTF-8: invalid bytes were replaced; save it as UTF-8",
             "warning: link.md: left out: a link, and links are not followed; put a copy in its place",
             "warning: posts: left out: a link, and links are not followed; index that folder itself, or put a copy in its place",
         ]
@@ -168,9 +171,9 @@ fn a_warning_says_what_became_of_the_file_and_the_way_out() {
 }
 
 #[test]
-fn whoever_interrupts_is_told_what_is_left() {
+fn an_interrupted_index_reports_that_the_old_one_is_unchanged() {
     let folder = docs("index_interrupted");
-    // Somebody who takes the question and never answers: that is how far it has got, and no further.
+    // An endpoint that accepts the request and never responds: progress stops there.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = address(&listener);
     for (quiet, signal, code) in
@@ -183,7 +186,7 @@ fn whoever_interrupts_is_told_what_is_left() {
         process.signal(signal);
         let end = process.wait();
         assert_eq!((end.status.code(), text(&end)), (Some(code), ""), "{end:?}");
-        let said = "papertape: interrupted: what was indexed before is still there and can be searched\n";
+        let said = "papertape: interrupted: the previous index is unchanged and can be searched\n";
         assert_eq!(end.log, if quiet { "" } else { said }, "{end:?}");
     }
     let words = ["call", "blog --index docs/.papertape", "search_blog", "query=lanterns"];

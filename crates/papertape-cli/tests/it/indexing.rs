@@ -1,4 +1,4 @@
-//! `papertape index` for whoever wonders: why a file is not found, whose index it is, how far it has got.
+//! `papertape index`: files left out, indexes of other users, the progress bar.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,12 +25,12 @@ fn index(folder: &Path, words: &[&str]) -> End {
 }
 
 #[test]
-fn a_warning_is_told_however_often_one_asks() {
+fn a_warning_is_repeated_on_every_run() {
     let folder = docs("indexing_warnings");
     let first = index(&folder, &["docs"]);
     contains(
         &first.is_clean().log,
-        &["warning: binary.md: left out: it is no text", "warning: link.md: left out"],
+        &["warning: binary.md: left out: it is not text", "warning: link.md: left out"],
     );
     for _ in 0..2 {
         let again = index(&folder, &["docs"]);
@@ -56,13 +56,13 @@ fn wait_for(server: &mut Process, word: &str) {
 }
 
 #[test]
-fn a_server_that_watches_tells_a_warning_once() {
+fn a_watching_server_logs_a_warning_once() {
     let folder = docs("indexing_watched");
     let words = ["serve", "blog", "--content", "docs", "--watch", "--log-level", "info"];
     let mut server = Process::start(&mut beside(&folder, words));
     server.send(OPEN);
     assert_eq!(server.message()["id"], "open");
-    // A run begins when the one before it has told all it has to tell.
+    // A run begins when the one before it has reported everything.
     for (animal, bytes) in [
         ("otter", &b"# otter\n"[..]),
         ("heron", b"# heron\n"),
@@ -73,14 +73,15 @@ fn a_server_that_watches_tells_a_warning_once() {
         wait_for(&mut server, animal);
     }
     let end = server.finish();
-    for warning in ["binary.md: left out: it is no text", "link.md: left out", "lynx.md: it is not all UTF-8"]
+    for warning in
+        ["binary.md: left out: it is not text", "link.md: left out", "lynx.md: it is not all UTF-8"]
     {
         assert_eq!(end.log.matches(warning).count(), 1, "{warning}: {}", end.log);
     }
 }
 
 #[test]
-fn one_more_odd_file_is_told_however_many_there_are() {
+fn a_new_warning_is_reported_among_many() {
     let folder = docs("indexing_many_odd");
     for number in 0..120 {
         fs::write(folder.join(format!("a{number}.md")), b"# heron \xff\n").unwrap();
@@ -114,7 +115,7 @@ fn an_index_of_other_files_is_not_written_over() {
     let refused = index(&folder, &["other", "--out", "i", "--output", "json"]);
     assert_eq!(document(&refused)["error"]["kind"], "output");
     contains(text(index(&folder, &["docs", "--out", "i"]).is_clean()), &["2 unchanged"]);
-    // Who says so means it.
+    // An explicit option is obeyed.
     contains(text(index(&folder, &["other", "--out", "i", "--rebuild"]).is_clean()), &["1 added, 2 removed"]);
     contains(text(index(&folder, &["other", "--out", "i"]).is_clean()), &["1 unchanged"]);
 }
@@ -180,22 +181,22 @@ fn an_index_within_its_folder_is_of_that_folder() {
 
 /// What a terminal is shown, piece by piece: each line as often as it is drawn.
 fn frames(folder: &Path, words: &[&str]) -> Vec<String> {
-    let (ours, theirs) = crate::signing_in::terminal();
+    let (ours, theirs) = crate::login::terminal();
     let mut command = beside(folder, ["index"]);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(theirs);
-    let shown = crate::signing_in::shown(ours, command).replace("\u{1b}[2K", "\r");
+    let shown = crate::login::shown(ours, command).replace("\u{1b}[2K", "\r");
     shown.split(['\r', '\n']).map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 #[test]
-fn the_first_thing_a_terminal_shows_makes_sense() {
+fn the_first_frame_of_the_progress_bar_is_complete() {
     let folder = scratch("indexing_bar").join("docs");
     fs::create_dir(&folder).unwrap();
     for number in 0..700 {
         fs::write(folder.join(format!("{number}.md")), format!("# {number}\n\ntext\n")).unwrap();
     }
     let shown = frames(&folder, &["docs"]);
-    assert!(shown.first().is_some_and(|first| first.ends_with("looking through the folder")), "{shown:?}");
+    assert!(shown.first().is_some_and(|first| first.ends_with("scanning the directory")), "{shown:?}");
     for line in &shown {
         let counted = line.contains("reading files");
         assert_eq!(counted, line.contains(" of 700"), "{line:?} of {shown:?}");
@@ -205,7 +206,7 @@ fn the_first_thing_a_terminal_shows_makes_sense() {
 }
 
 #[test]
-fn where_nobody_looks_there_is_no_bar() {
+fn without_a_terminal_there_is_no_progress_bar() {
     let folder = docs("indexing_no_bar");
     let end = index(&folder, &["docs"]);
     assert!(end.is_clean().log.lines().all(|line| line.starts_with("warning: ")), "{end:?}");

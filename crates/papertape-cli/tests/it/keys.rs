@@ -58,7 +58,7 @@ fn a_file_is_made_for_its_owner_alone_and_grows() {
     let first = secret(&end);
     contains(&end.log, &["added ci to", "keys.toml", "shown only now"]);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    // Whatever somebody's editor left at the end.
+    // Whatever an editor left at the end.
     let kept = fs::read_to_string(&file).unwrap();
     fs::write(&file, kept.trim_end()).unwrap();
     let second = secret(&into_file(&file, &["alice@example.com"]));
@@ -75,27 +75,27 @@ fn a_file_that_cannot_be_used_is_left_as_it_is() {
     let file = folder.join("keys.toml");
     secret(&into_file(&file, &["ci"]));
     let before = fs::read_to_string(&file).unwrap();
-    refused(&into_file(&file, &["ci"]), 2, &["key \"ci\": there is another with this name"]);
+    refused(&into_file(&file, &["ci"]), 2, &["key \"ci\": another key has the same name"]);
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-    refused(&into_file(&file, &["di"]), 2, &["others can read", "chmod 600"]);
+    refused(&into_file(&file, &["di"]), 2, &["other users can read", "chmod 600"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
     let odd = folder.join("odd.toml");
     fs::write(&odd, "[[key]]\nname = 7\n").unwrap();
     fs::set_permissions(&odd, Permissions::from_mode(0o600)).unwrap();
     refused(&into_file(&odd, &["di"]), 2, &["odd.toml", "line 2"]);
-    refused(&into_file(&folder, &["di"]), 2, &["no plain file"]);
+    refused(&into_file(&folder, &["di"]), 2, &["not a regular file"]);
     refused(&into_file(&folder.join("none/keys.toml"), &["di"]), 1, &["cannot write", "No such file"]);
 }
 
 #[test]
-fn what_is_typed_wrong_is_explained() {
-    refused(&key(["two words"]), 2, &["a name is 1 to 64"]);
-    refused(&key(["ci", "--scope", "a b"]), 2, &["\"a b\" is no scope"]);
+fn wrong_options_are_explained() {
+    refused(&key(["two words"]), 2, &["a name has 1 to 64 letters"]);
+    refused(&key(["ci", "--scope", "a b"]), 2, &["\"a b\" is not a scope"]);
     for odd in ["soon", "2999-13-01", "-1d", ""] {
         refused(&key(["ci", &format!("--expires={odd}")]), 2, &["90d", "2027-01-31"]);
     }
-    refused(&key(["ci", "--expires", "2001-01-31"]), 2, &["over already"]);
-    refused(&key(["ci", "--expires", "0s"]), 2, &["over already"]);
+    refused(&key(["ci", "--expires", "2001-01-31"]), 2, &["in the past"]);
+    refused(&key(["ci", "--expires", "0s"]), 2, &["in the past"]);
     refused(&key(["ci", "--expires", "100000years"]), 2, &["9999"]);
 }
 

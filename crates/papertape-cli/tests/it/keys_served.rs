@@ -1,4 +1,4 @@
-//! `papertape serve --http --auth`: who has a key is served, others are not.
+//! `papertape serve SERVER --http --auth`: requests with a key are served, others are refused.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ fn new_key(file: &Path, name: &str) -> String {
     text(end.is_clean()).trim_end().to_owned()
 }
 
-/// What the server says to a request for its tools, with a key if that is not empty.
+/// The response to `tools/list`, with a key if that is not empty.
 fn ask(address: &str, key: &str) -> String {
     let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{meta}}}}}"#);
@@ -35,7 +35,7 @@ fn ask(address: &str, key: &str) -> String {
 }
 
 #[test]
-fn keys_open_a_server_and_are_taken_back_while_it_runs() {
+fn keys_are_added_and_revoked_while_the_server_runs() {
     let folder = scratch("keys-served");
     let file = folder.join("keys.toml");
     let key = new_key(&file, "ci");
@@ -52,12 +52,12 @@ fn keys_open_a_server_and_are_taken_back_while_it_runs() {
     let refused = ask(&address, "");
     contains(&refused, &["HTTP/1.1 401 ", "Bearer realm=\"mcp\""]);
     contains(&ask(&address, &key), &["HTTP/1.1 200 ", "\"conjugate\""]);
-    // Another one comes, and then the first is taken back.
+    // Another one is added, and then the first is revoked.
     let second = new_key(&file, "second");
     wait_for(|| ask(&address, &second).contains("HTTP/1.1 200 ").then_some(()));
     let kept = std::fs::read_to_string(&file).unwrap();
     let (_, only_second) = kept.rsplit_once("[[key]]").unwrap();
-    // In one step: who looks sees the old file or the new one. The copy is as private as the file.
+    // Atomically: a reader sees the old file or the new one. The copy is as private as the file.
     let beside = folder.join("beside.toml");
     std::fs::copy(&file, &beside).unwrap();
     std::fs::write(&beside, format!("[[key]]{only_second}")).unwrap();

@@ -45,7 +45,7 @@ fn arguments_are_shown_with_all_that_is_known_of_them() {
             "      tense   required  one of: infinitive, present simple, present_simple, past simple,\n",
             "      person  required  one of: 1st singular, 1sg, 2nd singular, 2sg, 3rd singular, 3sg\n",
             "      person        optional  one of: 1st singular, 1sg, 2nd singular, 2sg, 3rd singular, 3sg\n",
-            "    gives  {infinitive: text, past_simple: text, past_participle: text}\n",
+            "    returns  {infinitive: text, past_simple: text, past_participle: text}\n",
         ],
     );
     assert!(text.lines().all(|line| line.chars().count() <= 100 && line.trim_end() == line), "{text}");
@@ -91,7 +91,7 @@ canned 1 (MCP 2025-11-25)
 
 Tools (2)
 
-  draw  Draw⟦1b⟧[2J  (destructive, reaches outside)
+  draw  Draw⟦1b⟧[2J  (destructive, open world)
     Draws.
     Twice.
       count  required  integer from 1 to 9 (default: 3)
@@ -101,7 +101,7 @@ Tools (2)
              optional  {city: text}
 
   invalid: broken
-    `description` makes no sense: invalid type: integer `5`, expected a string
+    `description` is invalid: invalid type: integer `5`, expected a string
     `inputSchema` is missing
 
 Resources (2)
@@ -124,7 +124,7 @@ Prompts (1)
                           Which one.
       tone      optional  How it sounds
 
-2 definitions are invalid: a host may leave out what is, or refuse the server
+2 definitions are invalid: hosts may leave them out, or reject the server
 ";
 
 #[test]
@@ -158,7 +158,7 @@ fn a_list_can_be_a_document() {
 
 #[test]
 fn a_list_that_is_refused_does_not_hide_the_others() {
-    // The second answer to be sent is no list of resources.
+    // The second response is not a list of resources.
     let tools = json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]});
     let prompts = json!({"prompts": [{"name": "p"}]});
     let offer = opening(&json!({"tools": {}, "resources": {}, "prompts": {}}));
@@ -168,7 +168,7 @@ fn a_list_that_is_refused_does_not_hide_the_others() {
     contains(text(&end), &["Tools (1)\n\n  t\n", "Prompts (1)\n\n  p\n"]);
     contains(
         &end.log,
-        &["listing resources: the server broke the protocol: the result has no array `resources`"],
+        &["listing resources failed: the server violated the protocol: the result has no array `resources`"],
     );
 
     let words = ["list", "--revision", "2025-11-25", "--output", "json", "--"];
@@ -180,7 +180,7 @@ fn a_list_that_is_refused_does_not_hide_the_others() {
 }
 
 #[test]
-fn a_server_that_declares_nothing_is_asked_for_tools() {
+fn a_server_without_capabilities_is_asked_for_tools() {
     let tools = json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]});
     let server = canned(&[opening(&json!({})), tools]);
     let end = run(papertape(["list", "--revision", "2025-11-25", "--"]).args(&server), "");
@@ -200,9 +200,9 @@ fn odd_tools_are_all_there() {
         text(&end),
         &[
             "  invalid: schema_missing\n    `inputSchema` is missing\n",
-            "  invalid: (without a name)\n",
+            "  invalid: (unnamed)\n",
             "  smörgås bord/⟦1b⟧[31m\n",
-            "definitions are invalid: a host may leave out what is, or refuse the server\n",
+            "definitions are invalid: hosts may leave them out, or reject the server\n",
         ],
     );
     assert!(!text(&end).contains('\u{1b}'), "{end:?}");
@@ -214,9 +214,9 @@ fn lists_that_are_declared_and_unknown_are_warned_of() {
     contains(text(end.is_clean()), &["Tools (9)\n"]);
     assert!(!text(&end).contains("Resources") && !text(&end).contains("Prompts"), "{end:?}");
     for list in ["resources", "resourceTemplates", "prompts"] {
-        contains(&end.log, &[&format!("papertape: warning: listing {list}: ")]);
+        contains(&end.log, &[&format!("papertape: warning: listing {list} failed: ")]);
     }
-    contains(&end.log, &["(-32601)", "left out, though the server declares the capability"]);
+    contains(&end.log, &["(-32601)", "left out, although the server declares the capability"]);
 
     let end = run(&mut against(&["list", "--output", "json"], &["declares-more"]), "");
     let document = document(end.is_clean());
@@ -224,15 +224,18 @@ fn lists_that_are_declared_and_unknown_are_warned_of() {
     let warnings = document["warnings"].as_array().unwrap();
     let lists: Vec<&Value> = warnings.iter().map(|warning| &warning["in"]).collect();
     assert_eq!(lists, ["resources", "resourceTemplates", "prompts"]);
-    contains(warnings[0]["message"].as_str().unwrap(), &["listing resources: "]);
+    contains(warnings[0]["message"].as_str().unwrap(), &["listing resources failed: "]);
     assert!(document.get("error").is_none(), "{document}");
 }
 
 #[test]
-fn a_newer_revision_than_the_one_that_is_spoken_is_named() {
+fn a_newer_revision_of_the_server_is_reported() {
     let words = ["list", "--probe", "0.1"];
     let end = run(&mut against(&words, &["probe-too-late"]), "");
-    contains(text(end.is_clean()), &["faulty probe-too-late 1.0.0 (MCP 2025-11-25; it offers 2026-07-28)\n"]);
+    contains(
+        text(end.is_clean()),
+        &["faulty probe-too-late 1.0.0 (MCP 2025-11-25; the server also offers 2026-07-28)\n"],
+    );
     let words = ["list", "--probe", "0.1", "--output", "json"];
     let end = run(&mut against(&words, &["probe-too-late"]), "");
     let document = document(end.is_clean());

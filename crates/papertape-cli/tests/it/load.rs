@@ -19,7 +19,7 @@ fn peak(server: &Process) -> usize {
 
 // S-22
 #[test]
-fn ten_thousand_requests_in_one_write_get_ten_thousand_answers() {
+fn ten_thousand_requests_in_one_write_get_ten_thousand_responses() {
     let requests: String = (0..10_000).map(|id| ping(id).replace("ping", "tools/list")).collect();
     let end = run(&mut papertape(["serve", "text"]), OPEN.to_owned() + &requests);
     let answers = end.is_clean().messages();
@@ -50,7 +50,7 @@ fn requests_may_come_byte_by_byte() {
 
 // R-02 and decision 9
 #[test]
-fn a_line_that_never_ends_is_answered_at_once_and_not_held() {
+fn an_endless_line_gets_an_error_at_once_and_is_not_kept() {
     let mut server = Process::start(&mut papertape(["serve", "text"]));
     server.send(ping(1));
     assert_eq!(server.message()["id"], 1);
@@ -90,7 +90,7 @@ fn the_largest_line_is_served_and_one_byte_more_is_not() {
 
 // L-09
 #[test]
-fn a_frame_that_is_announced_too_large_is_refused_before_it_comes() {
+fn a_frame_with_a_too_large_length_is_rejected_at_once() {
     let mut server = Process::start(&mut papertape(["serve", "text"]));
     let headed = |body: &str| format!("Content-Length: {}\r\n\r\n{body}", body.len());
     let mut exchange = |bytes: &[u8]| {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::process::{OPEN, ping, run};
 use crate::{against, papertape};
 
-/// Requests that are answered, refused and not understood.
+/// Requests that succeed, are rejected, and are invalid.
 fn requests() -> String {
     OPEN.to_owned() + &ping(1) + "{\"jsonrpc\":\"2.0\",\"id\":\"seven\",\"method\":\"no/such\"}\nhello\n"
 }
@@ -37,13 +37,13 @@ fn json_logs_are_one_object_per_line_with_method_and_id() {
 }
 
 #[test]
-fn a_request_that_goes_well_is_logged_too_if_one_asks() {
+fn successful_requests_are_logged_at_debug_level() {
     let end = run(&mut papertape(["serve", "text", "--log-level", "debug"]), ping(41));
     assert!(end.is_clean().log.contains("method=\"ping\"") && end.log.contains("id=41"), "{:?}", end.log);
 }
 
 #[test]
-fn text_logs_have_no_colours_unless_a_person_reads_them() {
+fn text_logs_have_no_colours_without_a_terminal() {
     let end = run(&mut papertape(["serve", "text", "--log-level", "info"]), requests());
     let log = &end.is_clean().log;
     assert_eq!(log.lines().count(), 2, "{log}");
@@ -52,7 +52,7 @@ fn text_logs_have_no_colours_unless_a_person_reads_them() {
 }
 
 #[test]
-fn what_a_server_says_does_and_hides_nothing_in_logs() {
+fn server_text_in_logs_is_escaped() {
     const SAID: &str = "a\u{1b}]0;b\u{7}\u{9b}c\u{202e}d\u{e0041}e\u{200b}f";
     for format in ["text", "json"] {
         let arguments = ["list", "--log-level", "debug", "--log-format", format];
@@ -72,7 +72,7 @@ fn what_a_server_says_does_and_hides_nothing_in_logs() {
 }
 
 #[test]
-fn the_environment_can_ask_for_logs() {
+fn logs_can_be_enabled_by_the_environment() {
     for (filter, lines) in
         [("info", 2), ("papertape=info", 2), ("papertape::server=info", 2), ("hyper=debug", 0), ("", 0)]
     {
@@ -84,15 +84,15 @@ fn the_environment_can_ask_for_logs() {
 }
 
 #[test]
-fn a_bad_filter_is_told_and_ignored() {
+fn a_bad_filter_is_reported_and_ignored() {
     let end = run(papertape(["serve", "text"]).env("RUST_LOG", "a=b=c"), ping(1));
     assert_eq!(end.is_clean().messages().len(), 1);
     assert!(end.log.contains("a=b=c") && end.log.lines().count() == 1, "{}", end.log);
 }
 
 #[test]
-fn the_last_words_are_not_lost() {
-    // The log is written by a thread, and this is said when the process is about to end.
+fn the_last_lines_of_stderr_are_not_lost() {
+    // The log is written by a thread, and this line when the process is about to end.
     for _ in 0..30 {
         let end = run(&mut papertape(["serve", "text", "--log-level", "info"]), "half a mess");
         assert!(end.is_clean().log.contains("ended inside a message"), "{:?}", end.log);
@@ -100,7 +100,7 @@ fn the_last_words_are_not_lost() {
 }
 
 #[test]
-fn a_log_that_is_read_is_complete_or_says_that_it_is_not() {
+fn a_log_is_complete_or_marked_as_incomplete() {
     let loud = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no/such\"}\n".repeat(20_000);
     let end = run(&mut papertape(["serve", "text", "--log-level", "info"]), loud);
     let lines = end.is_clean().log.lines().count();

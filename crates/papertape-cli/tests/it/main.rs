@@ -8,42 +8,40 @@
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
-mod anyone;
 mod blog;
 mod blog_load;
 mod calling;
+mod client_signals;
 mod demo;
+mod elicitation;
 mod failing;
 mod frames;
 mod http;
 mod index_messages;
+mod index_seal;
 mod indexing;
 mod keys;
 mod keys_served;
-mod leaving;
 mod listing;
 mod load;
+mod login;
 mod logs;
-mod mistyped;
+mod parse_errors;
 mod pipes;
-#[path = "../../../papertape/tests/it/process.rs"]
-mod process;
-mod questions;
 mod reading;
-mod sealed;
 mod session;
 mod signals;
-mod signing_in;
 mod streams;
 mod tape;
-mod threads;
+mod thread_limit;
+mod unprivileged;
 mod urls;
 mod usage;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use process::End;
+use papertape_testing::process::{self, End};
 use serde_json::{Value, json};
 
 /// The binary under test, with nothing in the environment to change what it does.
@@ -76,7 +74,7 @@ fn against<'a>(arguments: &[&'a str], mode: &[&'a str]) -> Command {
     command
 }
 
-/// A server that gives the same answers whatever is asked: one for each request, in order, from id 1 on.
+/// A server with canned responses: one for each request, in order, from id 1 on.
 fn canned(results: &[Value]) -> Vec<String> {
     const SCRIPT: &str = r#"for answer; do
         read -r line || exit
@@ -91,7 +89,7 @@ fn canned(results: &[Value]) -> Vec<String> {
     ["sh", "-c", SCRIPT, "sh"].into_iter().map(str::to_owned).chain(answers).collect()
 }
 
-/// The answer to `initialize`, for canned servers.
+/// The response to `initialize`, for canned servers.
 fn opening(capabilities: &Value) -> Value {
     json!({
         "protocolVersion": "2025-11-25",
@@ -132,7 +130,7 @@ fn shell(script: &str, command: &Command) -> Command {
     shell
 }
 
-/// It ended well and said nothing, on either stream.
+/// It ended with code 0 and wrote nothing, on either stream.
 #[track_caller]
 fn assert_silent(end: &End) {
     end.is_clean();
@@ -147,7 +145,7 @@ fn scratch(test: &str) -> PathBuf {
     folder
 }
 
-/// A pipe nobody reads any more: both ends, and the last byte it takes has been written.
+/// A pipe that is not read any more: both ends, and the last byte it takes has been written.
 fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let size = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();

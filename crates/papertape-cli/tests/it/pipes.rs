@@ -13,14 +13,14 @@ use crate::{assert_silent, full_pipe, papertape, scratch, shell};
 
 // S-70
 #[test]
-fn a_client_that_has_gone_before_the_first_answer_ends_the_server() {
+fn a_client_that_leaves_before_the_first_response_ends_the_server() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let mut command = papertape(["serve", "text"]);
     let command = command.stdin(Stdio::piped()).stdout(writer).stderr(Stdio::piped());
     let mut server = Process::start_as_it_is(command);
     server.send(ping(1));
-    // Its input stays open: only the write can tell it.
+    // Its input stays open: only the write fails.
     let input = server.input.take();
     assert_eq!(server.wait().is_clean().log, "");
     drop(input);
@@ -28,7 +28,7 @@ fn a_client_that_has_gone_before_the_first_answer_ends_the_server() {
 
 // S-70
 #[test]
-fn a_client_that_goes_between_answers_ends_the_server() {
+fn a_client_that_leaves_between_responses_ends_the_server() {
     let mut server = Process::start(&mut papertape(["serve", "text"]));
     server.send(ping(1));
     assert_eq!(server.message()["id"], 1);
@@ -41,9 +41,9 @@ fn a_client_that_goes_between_answers_ends_the_server() {
 
 // S-70
 #[test]
-fn a_client_that_goes_in_the_middle_of_an_answer_ends_the_server() {
+fn a_client_that_leaves_during_a_response_ends_the_server() {
     let mut server = Process::start(&mut papertape(["serve", "text"]));
-    // The answer is larger than the pipe.
+    // The response is larger than the pipe.
     server.send(OPEN.to_owned() + &call(1, "echo", &json!({"text": "x".repeat(1_000_000)})));
     assert_eq!(server.message()["id"], "open");
     server.output.as_mut().unwrap().read_exact(&mut [0; 1000]).unwrap();
@@ -68,7 +68,7 @@ fn a_server_without_stderr_serves() {
 
 // S-71
 #[test]
-fn a_server_whose_log_nobody_reads_serves() {
+fn a_server_serves_while_its_stderr_is_not_read() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let (unread, full) = full_pipe();
@@ -87,7 +87,7 @@ fn a_server_whose_log_nobody_reads_serves() {
 
 // S-71
 #[test]
-fn a_bad_log_filter_is_no_reason_to_fail_even_if_nobody_can_be_told() {
+fn a_bad_log_filter_does_not_fail_with_closed_stderr() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let mut command = papertape(["serve", "text"]);
@@ -122,20 +122,20 @@ fn read_pid(parent: &mut Process) -> rustix::process::Pid {
     rustix::process::Pid::from_raw(line.trim().parse().unwrap()).unwrap()
 }
 
-/// Waits for the end of a process that is nobody's child.
+/// Waits for the end of a process that is not our child.
 fn wait_for(pid: rustix::process::Pid) {
     // If it has ended already there is nothing to wait for.
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
     let mut ended = [rustix::event::PollFd::new(&process, rustix::event::PollFlags::IN)];
-    let patience = rustix::event::Timespec { tv_sec: 30, tv_nsec: 0 };
-    let count = rustix::event::poll(&mut ended, Some(&patience)).unwrap();
+    let timeout = rustix::event::Timespec { tv_sec: 30, tv_nsec: 0 };
+    let count = rustix::event::poll(&mut ended, Some(&timeout)).unwrap();
     if count == 0 {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
-        panic!("the server lives on without its parent");
+        panic!("the server keeps running without its parent");
     }
 }
 
-/// Talks to a server until it is sure to have looked at who its parent is.
+/// Sends requests to a server until it has surely looked up its parent.
 fn converse(parent: &mut Process) {
     let began = Instant::now();
     while began.elapsed() < Duration::from_millis(50) {
@@ -163,7 +163,7 @@ fn a_server_ends_when_its_parent_is_killed() {
 
 // S-74
 #[test]
-fn a_server_ends_when_its_parent_is_killed_though_others_hold_its_input_open() {
+fn a_server_ends_when_its_parent_is_killed_and_stdin_stays_open() {
     // This test holds the writing end of the input, and the shell has only passed the reading end on.
     let script = r#"exec 3<&0; "$@" <&3 & echo $!; wait"#;
     let mut parent = Process::start(&mut shell(script, &papertape(["serve", "text"])));
@@ -177,7 +177,7 @@ fn a_server_ends_when_its_parent_is_killed_though_others_hold_its_input_open() {
 }
 
 #[test]
-fn a_server_outlives_its_parent_if_told_to() {
+fn a_server_outlives_its_parent_if_configured() {
     let script = r#"exec 3<&0; "$@" <&3 & echo $!; wait"#;
     let start = |options: &[&str]| {
         let server = papertape(["serve", "text"].iter().chain(options).copied());
@@ -202,8 +202,8 @@ fn a_server_outlives_its_parent_if_told_to() {
 
 // S-75
 #[test]
-fn everything_read_is_answered_when_the_client_stops_sending() {
-    // The input ends long before the answers have been taken.
+fn every_request_gets_a_response_when_the_input_ends() {
+    // The input ends long before the responses have been read.
     let mut server = Process::start(&mut papertape(["serve", "text"]));
     server.send(OPEN);
     for id in 0..10 {
@@ -231,10 +231,10 @@ fn sigterm_ends_a_server_whose_output_is_full() {
     let input = server.input.take();
     let end = server.wait();
     drop((input, unread));
-    // Decision 12: an answer that was dropped makes the exit code say so.
+    // Decision 12: a dropped response sets the exit code.
     assert_eq!(end.status.code(), Some(1), "{}", end.log);
-    let told = "the client has not read for 200ms: answers not delivered: 1;";
-    assert!(end.log.contains(told), "{}", end.log);
+    let expected = "the client has not read its input for 200ms; responses not delivered: 1;";
+    assert!(end.log.contains(expected), "{}", end.log);
 }
 
 // Decision 12: a grace period of an hour, and a second signal.
@@ -247,7 +247,7 @@ fn a_second_sigterm_ends_a_server_whose_output_is_full_at_once() {
     server.send(loud_requests(1));
     server.wait_for_log("refused");
     server.signal(Signal::TERM);
-    server.wait_for_log("stopping");
+    server.wait_for_log("shutting down");
     server.signal(Signal::TERM);
     let input = server.input.take();
     assert_eq!(server.wait().status.code(), Some(143));
@@ -260,7 +260,7 @@ fn a_full_disk_under_stdout_ends_the_server() {
     let mut command = papertape(["serve", "text", "--log-level", "info"]);
     command.stdin(Stdio::piped()).stdout(full).stderr(Stdio::piped());
     let mut server = Process::start_as_it_is(&mut command);
-    // A file is written behind the server's back, so that only the second answer meets the error of the first.
+    // A file is written behind the server's back, so that only the second response meets the error of the first.
     server.send(loud_requests(1));
     server.wait_for_log("refused");
     server.send(loud_requests(1));

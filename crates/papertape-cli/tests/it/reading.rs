@@ -75,7 +75,7 @@ fn a_prompt_is_filled_in_and_printed() {
 }
 
 #[test]
-fn a_prompt_that_is_mistyped_is_wrong_usage() {
+fn a_mistyped_prompt_is_a_usage_error() {
     for (words, right) in [
         (
             ["reveiw", "language=x"],
@@ -83,7 +83,10 @@ fn a_prompt_that_is_mistyped_is_wrong_usage() {
         ),
         (["review", "tone=x"], "review: an argument is missing:\n  language: text\n    Which one.\n"),
         (["review", "langauge=x"], "review: there is no argument \"langauge\": did you mean \"language\"?\n"),
-        (["review", "language:=5"], "review: language:=5 is no text, and a prompt takes text only\n"),
+        (
+            ["review", "language:=5"],
+            "review: language:=5 is not a string, and the arguments of a prompt are strings\n",
+        ),
     ] {
         let end = prompt(&words, &[]);
         assert_eq!((end.status.code(), text(&end)), (Some(2), ""), "{words:?}: {end:?}");

@@ -105,16 +105,16 @@ fn a_modern_client_needs_no_handshake() {
 
 // S-23 and S-24
 #[test]
-fn the_last_line_needs_no_end_but_half_a_message_is_none() {
+fn the_last_line_needs_no_end_but_must_be_complete() {
     let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
     let end = run(&mut papertape(["serve", "text"]), ping);
     assert_eq!(end.is_clean().output, b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n");
     assert_silent(&run(&mut papertape(["serve", "text"]), ping.split_at(20).0));
 }
 
-// L-06 to L-12: the place in the stream is lost, which is an answer and an orderly end.
+// L-06 to L-12: the position in the stream is lost: an error response and an orderly end.
 #[test]
-fn headers_that_make_no_sense_are_answered_and_end_the_session() {
+fn invalid_headers_get_an_error_and_end_the_session() {
     let ping = headed(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
     let endless = "X: y\r\n".repeat(200_000);
     for broken in [

@@ -30,7 +30,7 @@ fn sigterm_lets_a_running_tool_finish() {
     server.send(call(1, "word_count", &json!({"text": "我喜欢学习英语 ".repeat(50_000)})) + &ping(2));
     assert_eq!(server.message()["id"], 2);
     server.signal(Signal::TERM);
-    server.wait_for_log("stopping");
+    server.wait_for_log("shutting down");
     let input = server.input.take();
     let end = server.wait();
     drop(input);
@@ -51,7 +51,7 @@ fn a_tool_that_outlasts_the_grace_period_is_given_up() {
     assert_eq!(server.message()["id"], 2);
     server.signal(Signal::TERM);
     // The input's end would otherwise overtake the signal, which then finds nothing to end and ends the process its way.
-    server.wait_for_log("stopping");
+    server.wait_for_log("shutting down");
     let end = server.finish();
     let answers = end.is_clean().messages();
     assert_eq!(answers.len(), 1, "{end:?}");
@@ -60,7 +60,7 @@ fn a_tool_that_outlasts_the_grace_period_is_given_up() {
 
 // S-80
 #[test]
-fn a_stopped_server_answers_everything_once_it_goes_on() {
+fn a_stopped_server_responds_to_everything_once_it_continues() {
     let mut server = Process::start(&mut papertape(["serve", "text"]));
     server.send(ping(0));
     assert_eq!(server.message()["id"], 0);

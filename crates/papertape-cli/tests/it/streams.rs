@@ -1,4 +1,4 @@
-//! stdin and stdout that are no pipes: row S-79 of the catalogue of bad input.
+//! stdin and stdout that are not pipes: row S-79 of the catalogue of bad input.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -60,7 +60,7 @@ fn a_terminal_can_be_all_three_streams() {
     let error = ours.read_to_end(&mut screen).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()), "{error}");
     let screen = String::from_utf8(screen).unwrap().replace("\r\n", "\n");
-    assert!(screen.contains("papertape: text is serving") && screen.contains(PONG), "{screen}");
+    assert!(screen.contains("papertape: text reads stdin") && screen.contains(PONG), "{screen}");
     assert_eq!(server.wait().status.code(), Some(0));
 }
 
@@ -97,7 +97,7 @@ fn input_and_output_can_be_files() {
 }
 
 #[test]
-fn a_named_pipe_whose_writer_has_gone_already_is_read_to_its_end() {
+fn a_named_pipe_with_a_closed_writer_is_read_to_its_end() {
     let path = scratch("fifo").join("input");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     // To open one end waits for the other, except in this mode.
@@ -199,14 +199,15 @@ fn sigterm_ends_a_server_whose_socket_is_full() {
     drop(command);
     let big = call(1, "echo", &json!({"text": "x".repeat(4_000_000)}));
     (&ours).write_all((OPEN.to_owned() + &big + "hello\n").as_bytes()).unwrap();
-    // The frame after the big answer has been read.
+    // The frame after the large response has been read.
     server.wait_for_log("refused a frame");
     server.signal(Signal::TERM);
     let end = server.wait();
     assert_eq!(end.status.code(), Some(1), "{}", end.log);
-    // The refusal may have gone out before the big answer, or wait behind it.
-    let told =
-        [1, 2].map(|count| format!("the client has not read for 200ms: answers not delivered: {count};"));
-    assert!(told.iter().any(|told| end.log.contains(told)), "{}", end.log);
+    // The error may have been sent before the large response, or wait behind it.
+    let expected = [1, 2].map(|count| {
+        format!("the client has not read its input for 200ms; responses not delivered: {count};")
+    });
+    assert!(expected.iter().any(|expected| end.log.contains(expected)), "{}", end.log);
     drop(ours);
 }

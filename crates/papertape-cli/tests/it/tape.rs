@@ -78,7 +78,7 @@ fn a_tape_has_frames_with_headers() {
         "Content-Length: 100\r\n\r\n{".to_owned(),
     ];
     check("tape_headers", input.concat().as_bytes());
-    // What comes after headers that make no sense is not read, or at least not answered.
+    // What comes after invalid headers is not read, or at least gets no response.
     check("tape_broken_headers", b"Content-Length: many\r\n\r\n{}");
 }
 
@@ -98,7 +98,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_tape_has_any_bytes_and_every_answer_is_a_message(input in prop::collection::vec(pieces(), 0..12)) {
+    fn a_tape_has_any_bytes_and_every_response_is_a_message(input in prop::collection::vec(pieces(), 0..12)) {
         let input = input.concat();
         let path = scratch("tape_any").join("session.tape");
         let end = record(&path, &input);
@@ -137,7 +137,7 @@ fn a_tape_is_for_its_owner_only() {
 }
 
 #[test]
-fn a_tape_is_for_its_owner_only_also_where_a_file_for_everybody_was() {
+fn a_tape_over_a_world_readable_file_is_private_too() {
     let folder = scratch("tape_mode_old");
     for (name, content) in [("old", "old"), ("empty", "")] {
         let path = folder.join(name);
@@ -189,12 +189,12 @@ fn a_killed_server_leaves_a_tape() {
     assert_eq!(server.wait().status.code(), None);
     let (sent, received) = read(&path);
     assert_eq!(String::from_utf8(sent).unwrap(), ping(1) + &ping(2) + &ping(3));
-    // The last answer may have been on its way to the tape.
+    // The last response may have been on its way to the tape.
     assert!(received.iter().filter(|&&b| b == b'\n').count() >= 2);
 }
 
 #[test]
-fn a_disk_that_fills_up_stops_the_recording_and_not_the_traffic() {
+fn a_full_disk_stops_the_recording_and_not_the_traffic() {
     let path = scratch("tape_full").join("session.tape");
     let mut command = papertape(["serve", "text", "--tape"]);
     // A file may have 8 blocks; the signal for more is ignored, so that it is an error like that of a full disk.

@@ -13,7 +13,7 @@ use crate::{contains, document, papertape, scratch, text};
 fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for (status, mut message) in results {
             let (mut stream, _) = listener.accept().unwrap();
@@ -33,7 +33,7 @@ fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
             let asked: Value = serde_json::from_slice(&body).unwrap();
-            drop(tell.send(head));
+            drop(sender.send(head));
             if message.is_object() {
                 message["jsonrpc"] = "2.0".into();
                 message["id"] = asked["id"].clone();
@@ -44,7 +44,7 @@ fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
             write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
         }
     });
-    (url, told)
+    (url, receiver)
 }
 
 fn discovered() -> (u16, Value) {
@@ -57,7 +57,7 @@ fn tools() -> (u16, Value) {
 }
 
 #[test]
-fn a_tool_is_called_with_headers_of_ones_own() {
+fn a_tool_is_called_with_custom_headers() {
     let token = scratch("url_token").join("token");
     std::fs::write(&token, "secret\n").unwrap();
     let said = json!({"result": {"content": [{"type": "text", "text": "hello"}]}});
@@ -83,7 +83,7 @@ fn a_token_goes_to_other_machines_by_https_alone() {
     for option in [["--bearer-file", token.to_str().unwrap()], ["--header", "Authorization: Bearer secret"]] {
         let end = run(papertape(["list", url]).args(option), "");
         assert_eq!((end.status.code(), text(&end)), (Some(3), ""), "{end:?}");
-        contains(&end.log, &["http://tools.invalid/mcp by plain http", "use https", "--insecure-http"]);
+        contains(&end.log, &["http://tools.invalid/mcp over plain http", "use https", "--insecure-http"]);
         assert!(!end.log.contains("secret"), "{end:?}");
         let end = run(papertape(["list", url, "--insecure-http"]).args(option), "");
         contains(&end.log, &["the server cannot be reached"]);
@@ -91,7 +91,7 @@ fn a_token_goes_to_other_machines_by_https_alone() {
 }
 
 #[test]
-fn what_cannot_be_reached_is_code_3_and_what_breaks_is_code_4() {
+fn unreachable_is_exit_code_3_and_a_broken_session_4() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

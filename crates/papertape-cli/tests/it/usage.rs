@@ -1,4 +1,4 @@
-//! What a person sees who asks for help, or types something wrong.
+//! `--help`, and errors of the command line.
 
 use std::process::Stdio;
 
@@ -28,15 +28,15 @@ fn help_names_every_command() {
         &[
             "Usage: papertape",
             "demo",
-            "Show the whole idea in one screen",
+            "Show a client, a server, and every byte between them",
             "list",
             "call",
             "read",
             "prompt",
             "serve",
-            "Run a bundled server on stdio",
+            "Run a bundled server over stdio",
             "key",
-            "Make a key that opens a server on HTTP",
+            "Make an API key for a server over HTTP",
             "completions",
             "Exit codes:",
             "3  the server could not be started",
@@ -49,30 +49,46 @@ fn help_names_every_command() {
 }
 
 #[test]
-fn help_for_serve_names_every_server() {
+fn help_for_serve_lists_the_servers() {
     let long = help(&["serve", "--help"]);
     contains(
         &long,
         &[
-            "Usage: papertape serve [OPTIONS] <NAME>",
-            "grammar: a tutor for twenty English verbs",
-            "text:    echo and word count",
-            "--tape <FILE>",
-            "FILE.old",
-            "--grace <SECONDS>",
-            "[default: 10]",
-            "--outlive-parent",
+            "Usage: papertape serve [OPTIONS] <SERVER>",
+            "Servers:\n  blog",
+            "grammar  A tutor for twenty English verbs",
+            "text     Echo and word count",
+            "Secure by default: Host and Origin are restricted to loopback",
             "Examples:\n  papertape serve grammar",
         ],
     );
-    contains(&help(&["serve", "-h"]), &["grammar", "text", "--tape"]);
+    contains(&help(&["serve", "-h"]), &["grammar", "text"]);
+    for option in ["--tape", "--http", "--content"] {
+        assert!(!long.contains(&format!("  {option}")), "{option}:\n{long}");
+    }
+}
+
+#[test]
+fn help_for_a_server_shows_its_own_options_only() {
+    let common = ["--tape <FILE>", "FILE.old", "--grace <SECONDS>", "[default: 10]", "--outlive-parent"];
+    let http = ["--http <ADDRESS:PORT>", "--allow-host <NAME>", "Expose Prometheus metrics at /metrics"];
+    let blog = ["--content <DIR>", "--index <PATH>", "--store <URL>", "--embed <MODEL>", "--watch"];
+    for server in ["grammar", "text", "all", "blog"] {
+        let long = help(&["serve", server, "--help"]);
+        contains(&long, &[&format!("Usage: papertape serve {server} [OPTIONS]"), "Examples:"]);
+        contains(&long, &common);
+        contains(&long, &http);
+        for option in blog {
+            assert_eq!(long.contains(option), server == "blog", "{option}:\n{long}");
+        }
+    }
 }
 
 #[test]
 fn help_for_clients_has_usage_examples_and_exit_codes() {
     for (command, words) in [
         ("list", ["papertape list [OPTIONS] TARGET\n", "-- COMMAND [ARGUMENT]...", "papertape list grammar"]),
-        ("call", ["TARGET TOOL [NAME=VALUE]...", "--json <JSON|@FILE|->", "NAME:=JSON is sent as it is"]),
+        ("call", ["TARGET TOOL [NAME=VALUE]...", "--json <JSON|@FILE|->", "NAME:=JSON is sent unchanged"]),
         ("read", ["TARGET URI", "--out <DIR>", "> image.png"]),
         ("prompt", ["TARGET PROMPT [NAME=VALUE]...", "--output <FORMAT>", "review language=rust"]),
     ] {
@@ -96,7 +112,8 @@ fn help_for_clients_has_usage_examples_and_exit_codes() {
 fn every_shell_gets_its_completions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let end = say(["completions", shell]);
-        contains(std::str::from_utf8(&end.is_clean().output).unwrap(), &["papertape", "demo", "revision"]);
+        let script = std::str::from_utf8(&end.is_clean().output).unwrap();
+        contains(script, &["papertape", "demo", "revision", "grammar", "allow-host", "embed-url"]);
     }
     wrong(&["completions", "csh"], &["'csh'", "bash"]);
 }
@@ -122,15 +139,16 @@ fn wrong(arguments: &[&str], words: &[&str]) {
 }
 
 #[test]
-fn a_wrong_server_name_is_answered_with_the_right_ones() {
-    wrong(&["serve", "grammer"], &["'grammer'", "grammar, text", "a similar value exists: 'grammar'"]);
-    wrong(&["serve", "no-such"], &["'no-such'", "grammar, text"]);
-    wrong(&["serve", ""], &["grammar, text"]);
-    wrong(&["serve"], &["<NAME>"]);
+fn an_unknown_server_gets_the_known_names() {
+    let servers = "the servers: blog, grammar, text, all";
+    wrong(&["serve", "grammer"], &["'grammer'", servers, "a similar subcommand exists: 'grammar'"]);
+    wrong(&["serve", "no-such"], &["'no-such'", servers]);
+    wrong(&["serve", ""], &[servers]);
+    wrong(&["serve"], &["<SERVER>", "grammar"]);
 }
 
 #[test]
-fn nothing_at_all_is_answered_with_the_usage() {
+fn no_arguments_print_the_usage() {
     wrong(&[], &["Usage: papertape", "serve", "papertape demo"]);
     for command in ["list", "call", "read", "prompt", "completions"] {
         wrong(&[command], &[&format!("Usage: papertape {command}")]);
@@ -138,32 +156,32 @@ fn nothing_at_all_is_answered_with_the_usage() {
 }
 
 #[test]
-fn a_target_that_is_none_is_answered_with_what_one_is() {
+fn an_invalid_target_is_explained() {
     let kinds = "give a bundled name (blog, grammar, text), a URL, a quoted command line";
     wrong(&["list", ""], &["which server?", kinds]);
     wrong(&["list", "--trace"], &["which server?", kinds]);
-    wrong(&["list", "sh 'x"], &["no command line: missing closing quote"]);
+    wrong(&["list", "sh 'x"], &["not a command line: missing closing quote"]);
     let url = "http://localhost:1/mcp";
     for (option, value) in [("--env", "A=b"), ("--cwd", "/"), ("--framing", "line")] {
-        wrong(&["list", url, option, value], &[option, "for servers that are started here", url]);
+        wrong(&["list", url, option, value], &[option, "for servers that are started as a process", url]);
     }
     for (option, value) in [("--header", "A: b"), ("--bearer-file", "x"), ("--ca", "x")] {
         wrong(
             &["list", "grammar", option, value],
-            &[option, "for servers at a URL", "grammar is started here"],
+            &[option, "for servers at a URL", "grammar is started as a process"],
         );
     }
     wrong(&["list", url, "--header", "A"], &["write NAME: VALUE"]);
-    wrong(&["list", url, "--bearer-file", "/nowhere"], &["--bearer-file /nowhere: cannot be read"]);
-    wrong(&["call", "grammar"], &["which tool? papertape list grammar shows what there is"]);
-    wrong(&["call", "conjugate", "verb=eat"], &["\"verb=eat\" stands where the name of the tool should"]);
+    wrong(&["list", url, "--bearer-file", "/nowhere"], &["--bearer-file /nowhere: cannot read the file"]);
+    wrong(&["call", "grammar"], &["which tool? `papertape list grammar` lists them"]);
+    wrong(&["call", "conjugate", "verb=eat"], &["expected the name of the tool, found \"verb=eat\""]);
     wrong(&["read", "grammar"], &["which resource?"]);
-    wrong(&["read", "grammar", "a:b", "c:d"], &["\"c:d\" is one word too many"]);
+    wrong(&["read", "grammar", "a:b", "c:d"], &["unexpected argument \"c:d\""]);
     wrong(&["prompt", "grammar"], &["which prompt?"]);
 }
 
 #[test]
-fn a_wrong_option_is_answered_with_what_is_wrong() {
+fn a_wrong_option_is_explained() {
     wrong(&["sevre", "text"], &["'sevre'", "serve"]);
     wrong(&["serve", "text", "--tap", "x"], &["--tap", "--tape"]);
     wrong(&["serve", "text", "--tape"], &["--tape <FILE>"]);
@@ -181,7 +199,7 @@ fn a_wrong_option_is_answered_with_what_is_wrong() {
 }
 
 #[test]
-fn help_that_nobody_reads_is_no_crash() {
+fn closed_stdout_and_stderr_do_not_crash_it() {
     for arguments in [
         ["--help"].as_slice(),
         &["serve", "--help"],

@@ -209,6 +209,6 @@ mod tests {
         assert!(
             judge("the sheep", "eat").unwrap_err().starts_with("\"the sheep\" could be one or many: put")
         );
-        assert!(judge("", "eat").unwrap_err().starts_with("\"\" is no subject"));
+        assert!(judge("", "eat").unwrap_err().starts_with("\"\" is not a subject"));
     }
 }

@@ -1,8 +1,8 @@
-//! Words from a caller to verbs, tenses and persons, and the schema that lists the words allowed.
+//! Deserialisation of verbs, tenses and persons, and their JSON Schema with the allowed values.
 
 use std::borrow::Cow;
 
-use papertape::Violation;
+use papertape::client::Violation;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error};
 
@@ -68,7 +68,7 @@ pub(crate) fn tense_words() -> impl Iterator<Item = &'static str> {
     TENSES.iter().map(|(word, _)| *word)
 }
 
-/// The list of words stands in the tool's own schema: many hosts show a model the schema without following references.
+/// The allowed values are in the tool's own schema: many hosts show a model the schema without following references.
 macro_rules! schema_of_words {
     ($type:ty, $name:literal, $words:expr) => {
         impl JsonSchema for $type {
@@ -91,7 +91,7 @@ schema_of_words!(KnownVerb, "Verb", table::verbs().iter().map(|verb| verb.name))
 schema_of_words!(Tense, "Tense", tense_words());
 schema_of_words!(Person, "Person", PERSONS.iter().map(|(word, _)| *word));
 
-/// Words the refusal of a verb: a bare list of what the schema allows would not tell a model that the verb is at fault.
+/// The error for an unknown verb: a bare list of allowed values would not show a model that the verb is at fault.
 pub(crate) fn explain(violation: &Violation<'_>) -> Option<String> {
     match (violation.argument(), violation.value().as_str()) {
         ("verb", Some(name)) => Some(not_a_verb(name)),
@@ -99,7 +99,7 @@ pub(crate) fn explain(violation: &Violation<'_>) -> Option<String> {
     }
 }
 
-/// Why a word is not accepted as a verb, and what to send instead.
+/// Why a value is not accepted as a verb, and what to send instead.
 pub(crate) fn not_a_verb(name: &str) -> String {
     match table::readings(name).first() {
         Some(reading) => {
@@ -115,7 +115,7 @@ pub(crate) fn scope() -> String {
     format!("this tutor knows {} verbs: {}", table::verbs().len(), table::names())
 }
 
-/// The caller's words in a message: quoted, on one line, and never longer than a message should be.
+/// A caller's text in a message: quoted, on one line, and never longer than a message should be.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let shown: String = text.chars().take(LONGEST).collect();

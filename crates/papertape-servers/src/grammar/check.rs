@@ -1,4 +1,4 @@
-//! Verbs to the first slip in them: what makes a table plausible English and Spanish.
+//! Plausibility checks of the table: finds the first mistake in its English or Spanish.
 //!
 //! The build script runs this over `verbs.txt`, so a table with a slip fails `cargo build`. The rules catch what a hand
 //! gets wrong in a big table (a cell in the wrong column, a lost accent, a copied row); they cannot know every form.

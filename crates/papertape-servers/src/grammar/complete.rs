@@ -1,16 +1,17 @@
-//! The beginning of a verb or a tense to the words that it may become.
+//! Completions of verbs and tenses.
 
-use papertape::{Completing, ToolError};
+use papertape::ToolError;
+use papertape::server::CompletionRequest;
 
 use super::{arguments, table};
 
 /// The verbs that begin with what was typed.
-pub(super) async fn verb(so_far: Completing) -> Result<Vec<String>, ToolError> {
+pub(super) async fn verb(so_far: CompletionRequest) -> Result<Vec<String>, ToolError> {
     Ok(beginning(&so_far.value, table::verbs().iter().map(|verb| verb.name)))
 }
 
-/// The tenses that begin with what was typed, in the spelling with "_" only for those who have begun to type it.
-pub(super) async fn tense(so_far: Completing) -> Result<Vec<String>, ToolError> {
+/// The tenses that begin with what was typed, in the spelling with "_" only if a "_" was typed.
+pub(super) async fn tense(so_far: CompletionRequest) -> Result<Vec<String>, ToolError> {
     let typed = &so_far.value;
     let words = arguments::tense_words().filter(|word| typed.contains('_') || !word.contains('_'));
     Ok(beginning(typed, words))
@@ -25,8 +26,8 @@ fn beginning<'a>(typed: &str, words: impl Iterator<Item = &'a str>) -> Vec<Strin
 mod tests {
     use super::*;
 
-    fn typed(value: &str) -> Completing {
-        Completing { value: value.to_owned(), ..Completing::default() }
+    fn typed(value: &str) -> CompletionRequest {
+        CompletionRequest::new(value)
     }
 
     #[tokio::test]

@@ -1,11 +1,12 @@
 //! A quiz about verb forms, put to the user one question at a time: the tool `drill`.
 //!
-//! The function begins anew with each answer, as [`Cx::ask`] says; so the questions follow from a seed that is kept, and
-//! progress is told when a question is put, not each time it is passed.
+//! The handler is replayed after each answer, see [`Cx::ask`]; so the questions follow from a seed in the state, and
+//! progress is reported when a question is put, not on every replay.
 
 use std::hash::{BuildHasher, RandomState};
 
-use papertape::{Cx, Elicited, Form, Json, Tool, ToolError};
+use papertape::server::{Elicited, Form, Tool};
+use papertape::{Cx, Json, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,7 @@ struct Answer {
     answer: String,
 }
 
-/// How a drill went, or the quiz if nobody could be asked.
+/// How a drill went, or the quiz if the user could not be asked.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Drilled {
     /// Whether the user was asked.
@@ -75,7 +76,7 @@ struct Mark {
     right: bool,
 }
 
-/// Questions that somebody else has to ask.
+/// A quiz for the model to ask.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 struct Quiz {
     /// The questions.
@@ -84,7 +85,7 @@ struct Quiz {
     answers: Vec<String>,
 }
 
-/// It changes nothing, but asking twice is not as good as asking once.
+/// Read-only, but not idempotent: a repeated call asks the user again.
 pub(super) fn tool() -> Tool {
     Tool::new("drill").title("Drill verb forms").read_only().closed_world()
 }
@@ -114,7 +115,7 @@ pub(super) async fn drill(args: Drill, cx: Cx) -> Result<Json<Drilled>, ToolErro
     Ok(Json(asked(marks, questions.len(), seed)))
 }
 
-/// What the standard library makes hash maps unpredictable with will do for a quiz.
+/// A random seed, from the random keys of the standard library's hash maps.
 fn any_seed() -> u32 {
     (RandomState::new().hash_one("drill") >> 32) as u32
 }

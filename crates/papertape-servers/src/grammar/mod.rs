@@ -22,7 +22,9 @@ mod wordlists;
 
 use std::time::Duration;
 
-use papertape::{CacheScope, Server, Tool};
+use papertape::Server;
+use papertape::protocol::CacheScope;
+use papertape::server::Tool;
 
 /// The grammar server, ready to be served.
 #[must_use]
@@ -34,7 +36,7 @@ pub fn server() -> Server {
              English verbs. A verb outside the table is out of scope; say so rather than guess its forms. To practise with \
              the user, start a drill; to read all forms at once, read grammar://table.",
         )
-        // The lists never change and are the same for everybody.
+        // The lists never change and are the same for all clients.
         .cache(Duration::from_secs(3600), CacheScope::Public)
         .tool(table_tool("conjugate", "Conjugate a verb"), conjugate::conjugate)
         .tool(table_tool("lookup_irregular_verb", "Look up an irregular verb"), irregular::lookup_irregular_verb)

@@ -1,6 +1,7 @@
-//! A verb and a tense to what to say to a model: the prompt `explain_tense`.
+//! The prompt `explain_tense`.
 
-use papertape::{Cx, Prompt, ToolError};
+use papertape::server::Prompt;
+use papertape::{Cx, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,11 +1,11 @@
-//! A seed to questions about forms, and an answer to whether it is right.
+//! The questions of a quiz, picked by a seed, and their marking.
 
 use super::arguments::KnownVerb;
 use super::table;
 use super::verbs::{Person, Tense, Verb};
 use super::wordlists::{SUBJECT_PRONOUNS, has};
 
-/// What is asked about. The infinitive stands in every question already.
+/// The tenses asked for; the infinitive is in every question already.
 const TENSES: [Tense; 4] =
     [Tense::PresentSimple, Tense::PastSimple, Tense::PastParticiple, Tense::SimpleFuture];
 
@@ -30,7 +30,7 @@ impl Question {
         self.verb.english(self.tense, self.person)
     }
 
-    /// Capitals, spaces, punctuation around it and a pronoun before it make no answer wrong.
+    /// Capitals, spaces, punctuation around it and a pronoun before it are ignored.
     pub(super) fn accepts(&self, given: &str) -> bool {
         let given = table::tidy(given.trim_matches(|letter: char| !letter.is_alphanumeric()));
         let form = match given.split_once(' ') {
@@ -40,7 +40,7 @@ impl Question {
         form == self.answer()
     }
 
-    /// Whoever knows the one knows the other: "ate" for I and "ate" for you.
+    /// Whether both ask for the same form: "ate" for I and "ate" for you.
     fn is_like(&self, other: &Self) -> bool {
         self.verb.name == other.verb.name && self.tense == other.tense && self.answer() == other.answer()
     }
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(different.len(), 100);
     }
 
-    /// If this fails, a seed that somebody wrote down now gives another quiz.
+    /// If this fails, a seed from an earlier release now gives another quiz.
     #[test]
     fn a_seed_means_the_same_for_ever() {
         let answers = |verb, seed| pick(verb, 5, seed).iter().map(Question::answer).collect::<Vec<_>>();

@@ -4,9 +4,11 @@ use std::iter::once;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use papertape::protocol::CacheScope;
 use papertape::protocol::Role;
 use papertape::protocol::content::Annotations;
-use papertape::{CacheScope, Cx, Resource, ResourceTemplate, ToolError};
+use papertape::server::{Resource, ResourceTemplate};
+use papertape::{Cx, ToolError};
 use serde::Deserialize;
 
 use super::arguments::KnownVerb;
@@ -59,9 +61,9 @@ pub(super) async fn read_one_verb(blank: OneVerb, _: Cx) -> Result<String, ToolE
     Ok(markdown(blank.verb.0))
 }
 
-/// Good for people and for models; the tools answer most questions without it.
+/// Useful for users and models; the tools cover most uses without it.
 fn hints() -> Annotations {
-    Annotations { audience: vec![Role::User, Role::Assistant], priority: Some(0.5), ..Annotations::default() }
+    Annotations::new().audience(Role::User).audience(Role::Assistant).priority(0.5)
 }
 
 static WHOLE_TABLE: LazyLock<String> = LazyLock::new(|| {

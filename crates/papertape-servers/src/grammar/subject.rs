@@ -28,7 +28,7 @@ pub(crate) type Doubt = &'static str;
 const UNCLEAR: Doubt = "could be one or many: put \"it\" or \"they\" in its place, or add \"one\", \"two\", \
                         \"this\" or \"these\"";
 
-/// A longer text is no subject, and this bound keeps the work small.
+/// A longer text is not a subject; the bound limits the work.
 const LONGEST: usize = 200;
 
 /// Reads a subject such as "she", "the cats" or "Ana and Luis".
@@ -43,7 +43,7 @@ pub(crate) fn read(subject: &str) -> Result<Subject, Doubt> {
         .filter(|word| !word.is_empty())
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let nothing = "is no subject: give one such as \"she\", \"the cats\" or \"Ana and Luis\"";
+    let nothing = "is not a subject: give one such as \"she\", \"the cats\" or \"Ana and Luis\"";
     match nearest_choice(&words) {
         [] | ["and", ..] | [.., "and"] => Err(nothing),
         words => phrase(words),

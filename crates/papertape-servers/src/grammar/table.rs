@@ -1,4 +1,4 @@
-//! A word to its place in the table: the verbs, and the readings of a form.
+//! Lookups in the table: the verbs, and the readings of a form.
 
 use std::sync::LazyLock;
 

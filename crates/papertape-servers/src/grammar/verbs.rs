@@ -90,7 +90,7 @@ impl Tense {
         }
     }
 
-    /// The infinitive and the participle are the same word whoever acts.
+    /// Whether the form depends on the person: infinitive and participle do not.
     pub(crate) fn has_persons(self) -> bool {
         !matches!(self, Self::Infinitive | Self::PastParticiple)
     }
@@ -173,7 +173,7 @@ fn parse_heading(content: &str) -> Result<(&str, bool), String> {
     match content.split_whitespace().collect::<Vec<_>>().as_slice() {
         [name, "regular"] => Ok((name, true)),
         [name, "irregular"] => Ok((name, false)),
-        _ => Err(format!("\"{content}\" is no heading: write the verb and \"regular\" or \"irregular\"")),
+        _ => Err(format!("\"{content}\" is not a heading: write the verb and \"regular\" or \"irregular\"")),
     }
 }
 
@@ -232,8 +232,8 @@ simple future   | will eat | will eat | will eat | comeré | comerás | comerá
     #[test]
     fn a_slip_is_named_with_its_line() {
         let broken = [
-            ("eat irregular", "eat", "line 3: \"eat\" is no heading"),
-            ("eat irregular", "eat odd", "line 3: \"eat odd\" is no heading"),
+            ("eat irregular", "eat", "line 3: \"eat\" is not a heading"),
+            ("eat irregular", "eat odd", "line 3: \"eat odd\" is not a heading"),
             ("eat irregular", "", "line 4: this row has no verb"),
             ("| comiste | comió", "| comió", "line 6: the past simple row of \"eat\" must have 7 cells"),
             ("| comiste |", "|  |", "line 6: the past simple row of \"eat\" has an empty cell"),

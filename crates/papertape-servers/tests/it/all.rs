@@ -1,7 +1,9 @@
 //! `papertape serve all`: grammar and text in one server.
 
+use papertape::Client;
+use papertape::client::ClientOptions;
+use papertape::protocol::Content;
 use papertape::protocol::{ElicitResult, Reference, Revision};
-use papertape::{Client, ClientOptions, Content};
 use papertape_servers::{all, grammar, text};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +18,7 @@ async fn said(client: &Client, tool: &str, arguments: Value) -> String {
 }
 
 #[tokio::test]
-async fn everything_is_there_under_its_server_s_name() {
+async fn everything_is_listed_with_its_prefix() {
     for revision in Revision::ALL {
         let client = open(all::server(), revision, ClientOptions::new()).await;
         assert_eq!(client.server().name, "papertape-all");
@@ -61,7 +63,7 @@ async fn everything_works() {
     assert_eq!(client.prompt("grammar_explain_tense", go).await.unwrap().messages.len(), 1);
     let prompt = Reference::Prompt { name: "grammar_explain_tense".into() };
     assert_eq!(client.complete(prompt, "verb", "g", Map::new()).await.unwrap().values, ["go"]);
-    // What is wrong is told under the name that the client knows.
+    // Errors use the name that the client knows.
     let (_, unknown) = refusal(client.call("conjugate", eat).await);
     assert!(unknown.contains("grammar_conjugate"), "{unknown}");
     let run = json!({"verb": "run", "tense": "past simple", "person": "3sg"});
@@ -72,7 +74,7 @@ async fn everything_works() {
     );
 }
 
-/// Whoever reads the instructions must not be sent to a tool that is called otherwise.
+/// The instructions must name the tools as they are listed.
 #[tokio::test]
 async fn the_instructions_name_tools_that_there_are() {
     for (server, named) in [

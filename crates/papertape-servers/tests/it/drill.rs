@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use papertape::Client;
+use papertape::client::{CallOptions, ClientOptions, Progress};
+use papertape::protocol::Content;
 use papertape::protocol::{CallToolResult, ElicitResult, Revision};
-use papertape::{CallOptions, Client, ClientOptions, Content, Progress};
 use papertape_servers::grammar;
 use serde_json::{Value, json};
 
@@ -55,15 +57,15 @@ async fn open(revision: Revision, options: ClientOptions) -> Client {
     client
 }
 
-/// What a drill comes to, and how its progress was told.
+/// The result of a drill, and its progress notifications.
 async fn drill(client: &Client, arguments: Value) -> (Value, Vec<Progress>) {
-    let told: Log<Progress> = Arc::default();
-    let log = Arc::clone(&told);
+    let progress: Log<Progress> = Arc::default();
+    let log = Arc::clone(&progress);
     let options = CallOptions::new().on_progress(move |progress| log.lock().unwrap().push(progress));
     let result = client.call_with("drill", arguments, options).await.unwrap();
     assert!(!result.is_error, "{result:?}");
-    let told = told.lock().unwrap().clone();
-    (json_of(&result, client.revision()), told)
+    let progress = progress.lock().unwrap().clone();
+    (json_of(&result, client.revision()), progress)
 }
 
 /// The structured result, which is the text as well.
@@ -90,7 +92,7 @@ async fn a_user_answers_to_the_end() {
         let (options, seen) =
             user(&["Went.", "see", "you will  work", "I WILL DO", "have watched"], ElicitResult::cancel);
         let client = open(revision, options).await;
-        let (drilled, told) = drill(&client, json!({"seed": SEED, "questions": 5})).await;
+        let (drilled, progress) = drill(&client, json!({"seed": SEED, "questions": 5})).await;
         let marks = [
             mark(0, "Went.", true),
             mark(1, "see", false),
@@ -106,7 +108,7 @@ async fn a_user_answers_to_the_end() {
         let asked: Vec<String> =
             (1..).zip(QUESTIONS).map(|(number, question)| format!("{question} ({number} of 5)")).collect();
         assert_eq!(*seen.lock().unwrap(), asked);
-        assert_eq!(told, [0, 1, 2, 3, 4].map(|done| step(done, 5)), "{revision}");
+        assert_eq!(progress, [0, 1, 2, 3, 4].map(|done| step(done, 5)), "{revision}");
     }
 }
 
@@ -115,7 +117,7 @@ async fn three_questions_are_usual_and_they_can_be_about_one_verb() {
     for revision in ASKED_IN {
         let (options, seen) = user(&["been", "is", "will be"], ElicitResult::cancel);
         let client = open(revision, options).await;
-        let (drilled, told) = drill(&client, json!({"seed": 1, "verb": "be"})).await;
+        let (drilled, progress) = drill(&client, json!({"seed": 1, "verb": "be"})).await;
         assert_eq!(drilled["summary"], "2 of 3 right.");
         assert_eq!(
             *seen.lock().unwrap(),
@@ -125,7 +127,7 @@ async fn three_questions_are_usual_and_they_can_be_about_one_verb() {
                 "What is the simple future of \"be\" for I? (3 of 3)",
             ]
         );
-        assert_eq!(told, [0, 1, 2].map(|done| step(done, 3)), "{revision}");
+        assert_eq!(progress, [0, 1, 2].map(|done| step(done, 3)), "{revision}");
     }
 }
 
@@ -135,7 +137,7 @@ async fn a_user_may_stop() {
         for stop in [ElicitResult::decline, ElicitResult::cancel] {
             let (options, seen) = user(&["went"], stop);
             let client = open(revision, options).await;
-            let (drilled, told) = drill(&client, json!({"seed": SEED})).await;
+            let (drilled, progress) = drill(&client, json!({"seed": SEED})).await;
             let summary = "1 of 1 right; the user stopped at question 2 of 3.";
             let marks = [mark(0, "went", true)];
             assert_eq!(
@@ -143,7 +145,7 @@ async fn a_user_may_stop() {
                 json!({"asked": true, "summary": summary, "seed": SEED, "score": 1, "marks": marks})
             );
             assert_eq!(seen.lock().unwrap().len(), 2);
-            assert_eq!(told, [step(0, 3), step(1, 3)]);
+            assert_eq!(progress, [step(0, 3), step(1, 3)]);
 
             let (options, _) = user(&[], stop);
             let client = open(revision, options).await;
@@ -214,9 +216,9 @@ async fn bad_arguments_are_refused() {
     assert_eq!(quiz["quiz"]["questions"].as_array().unwrap().len(), 3);
 }
 
-/// Legacy clients are asked while the call runs; a modern one has been answered by then, and has nothing to take back.
+/// Legacy clients are asked while the call runs; a modern one has its response by then, and has nothing to cancel.
 #[tokio::test(start_paused = true)]
-async fn a_drill_that_is_cancelled_takes_its_question_back() {
+async fn a_drill_that_is_cancelled_cancels_its_elicitation() {
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25] {
         let frames: Log<Value> = Arc::default();
         let log = Arc::clone(&frames);
@@ -224,7 +226,7 @@ async fn a_drill_that_is_cancelled_takes_its_question_back() {
             .on_form(|_| std::future::pending())
             .on_frame(move |frame| log.lock().unwrap().push(serde_json::from_slice(frame.bytes).unwrap()));
         let client = open(revision, options).await;
-        // A caller who stops waiting takes the call back.
+        // A caller who stops waiting cancels the call.
         let call = client.call("drill", json!({"seed": SEED}));
         assert!(tokio::time::timeout(Duration::from_secs(5), call).await.is_err());
         // The server goes on serving.
@@ -246,7 +248,7 @@ async fn a_drill_that_is_cancelled_takes_its_question_back() {
             [&id_of("tools/call", Some("drill")), &id_of("elicitation/create", None)],
             "{revision}"
         );
-        // No answer comes to a call that was taken back.
+        // A cancelled call gets no response.
         assert!(!frames.iter().any(|frame| frame["result"]["structuredContent"].is_object()));
     }
 }

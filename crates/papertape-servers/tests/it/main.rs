@@ -15,24 +15,25 @@ mod servers;
 
 use std::path::PathBuf;
 
+use papertape::client::{ClientError, ClientOptions, ErrorKind};
 use papertape::protocol::Revision;
 use papertape::wire::RpcError;
-use papertape::{Client, ClientError, ClientOptions, ErrorKind, Server, memory};
+use papertape::{Client, Server, memory};
 
 /// A client of a server in memory, which speaks that revision.
 async fn open(server: Server, revision: Revision, options: ClientOptions) -> Client {
     memory::connect_with(server, options.revision(revision)).await.unwrap()
 }
 
-/// What the server says against a request: a code and a sentence.
-fn refusal<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (i64, String) {
-    let refused = refused(answer);
+/// The error of a request: its code and message.
+fn refusal<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (i64, String) {
+    let refused = refused(result);
     (refused.code, refused.message)
 }
 
 /// The same with its data.
-fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> RpcError {
-    let error = answer.unwrap_err();
+fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> RpcError {
+    let error = result.unwrap_err();
     match error.kind() {
         ErrorKind::Rpc(rpc) => rpc.clone(),
         other => panic!("{other}"),

@@ -1,8 +1,11 @@
 //! What the grammar server offers beside its tools: resources, a prompt, and completion for both.
 
+use papertape::Client;
+use papertape::client::ClientOptions;
+use papertape::protocol::Content;
 use papertape::protocol::content::Annotations;
 use papertape::protocol::{Reference, Revision, Role};
-use papertape::{Client, ClientOptions, Content, Warning};
+use papertape::server::Warning;
 use papertape_servers::grammar;
 use serde_json::{Map, Value, json};
 
@@ -34,11 +37,7 @@ async fn the_table_is_listed_with_its_size_and_can_be_read() {
         assert_eq!((table.uri.as_str(), table.name.as_str()), ("grammar://table", "table"));
         assert_eq!(table.title.is_some(), revision.has_structured_output());
         assert!(table.description.as_ref().unwrap().starts_with("Every form of every verb"));
-        let hints = Annotations {
-            audience: vec![Role::User, Role::Assistant],
-            priority: Some(0.5),
-            ..Annotations::default()
-        };
+        let hints = Annotations::new().audience(Role::User).audience(Role::Assistant).priority(0.5);
         assert_eq!(table.annotations, Some(hints), "{revision}");
 
         let read = client.read("grammar://table").await.unwrap();
@@ -82,16 +81,16 @@ async fn a_verb_can_be_read_by_its_name() {
             "grammar://verb/eat/x",
             "grammar://",
         ] {
-            let told = refused(client.read(unknown).await);
-            assert_eq!(told.code, revision.resource_not_found_code(), "{revision} {unknown}");
-            assert!(told.message.starts_with(&format!("unknown resource: {unknown:?}")), "{told:?}");
-            assert_eq!(told.data, Some(json!({"uri": unknown})), "{revision}");
+            let error = refused(client.read(unknown).await);
+            assert_eq!(error.code, revision.resource_not_found_code(), "{revision} {unknown}");
+            assert!(error.message.starts_with(&format!("unknown resource: {unknown:?}")), "{error:?}");
+            assert_eq!(error.data, Some(json!({"uri": unknown})), "{revision}");
         }
     }
 }
 
-fn words(words: &Value) -> Map<String, Value> {
-    words.as_object().cloned().unwrap()
+fn object(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap()
 }
 
 #[tokio::test]
@@ -118,8 +117,10 @@ async fn a_tense_is_explained_with_its_forms_and_the_whole_verb() {
             ]
         );
         for tense in ["past simple", "past_simple"] {
-            let filled =
-                client.prompt("explain_tense", words(&json!({"verb": "eat", "tense": tense}))).await.unwrap();
+            let filled = client
+                .prompt("explain_tense", object(&json!({"verb": "eat", "tense": tense})))
+                .await
+                .unwrap();
             assert_eq!(filled.description.as_deref(), Some(described));
             assert!(filled.messages.iter().all(|message| message.role == Role::User));
             assert_eq!(Warning::of_prompt("explain_tense", &filled), []);
@@ -152,7 +153,7 @@ async fn a_prompt_that_cannot_be_filled_in_says_why() {
         (json!({"verb": "eat"}), "the argument \"tense\" is missing"),
     ];
     for (arguments, reason) in table {
-        let (code, said) = refusal(client.prompt("explain_tense", words(&arguments)).await);
+        let (code, said) = refusal(client.prompt("explain_tense", object(&arguments)).await);
         assert_eq!(code, -32602);
         assert!(said.starts_with(&format!("prompt \"explain_tense\": {reason}")), "{said}");
     }

@@ -1,14 +1,14 @@
-//! Requests to answers: the tools of the bundled servers, over bytes in memory.
+//! The tools of the bundled servers, over bytes in memory.
 
 use std::collections::BTreeMap;
 
 use papertape::Server;
-use papertape_servers::{ALL, Bundled, Make, blog, grammar, text};
+use papertape_servers::{all, blog, grammar, text};
 use serde_json::{Value, json};
 
-/// Opens a conversation in a revision, sends the requests under the ids 1, 2, ... and returns the answers in that order,
-/// the answer to `initialize` first.
-async fn converse(server: Server, revision: &str, requests: &[(&str, Value)]) -> Vec<Value> {
+/// Opens a session in a revision, sends the requests under the ids 1, 2, ... and returns the responses in that order,
+/// the response to `initialize` first.
+async fn exchange(server: Server, revision: &str, requests: &[(&str, Value)]) -> Vec<Value> {
     let client = json!({ "name": "test", "version": "1" });
     let opening = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": client });
     let mut input = String::new();
@@ -19,21 +19,21 @@ async fn converse(server: Server, revision: &str, requests: &[(&str, Value)]) ->
         send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
     }
     let mut output = Vec::new();
-    papertape::serve(server, input.as_bytes(), &mut output).await.unwrap();
-    let answers: BTreeMap<u64, Value> = output
+    papertape::streams::serve(server, input.as_bytes(), &mut output).await.unwrap();
+    let responses: BTreeMap<u64, Value> = output
         .split(|&byte| byte == b'\n')
         .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_slice::<Value>(line).unwrap())
-        .map(|answer| (answer["id"].as_u64().unwrap(), answer))
+        .map(|response| (response["id"].as_u64().unwrap(), response))
         .collect();
-    assert_eq!(answers.len(), requests.len() + 1, "{answers:?}");
-    answers.into_values().collect()
+    assert_eq!(responses.len(), requests.len() + 1, "{responses:?}");
+    responses.into_values().collect()
 }
 
 /// Calls a tool and returns its result.
 async fn call(server: Server, tool: &str, arguments: Value) -> Value {
     let call = json!({ "name": tool, "arguments": arguments });
-    converse(server, "2025-11-25", &[("tools/call", call)]).await[1]["result"].take()
+    exchange(server, "2025-11-25", &[("tools/call", call)]).await[1]["result"].take()
 }
 
 /// Calls a tool that is expected to work and returns its text.
@@ -50,25 +50,24 @@ async fn failure_of(server: Server, tool: &str, arguments: Value) -> String {
     result["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
-/// A bundled server; of a blog, one that has nothing.
-async fn made(make: Make) -> Server {
-    match make {
-        Make::Alone(make) => make(),
-        Make::Blog => {
-            let nowhere = crate::scratch("bundled").join("none");
-            blog::server(blog::Options { content: Some(nowhere), ..blog::Options::default() }).await.unwrap()
-        }
-    }
+/// Every bundled server with its name; the blog server has nothing to search.
+async fn all_servers() -> [(&'static str, Server); 4] {
+    let missing = crate::scratch("bundled").join("none");
+    let options = blog::Options { content: Some(missing), ..blog::Options::default() };
+    [
+        ("blog", blog::server(options).await.unwrap()),
+        ("grammar", grammar::server()),
+        ("text", text::server()),
+        ("all", all::server()),
+    ]
 }
 
 #[tokio::test]
-async fn every_server_can_start_and_says_who_it_is() {
-    for Bundled { name, about, make } in ALL {
-        assert!(!about.is_empty());
-        let server = made(make).await;
+async fn every_server_starts_and_identifies_itself() {
+    for (name, server) in all_servers().await {
         assert_eq!(server.check().unwrap(), [], "known hosts reject something of it");
-        let answers = converse(server, "2025-11-25", &[]).await;
-        let info = &answers[0]["result"]["serverInfo"];
+        let responses = exchange(server, "2025-11-25", &[]).await;
+        let info = &responses[0]["result"]["serverInfo"];
         assert_eq!(info["name"], format!("papertape-{name}"));
         assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
     }
@@ -77,14 +76,14 @@ async fn every_server_can_start_and_says_who_it_is() {
 #[tokio::test]
 async fn every_tool_and_every_argument_is_described() {
     let mut names = Vec::new();
-    for server in ALL {
-        let answers = converse(made(server.make).await, "2025-11-25", &[("tools/list", json!({}))]).await;
-        for tool in answers[1]["result"]["tools"].as_array().unwrap() {
+    for (_, server) in all_servers().await {
+        let responses = exchange(server, "2025-11-25", &[("tools/list", json!({}))]).await;
+        for tool in responses[1]["result"]["tools"].as_array().unwrap() {
             names.push(tool["name"].as_str().unwrap().to_owned());
             assert!(tool["title"].is_string() && tool["description"].is_string(), "{tool}");
             let hints = &tool["annotations"];
             assert_eq!(hints["readOnlyHint"], true, "{tool}");
-            // A drill asks the user, who would notice.
+            // A drill asks the user, so it is not idempotent.
             let idempotent = !names.last().unwrap().ends_with("drill");
             assert_eq!(hints["idempotentHint"].as_bool(), idempotent.then_some(true), "{tool}");
             assert_eq!(hints["openWorldHint"], false, "{tool}");
@@ -166,17 +165,17 @@ async fn a_verb_out_of_scope_is_named_and_so_are_all_that_are_in_it() {
     for (tool, arguments) in [("conjugate", conjugate), ("lookup_irregular_verb", json!({ "verb": "run" }))] {
         let failure = failure_of(grammar::server(), tool, arguments.clone()).await;
         assert!(failure.contains(sentence), "{failure}");
-        // Older clients read the same words in a JSON-RPC error.
+        // Older clients get the same text in a JSON-RPC error.
         let call = json!({ "name": tool, "arguments": arguments });
-        let answers = converse(grammar::server(), "2025-06-18", &[("tools/call", call)]).await;
-        let error = &answers[1]["error"];
+        let responses = exchange(grammar::server(), "2025-06-18", &[("tools/call", call)]).await;
+        let error = &responses[1]["error"];
         assert_eq!(error["code"], -32602);
         assert!(error["message"].as_str().unwrap().contains(sentence), "{error}");
     }
 }
 
 #[tokio::test]
-async fn other_bad_arguments_get_the_usual_words() {
+async fn other_invalid_arguments_get_the_usual_error() {
     let arguments = json!({ "verb": "eat", "tense": "future", "person": "3sg" });
     let failure = failure_of(grammar::server(), "conjugate", arguments).await;
     assert!(failure.contains("\"tense\"") && failure.contains("simple future"), "{failure}");
@@ -197,9 +196,9 @@ async fn echo_changes_nothing() {
 #[tokio::test]
 async fn words_are_counted_in_short_and_long_texts() {
     let long = "one two ".repeat(100_000);
-    for (text, words) in
+    for (text, count) in
         [("", "0"), ("don't you know", "3"), ("我喜欢学习英语", "4"), (long.as_str(), "200000")]
     {
-        assert_eq!(text_of(text::server(), "word_count", json!({ "text": text })).await, words);
+        assert_eq!(text_of(text::server(), "word_count", json!({ "text": text })).await, count);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The id that the suite expects of clients whose id is a URL.
 const CLIENT_URL: &str = "https://conformance-test.local/client-metadata.json";
 
-/// The credentials for a scenario. `context` is what the suite tells about it.
+/// The credentials for a scenario. `context` is the suite's description of it.
 pub(crate) fn credentials(scenario: &str, context: &Value) -> Result<Credentials, AuthError> {
     if !scenario.starts_with("auth/") {
         return Ok(Credentials::None);
@@ -38,16 +38,18 @@ pub(crate) fn credentials(scenario: &str, context: &Value) -> Result<Credentials
 /// What a client must say that stops where a scenario wants it to stop.
 pub(crate) fn reason_to_stop(scenario: &str) -> Option<&'static str> {
     Some(match scenario {
-        "auth/iss-normalized" | "auth/iss-unexpected" | "auth/iss-wrong-issuer" => "the answer is of",
-        "auth/iss-supported-missing" => "the answer does not name its issuer",
-        "auth/metadata-issuer-mismatch" => "is of https://attacker.example.com, not of",
-        "auth/resource-mismatch" => "is for https://evil.example.com/mcp, not for",
-        "auth/scope-retry-limit" => "asked for already and not granted",
+        "auth/iss-normalized" | "auth/iss-unexpected" | "auth/iss-wrong-issuer" => {
+            "the authorization response is from"
+        }
+        "auth/iss-supported-missing" => "the authorization response has no iss",
+        "auth/metadata-issuer-mismatch" => "is of the issuer https://attacker.example.com, not of",
+        "auth/resource-mismatch" => "is for the resource https://evil.example.com/mcp, not for",
+        "auth/scope-retry-limit" => "requested already and not granted",
         _ => return None,
     })
 }
 
-/// A person who always says yes: the suite's pages redirect at once.
+/// A user who always consents: the suite's pages redirect at once.
 async fn visit(url: String) -> Result<Redirect, Box<dyn std::error::Error + Send + Sync>> {
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build()?;
     let response = client.get(url).send().await?;

@@ -3,7 +3,7 @@
 //!     conformance_client URL
 //!
 //! The suite says in the environment which scenario it is (`MCP_CONFORMANCE_SCENARIO`) and what it is about
-//! (`MCP_CONFORMANCE_CONTEXT`, JSON). Nothing is said to the client about the revision: it finds out itself.
+//! (`MCP_CONFORMANCE_CONTEXT`, JSON). The client negotiates the revision itself.
 
 mod auth;
 mod scenarios;
@@ -13,14 +13,14 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use papertape::ClientOptions;
+use papertape::client::ClientOptions;
 use papertape::http::{self, Endpoint};
 use papertape::protocol::{ElicitResult, FormRequest, Role, Root, SamplingResult};
 use serde_json::{Map, Value, json};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The suite cannot end a client that takes longer than it waits, which is half a minute unless it is told otherwise.
+/// The suite cannot end a client that takes longer than it waits, which is half a minute by default.
 /// `interop/conformance/run` says two minutes.
 const LONGEST: Duration = Duration::from_secs(110);
 
@@ -67,19 +67,17 @@ async fn run(url: &str, scenario: &str, context: &Value) -> Result<(), Failure> 
 
 /// A client that can be asked anything.
 fn options() -> ClientOptions {
-    let root = Root { uri: "file:///conformance".to_owned(), name: None };
+    let root = Root::new("file:///conformance");
     ClientOptions::new()
         .identity("papertape-conformance-client", "1.0.0")
         .timeout(Duration::from_secs(60))
         .roots(vec![root])
         .on_form(|form| async move { fill_in(&form) })
         .on_sampling(|_| async {
-            Ok(SamplingResult {
-                role: Role::Assistant,
-                content: json!({"type": "text", "text": "a model would say something here"}),
-                model: "none".to_owned(),
-                stop_reason: Some("endTurn".to_owned()),
-            })
+            let content = json!({"type": "text", "text": "a model would say something here"});
+            let mut result = SamplingResult::new(Role::Assistant, content, "none");
+            result.stop_reason = Some("endTurn".to_owned());
+            Ok(result)
         })
 }
 

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use papertape::protocol::{Skill, SkillResources};
-use papertape::{Client, ClientError, ErrorKind};
+use papertape::Client;
+use papertape::client::{ClientError, ErrorKind};
+use papertape::protocol::{SkillDefinition, SkillResources};
 
 /// Runs a scenario, if it is one of these.
 pub(crate) async fn run(scenario: &str, client: &Client) -> Option<Result<(), ClientError>> {
@@ -29,7 +30,7 @@ async fn load_all(client: &Client) -> Result<(), ClientError> {
     Ok(())
 }
 
-async fn load(client: &Client, skill: &Skill) -> Result<(), ClientError> {
+async fn load(client: &Client, skill: &SkillDefinition) -> Result<(), ClientError> {
     client.read_skill(skill).await?;
     if let SkillResources::Files(files) = &skill.resources {
         for file in files.iter().filter(|file| file.uri != skill.uri) {

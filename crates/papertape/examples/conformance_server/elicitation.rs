@@ -1,7 +1,8 @@
-//! Tools that ask the user or the client's model something, as clients of the legacy era know it: with a request.
+//! Elicitation and sampling, as clients of session-based revisions know them: with a request.
 
 use papertape::protocol::{Role, SamplingMessage, SamplingRequest};
-use papertape::{Cx, Elicited, Form, Server, ToolError};
+use papertape::server::{Elicited, Form};
+use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -12,20 +13,20 @@ pub(crate) fn register(server: Server) -> Server {
     server
         .tool("test_sampling", |args: Sampling, cx| sample(args, cx))
         .tool("test_elicitation", |args: Elicitation, cx: Cx| async move {
-            told(&cx.ask("user", Form::<User>::new(args.message))?)
+            described(&cx.ask("user", Form::<User>::new(args.message))?)
         })
         .tool(
             named("test_elicitation_sep1034_defaults", "Ask for values that have defaults."),
             |(), cx: Cx| async move {
-                told(&cx.ask("defaults", Form::<Defaults>::new("Please look at the defaults."))?)
+                described(&cx.ask("defaults", Form::<Defaults>::new("Please look at the defaults."))?)
             },
         )
         .tool(
             named("test_elicitation_sep1330_enums", "Ask for choices of every kind."),
-            |(), cx: Cx| async move { told(&cx.ask("choices", Form::<Choices>::new("Please choose."))?) },
+            |(), cx: Cx| async move { described(&cx.ask("choices", Form::<Choices>::new("Please choose."))?) },
         )
         .tool(named("test_streaming_elicitation", "Ask, and send nothing else."), |(), cx: Cx| async move {
-            told(&cx.ask("user", Form::<User>::new("Who are you?"))?)
+            described(&cx.ask("user", Form::<User>::new("Who are you?"))?)
         })
         .tool(
             named("test_missing_capability", "Ask the client's model, which the client must have."),
@@ -53,20 +54,14 @@ fn said(cx: &Cx, name: &str, prompt: &str) -> Result<String, ToolError> {
     ))
 }
 
-/// A question to the client's model.
+/// A sampling request.
 pub(crate) fn question(prompt: &str) -> SamplingRequest {
-    SamplingRequest {
-        messages: vec![SamplingMessage {
-            role: Role::User,
-            content: json!({"type": "text", "text": prompt}),
-        }],
-        max_tokens: 100,
-        ..SamplingRequest::default()
-    }
+    let message = SamplingMessage::new(Role::User, json!({"type": "text", "text": prompt}));
+    SamplingRequest::new(vec![message], 100)
 }
 
 /// What the user did, in words.
-fn told<T: Serialize>(answer: &Elicited<T>) -> Result<String, ToolError> {
+fn described<T: Serialize>(answer: &Elicited<T>) -> Result<String, ToolError> {
     Ok(match answer {
         Elicited::Accepted(content) => {
             format!("User response: action=accept, content={}", serde_json::to_string(content)?)

@@ -1,6 +1,7 @@
-//! Tools that ask, as clients of the modern era know it: the answer is that something is needed first.
+//! Elicitation, as clients of stateless revisions know it: the result is `input_required`.
 
-use papertape::{Cx, Elicited, Form, Roots, Server, ToolError};
+use papertape::server::{Elicited, Form, Roots};
+use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -68,7 +69,7 @@ pub(crate) fn name(cx: &Cx) -> Result<String, ToolError> {
 }
 
 fn called(answer: Elicited<Name>) -> String {
-    answer.accepted().map_or_else(|| "stranger".to_owned(), |answer| answer.name)
+    answer.accepted().map_or_else(|| "guest".to_owned(), |answer| answer.name)
 }
 
 async fn confirm(cx: Cx) -> Result<String, ToolError> {
@@ -79,7 +80,7 @@ async fn confirm(cx: Cx) -> Result<String, ToolError> {
 
 async fn ask_three(cx: Cx) -> Result<String, ToolError> {
     let user = cx.ask("user_name", Form::<Name>::new("What is your name?"));
-    let model = cx.ask("greeting", question("Greet somebody."));
+    let model = cx.ask("greeting", question("Greet the user."));
     let files = cx.ask("client_roots", Roots);
     let ((user, greeting), roots) = Cx::together(Cx::together(user, model), files)?;
     Ok(format!("{} {} {}", greeting.content, called(user), roots.len()))
@@ -94,8 +95,8 @@ async fn ask_twice(cx: Cx) -> Result<String, ToolError> {
 
 async fn ask_what_can_be_asked(cx: Cx) -> Result<String, ToolError> {
     let user = cx.can_ask().then(|| cx.ask("user_name", Form::<Name>::new("What is your name?"))).transpose();
-    let model = cx.can_sample().then(|| cx.ask("greeting", question("Greet somebody."))).transpose();
-    let files = cx.can_tell_roots().then(|| cx.ask("client_roots", Roots)).transpose();
+    let model = cx.can_sample().then(|| cx.ask("greeting", question("Greet the user."))).transpose();
+    let files = cx.can_list_roots().then(|| cx.ask("client_roots", Roots)).transpose();
     let ((user, model), files) = Cx::together(Cx::together(user, model), files)?;
     let answers = usize::from(user.is_some()) + usize::from(model.is_some()) + usize::from(files.is_some());
     Ok(format!("{answers} questions were answered"))

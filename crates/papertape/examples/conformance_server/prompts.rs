@@ -1,7 +1,9 @@
 //! Prompts: plain, with arguments that can be completed, with a resource, with a picture, and one that asks first.
 
+use papertape::protocol::Content;
 use papertape::protocol::PromptMessage;
-use papertape::{Content, Cx, Form, Prompt, Server, ToolError};
+use papertape::server::{Form, Prompt};
+use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

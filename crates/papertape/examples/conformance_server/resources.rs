@@ -1,6 +1,7 @@
 //! Resources: text, bytes, one of a family, and one that can be watched.
 
-use papertape::{Resource, ResourceTemplate, Server};
+use papertape::Server;
+use papertape::server::{Resource, ResourceTemplate};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -12,7 +13,7 @@ struct Data {
 }
 
 pub(crate) fn register(mut server: Server) -> Server {
-    // Whoever holds this could tell of changes; here it only lets clients subscribe.
+    // This handle could report changes; here it only enables subscriptions.
     let _changes = server.resources();
     server
         .resource(

@@ -1,6 +1,7 @@
 //! The skills that the suite lists, reads and looks through. It asks for no names, but for a folder within a skill.
 
-use papertape::{Server, Skill, Skills};
+use papertape::Server;
+use papertape::server::{Skill, Skills};
 use serde_json::json;
 
 /// A picture of one pixel.

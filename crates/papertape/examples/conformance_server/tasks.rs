@@ -1,8 +1,9 @@
-//! Tools whose calls go on after they were answered: the tasks extension.
+//! Tools whose calls continue after their response: the tasks extension.
 
 use std::time::Duration;
 
-use papertape::{Cx, Form, Server, Tool, ToolError};
+use papertape::server::{Form, Tool};
+use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -42,7 +43,7 @@ pub(crate) fn register(server: Server) -> Server {
         )
 }
 
-/// Greet somebody, at once.
+/// Greet the user, at once.
 #[derive(Deserialize, JsonSchema)]
 struct Greet {
     /// Whom.
@@ -87,6 +88,6 @@ async fn ask_two(cx: Cx) -> Result<String, ToolError> {
         ("first", Form::<Confirmation>::new("Is the first all right?")),
         ("second", Form::<Confirmation>::new("Is the second all right?")),
     )?;
-    let agreed = [first, second].into_iter().filter_map(papertape::Elicited::accepted);
+    let agreed = [first, second].into_iter().filter_map(papertape::server::Elicited::accepted);
     Ok(format!("{} of 2 are all right", agreed.filter(|answer| answer.confirm).count()))
 }

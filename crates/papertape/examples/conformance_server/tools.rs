@@ -1,8 +1,10 @@
-//! Tools that return one kind of content each, and those that log, tell progress, fail, or change what there is.
+//! Tools that return one kind of content each, and tools that log, send progress, fail, or change lists.
 
 use std::time::Duration;
 
-use papertape::{Content, Cx, LogLevel, Server, Tool, ToolError};
+use papertape::protocol::{Content, LogLevel};
+use papertape::server::Tool;
+use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,7 +21,7 @@ pub(crate) const PNG: &[u8] = &[
 /// A sound of no length.
 const WAV: &[u8] = b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00data\x00\x00\x00\x00";
 
-/// Between two messages of one call: long enough for both to be told.
+/// Between two messages of one call: long enough for both to be delivered.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How long the work goes on after the client was let go, and when that should come back.
@@ -125,7 +127,7 @@ async fn tell_progress(cx: Cx) -> Result<&'static str, ToolError> {
 }
 
 async fn reconnect(cx: Cx) -> Result<&'static str, ToolError> {
-    cx.let_go(AFTERWARDS);
+    cx.close_stream(AFTERWARDS);
     tokio::time::sleep(AFTERWARDS).await;
     Ok("Reconnection test completed successfully.")
 }

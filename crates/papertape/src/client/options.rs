@@ -1,11 +1,11 @@
-//! How a client behaves, and whom it asks when a server asks back.
+//! Options of a client and of a single call.
 
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::answer::Handlers;
+use super::handlers::Handlers;
 use crate::protocol::capabilities::Implementation;
 use crate::protocol::{
     ElicitResult, FormRequest, Revision, Root, SamplingRequest, SamplingResult, UrlRequest,
@@ -13,17 +13,17 @@ use crate::protocol::{
 use crate::transport::{Frame, OnFrame};
 use crate::wire::{Framing, RpcError};
 
-/// How a client behaves.
+/// Options of a client.
 ///
 /// ```
 /// use std::time::Duration;
-/// use papertape::ClientOptions;
+/// use papertape::client::ClientOptions;
 /// use papertape::protocol::ElicitResult;
 ///
 /// let options = ClientOptions::new()
 ///     .timeout(Duration::from_secs(10))
 ///     .on_form(|form| async move {
-///         eprintln!("the server asks: {}", form.message);
+///         eprintln!("the server requests input: {}", form.message);
 ///         ElicitResult::decline()
 ///     });
 /// ```
@@ -32,28 +32,26 @@ pub struct ClientOptions {
     pub(crate) identity: Implementation,
     pub(crate) revision: Option<Revision>,
     pub(crate) framing: Framing,
-    pub(crate) timing: Timing,
-    /// How long a handler may take to answer the server.
-    pub(crate) answering: Duration,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) handler_timeout: Duration,
     pub(crate) probe_timeout: Duration,
     pub(crate) open_timeout: Duration,
-    /// The largest frame in bytes.
-    pub(crate) frame: usize,
+    pub(crate) frame_limit: usize,
     pub(crate) tape: Option<PathBuf>,
     pub(crate) on_frame: Option<OnFrame>,
     pub(crate) handlers: Handlers,
 }
 
-/// How long a call may take.
+/// How long a request may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Timing {
-    /// Without a sign of life.
-    pub(crate) silence: Duration,
-    /// Whatever happens.
-    pub(crate) longest: Duration,
+pub(crate) struct Timeouts {
+    /// Since it was sent, or since its last progress notification.
+    pub(crate) idle: Duration,
+    /// In total.
+    pub(crate) total: Duration,
 }
 
-/// Longer than anybody waits, and short enough to reckon with.
+/// Stands for "no timeout": small enough to be added to any point in time.
 const FOREVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 impl Default for ClientOptions {
@@ -67,11 +65,11 @@ impl Default for ClientOptions {
             },
             revision: None,
             framing: Framing::Line,
-            timing: Timing { silence: minute, longest: minute },
-            answering: Duration::from_secs(10 * 60),
+            timeouts: Timeouts { idle: minute, total: minute },
+            handler_timeout: Duration::from_secs(10 * 60),
             probe_timeout: Duration::from_secs(2),
             open_timeout: Duration::from_secs(30),
-            frame: 16 * 1024 * 1024,
+            frame_limit: 16 * 1024 * 1024,
             tape: None,
             on_frame: None,
             handlers: Handlers::default(),
@@ -80,133 +78,133 @@ impl Default for ClientOptions {
 }
 
 impl ClientOptions {
-    /// What most clients want.
+    /// The defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How the client introduces itself.
+    /// The name and version of the client (`clientInfo`).
     pub fn identity(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
         self.identity =
             Implementation { name: name.into(), version: version.into(), ..Implementation::default() };
         self
     }
 
-    /// Speaks this revision and no other. Otherwise the server is asked what it speaks.
+    /// Uses this revision only. By default the newest revision that the server supports is negotiated.
     pub fn revision(mut self, revision: Revision) -> Self {
         self.revision = Some(revision);
         self
     }
 
-    /// How what is sent is framed: a line per message, unless told otherwise. What comes is understood either way.
+    /// The framing of sent messages: one per line by default. Received messages may use either framing.
     pub fn framing(mut self, framing: Framing) -> Self {
         self.framing = framing;
         self
     }
 
-    /// How long a call may take: 60 s. Each word of progress begins it anew, up to [`ClientOptions::longest`].
+    /// The timeout of a request: 60 s. Each progress notification restarts it, up to [`ClientOptions::total_timeout`].
     ///
-    /// If that was less, it becomes the same.
+    /// A total timeout that is less than this is raised to it.
     pub fn timeout(mut self, time: Duration) -> Self {
-        self.timing = self.timing.with_timeout(time);
+        self.timeouts = self.timeouts.with_idle(time);
         self
     }
 
-    /// How long a call may take whatever progress it makes: 60 s, or the time-out if that is more.
-    pub fn longest(mut self, time: Duration) -> Self {
-        self.timing = self.timing.with_longest(time);
+    /// The total timeout of a request, regardless of progress notifications: 60 s, or the timeout if that is more.
+    pub fn total_timeout(mut self, time: Duration) -> Self {
+        self.timeouts = self.timeouts.with_total(time);
         self
     }
 
-    /// How long the handlers of the server's questions may take each time: 10 minutes.
+    /// The timeout of each handler of elicitation and sampling requests: 10 minutes.
     ///
-    /// That time does not count as the call's: a person may think for longer than a server may.
-    pub fn answer_timeout(mut self, time: Duration) -> Self {
-        self.answering = time.min(FOREVER);
+    /// While a handler runs, the timeouts of requests are paused: a user may think for longer than a server may take.
+    pub fn handler_timeout(mut self, time: Duration) -> Self {
+        self.handler_timeout = time.min(FOREVER);
         self
     }
 
-    /// How long a server may leave `server/discover` unanswered, as older ones may, before `initialize` is tried too: 2 s,
-    /// counted from when a server that was started has read the question. An answer that comes later still counts.
+    /// How long a server may leave `server/discover` without a response, as older ones do, before `initialize` is sent too:
+    /// 2 s, counted from when a server process has read the request. A later response still counts.
     pub fn probe_timeout(mut self, time: Duration) -> Self {
         self.probe_timeout = time.min(FOREVER);
         self
     }
 
-    /// How long the whole opening may take: 30 s. That is until the server has said what it speaks and offers, with all
-    /// that has to be tried for it; a server that has to be started twice gets no more time.
+    /// The timeout of opening a session: 30 s, from starting the server to the end of the negotiation, with every attempt;
+    /// a server that has to be started twice does not get more.
     pub fn open_timeout(mut self, time: Duration) -> Self {
         self.open_timeout = time.min(FOREVER);
         self
     }
 
-    /// The most bytes a frame may have: 16 MiB.
+    /// The maximum size of a frame: 16 MiB.
     pub fn frame_limit(mut self, bytes: usize) -> Self {
-        self.frame = bytes;
+        self.frame_limit = bytes;
         self
     }
 
-    /// Records every frame, both ways, into a file. A tape that is there already is kept beside it, as `NAME.old`.
+    /// Records every frame, in both directions, into a file. An existing tape is renamed to `NAME.old`.
     pub fn tape(mut self, path: impl Into<PathBuf>) -> Self {
         self.tape = Some(path.into());
         self
     }
 
-    /// Shows every frame, both ways, as it crosses. It is called on the connection's own task, so it should be quick.
+    /// Called with every frame, in both directions. It runs on the connection's task, so it must not block.
     pub fn on_frame(mut self, see: impl FnMut(&Frame<'_>) + Send + 'static) -> Self {
         self.on_frame = Some(Box::new(see));
         self
     }
 
-    /// Answers forms that a server has for the user. Without this, the server is told that there is nobody to ask.
-    pub fn on_form<F>(mut self, answer: impl Fn(FormRequest) -> F + Send + Sync + 'static) -> Self
+    /// Handles form elicitation. Without this, the client does not declare the capability.
+    pub fn on_form<F>(mut self, handler: impl Fn(FormRequest) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = ElicitResult> + Send + 'static,
     {
-        self.handlers.set_form(answer);
+        self.handlers.set_form(handler);
         self
     }
 
-    /// Answers for the user when a server wants a page visited. A page must never be opened without consent.
-    pub fn on_url<F>(mut self, answer: impl Fn(UrlRequest) -> F + Send + Sync + 'static) -> Self
+    /// Handles URL elicitation. A URL must never be opened without the user's consent.
+    pub fn on_url<F>(mut self, handler: impl Fn(UrlRequest) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = ElicitResult> + Send + 'static,
     {
-        self.handlers.set_url(answer);
+        self.handlers.set_url(handler);
         self
     }
 
-    /// Answers for a model when a server wants one to go on.
-    pub fn on_sampling<F>(mut self, answer: impl Fn(SamplingRequest) -> F + Send + Sync + 'static) -> Self
+    /// Handles sampling: requests for a completion by the client's model.
+    pub fn on_sampling<F>(mut self, handler: impl Fn(SamplingRequest) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<SamplingResult, RpcError>> + Send + 'static,
     {
-        self.handlers.set_sampling(answer);
+        self.handlers.set_sampling(handler);
         self
     }
 
-    /// Says that the model behind [`ClientOptions::on_sampling`] can use tools, so that servers may give it some.
+    /// Declares that the model behind [`ClientOptions::on_sampling`] can use tools, so that servers may pass some.
     pub fn sampling_tools(mut self) -> Self {
         self.handlers.set_sampling_tools();
         self
     }
 
-    /// Where the user's files are, for servers that ask.
+    /// The roots, for servers that request them.
     pub fn roots(mut self, roots: Vec<Root>) -> Self {
         self.handlers.set_roots(roots);
         self
     }
 }
 
-impl Timing {
-    pub(crate) fn with_timeout(self, time: Duration) -> Self {
+impl Timeouts {
+    pub(crate) fn with_idle(self, time: Duration) -> Self {
         let time = time.min(FOREVER);
-        Self { silence: time, longest: self.longest.max(time) }
+        Self { idle: time, total: self.total.max(time) }
     }
 
-    pub(crate) fn with_longest(self, time: Duration) -> Self {
+    pub(crate) fn with_total(self, time: Duration) -> Self {
         let time = time.min(FOREVER);
-        Self { silence: self.silence.min(time), longest: time }
+        Self { idle: self.idle.min(time), total: time }
     }
 }
 
@@ -216,60 +214,60 @@ impl fmt::Debug for ClientOptions {
             .field("identity", &self.identity.name)
             .field("revision", &self.revision)
             .field("framing", &self.framing)
-            .field("timing", &self.timing)
+            .field("timeouts", &self.timeouts)
             .finish_non_exhaustive()
     }
 }
 
-/// How far a call has got, in the server's own measure.
+/// A progress notification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// So much is done.
+    /// The progress so far, in units of the server's choice.
     pub progress: f64,
-    /// Of so much.
+    /// The value of `progress` at which the request is complete, if known.
     pub total: Option<f64>,
-    /// A word about it.
+    /// A description.
     pub message: Option<String>,
 }
 
-/// How one call differs from the others.
+/// Options of a single call.
 #[derive(Default)]
 #[must_use]
 pub struct CallOptions {
     pub(crate) timeout: Option<Duration>,
-    pub(crate) longest: Option<Duration>,
+    pub(crate) total_timeout: Option<Duration>,
     pub(crate) on_progress: Option<OnProgress>,
 }
 
 pub(crate) type OnProgress = Box<dyn FnMut(Progress) + Send>;
 
 impl CallOptions {
-    /// A call like any other.
+    /// Those of the client.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How long it may take. Each word of progress begins it anew, up to [`CallOptions::longest`].
+    /// The timeout. Each progress notification restarts it, up to [`CallOptions::total_timeout`].
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = Some(time);
         self
     }
 
-    /// How long it may take whatever progress it makes.
-    pub fn longest(mut self, time: Duration) -> Self {
-        self.longest = Some(time);
+    /// The total timeout, regardless of progress notifications.
+    pub fn total_timeout(mut self, time: Duration) -> Self {
+        self.total_timeout = Some(time);
         self
     }
 
-    /// Asks for progress. It is called on the connection's own task, so it should be quick.
-    pub fn on_progress(mut self, tell: impl FnMut(Progress) + Send + 'static) -> Self {
-        self.on_progress = Some(Box::new(tell));
+    /// Requests progress notifications. The callback runs on the connection's task, so it must not block.
+    pub fn on_progress(mut self, callback: impl FnMut(Progress) + Send + 'static) -> Self {
+        self.on_progress = Some(Box::new(callback));
         self
     }
 
-    pub(crate) fn timing(&self, usual: Timing) -> Timing {
-        let timing = self.timeout.map_or(usual, |time| usual.with_timeout(time));
-        self.longest.map_or(timing, |time| timing.with_longest(time))
+    pub(crate) fn timeouts(&self, defaults: Timeouts) -> Timeouts {
+        let timeouts = self.timeout.map_or(defaults, |time| defaults.with_idle(time));
+        self.total_timeout.map_or(timeouts, |time| timeouts.with_total(time))
     }
 }
 
@@ -277,7 +275,7 @@ impl fmt::Debug for CallOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallOptions")
             .field("timeout", &self.timeout)
-            .field("longest", &self.longest)
+            .field("total_timeout", &self.total_timeout)
             .finish_non_exhaustive()
     }
 }

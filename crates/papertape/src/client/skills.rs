@@ -1,79 +1,23 @@
-//! Skills of a server: listed without reading any, and held against the list when they are read.
-
-use std::fmt;
+//! Skills of a server: listed without reading their files, which are verified against the definition when they are read.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Client;
 use super::error::{ClientError, ErrorKind};
-use super::listing::{Definition, Listed};
-use super::session::{Params, Trouble};
-use crate::front_matter;
+use super::lists::{ListEntry, Listable};
+use super::session::{Failure, Params};
+use super::skill_mismatch::SkillMismatch;
 use crate::protocol::capabilities::SKILLS;
 use crate::protocol::skills::{
     MOST_SKILL_BYTES, MOST_SKILL_FILES, SKILL_FILE, SkillResources, digest, is_skill_name,
 };
-use crate::protocol::{Resource, ResourceContents, Skill, method};
+use crate::protocol::{ResourceContents, ResourceDefinition, SkillDefinition, method};
 use crate::schema;
-use crate::wire::error::{excerpt, shortened};
+use crate::wire::error::excerpt;
+use papertape_front_matter as front_matter;
 
-/// How a file differs from what its skill says about it. It must not be used.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum Mismatch {
-    /// It is longer or shorter.
-    Size {
-        /// Bytes that the skill says.
-        expected: u64,
-        /// Bytes that came.
-        got: u64,
-    },
-    /// Its bytes are others.
-    Digest {
-        /// What the skill says.
-        expected: String,
-        /// What came.
-        got: String,
-    },
-    /// The front matter of a `SKILL.md` says something else than the list. `None` is nothing at all.
-    FrontMatter {
-        /// The member that differs.
-        member: String,
-        /// What the skill says.
-        expected: Option<Value>,
-        /// What came.
-        got: Option<Value>,
-    },
-    /// The front matter of a `SKILL.md` cannot be read.
-    Unreadable(String),
-    /// The skill does not say that it has such a file.
-    Unlisted,
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |value: &Option<Value>| match value {
-            None => "nothing".to_owned(),
-            Some(Value::String(text)) => excerpt(text),
-            Some(other) => shortened(&other.to_string()).to_owned(),
-        };
-        match self {
-            Self::Size { expected, got } => write!(f, "it should have {expected} bytes, but has {got}"),
-            Self::Digest { expected, got } => {
-                write!(f, "its digest should be {}, but is {got}", excerpt(expected))
-            }
-            Self::FrontMatter { member, expected, got } => {
-                let (expected, got) = (shown(expected), shown(got));
-                write!(f, "{} of its front matter should be {expected}, but is {got}", excerpt(member))
-            }
-            Self::Unreadable(problem) => f.write_str(problem),
-            Self::Unlisted => f.write_str("the skill does not list such a file"),
-        }
-    }
-}
-
-impl Definition for Skill {
+impl Listable for SkillDefinition {
     const METHOD: &'static str = method::SKILLS_LIST;
     const LIST: &'static str = "skills";
     const KEY: &'static str = "uri";
@@ -85,7 +29,7 @@ impl Definition for Skill {
     fn check(&self, problems: &mut Vec<String>) {
         let name = self.name();
         if !is_skill_name(name) {
-            problems.push(format!("{} is no name of a skill", excerpt(name)));
+            problems.push(format!("{} is not a valid skill name", excerpt(name)));
         }
         if self.description().is_empty() {
             problems.push("its front matter has no `description`".to_owned());
@@ -98,12 +42,12 @@ impl Definition for Skill {
             problems.push(format!("its own {SKILL_FILE} is not among its `resources`"));
         }
         if let Some(file) = files.iter().find(|file| !self.contains(&file.uri)) {
-            problems.push(format!("{} is not in the skill's folder", excerpt(&file.uri)));
+            problems.push(format!("{} is not in the skill's directory", excerpt(&file.uri)));
         }
         let bytes = files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.size));
         if files.len() > MOST_SKILL_FILES || bytes > MOST_SKILL_BYTES {
             problems.push(format!(
-                "it is too large: {} files with {bytes} bytes, of {MOST_SKILL_FILES} and {MOST_SKILL_BYTES}",
+                "it is too large: {} files with {bytes} bytes (the limits are {MOST_SKILL_FILES} and {MOST_SKILL_BYTES})",
                 files.len()
             ));
         }
@@ -111,92 +55,92 @@ impl Definition for Skill {
 }
 
 impl Client {
-    /// The skills there are, from all pages; those that are invalid are marked with the reason.
+    /// Lists the skills, from all pages; those with invalid definitions are marked with the reason.
     ///
-    /// None of their files is read. A server may have more skills than it lists: see [`Client::skill`].
+    /// Their files are not read. A server may have more skills than it lists: see [`Client::skill`].
     ///
     /// # Errors
-    /// If the server does not list them, or has none to offer.
-    pub async fn skills(&self) -> Result<Vec<Listed<Skill>>, ClientError> {
+    /// If the server does not return the list, or does not offer skills.
+    pub async fn skills(&self) -> Result<Vec<ListEntry<SkillDefinition>>, ClientError> {
         self.must_offer_skills("listing skills", None)?;
-        self.list(Skill::METHOD, Map::new()).await
+        self.list(SkillDefinition::METHOD, Map::new()).await
     }
 
-    /// The skill whose `SKILL.md` has that URI, listed or not.
+    /// Gets the skill whose `SKILL.md` has that URI, listed or not.
     ///
     /// # Errors
     /// If the server has no such skill.
-    pub async fn skill(&self, uri: &str) -> Result<Skill, ClientError> {
+    pub async fn skill(&self, uri: &str) -> Result<SkillDefinition, ClientError> {
         #[derive(Deserialize)]
-        struct Found {
-            skill: Skill,
+        struct GetResult {
+            skill: SkillDefinition,
         }
-        let doing = format!("asking for the skill {}", excerpt(uri));
-        self.must_offer_skills(&doing, None)?;
+        let operation = format!("getting the skill {}", excerpt(uri));
+        self.must_offer_skills(&operation, None)?;
         let raw = self
-            .ask_once(method::SKILLS_GET, Params::new([("uri", uri.into())]))
+            .request_once(method::SKILLS_GET, Params::new([("uri", uri.into())]))
             .await
-            .map_err(|trouble| self.session().error(&doing, trouble))?;
-        let found: Found = self.read_result(&doing, &raw)?;
-        if found.skill.uri != uri {
-            let problem = format!("another skill came: {}", excerpt(&found.skill.uri));
-            return Err(self.session().error(&doing, Trouble::broken(problem, raw.get().as_bytes())));
+            .map_err(|failure| self.session().error(&operation, failure))?;
+        let result: GetResult = self.read_result(&operation, &raw)?;
+        if result.skill.uri != uri {
+            let problem = format!("the response is about another skill: {}", excerpt(&result.skill.uri));
+            return Err(self.session().error(&operation, Failure::protocol(problem, raw.get().as_bytes())));
         }
-        Ok(found.skill)
+        Ok(result.skill)
     }
 
-    /// The text of a skill's `SKILL.md`, if it is what the skill says: its size, its digest and its front matter.
+    /// Reads the `SKILL.md` of a skill, and verifies its size, its digest and its front matter.
     ///
     /// # Errors
     /// If it cannot be read, or if it differs: [`ErrorKind::Unverified`].
-    pub async fn read_skill(&self, skill: &Skill) -> Result<String, ClientError> {
+    pub async fn read_skill(&self, skill: &SkillDefinition) -> Result<String, ClientError> {
         let bytes = self.read_skill_file(skill, &skill.uri).await?;
         let checked = String::from_utf8(bytes)
-            .map_err(|_| Mismatch::Unreadable("it is not UTF-8".to_owned()))
+            .map_err(|_| SkillMismatch::Unreadable("it is not UTF-8".to_owned()))
             .and_then(|text| same_front_matter(skill, &text).map(|()| text));
         checked.map_err(|mismatch| self.unverified(&skill.uri, mismatch))
     }
 
-    /// The bytes of a file of a skill, if they are what the skill says. A file that it does not list is not read.
+    /// Reads a file of a skill, and verifies its size and its digest. A file that the skill does not list is not read.
     ///
-    /// Of a skill that lists no files ([`SkillResources::Dynamic`]) nothing is known beforehand: any file in its folder
-    /// is read, and not verified.
+    /// Of a skill that does not list its files ([`SkillResources::Dynamic`]), any file in its directory is read without
+    /// verification.
     ///
     /// # Errors
     /// If it cannot be read, or if it differs: [`ErrorKind::Unverified`].
-    pub async fn read_skill_file(&self, skill: &Skill, uri: &str) -> Result<Vec<u8>, ClientError> {
+    pub async fn read_skill_file(&self, skill: &SkillDefinition, uri: &str) -> Result<Vec<u8>, ClientError> {
         let listed = skill.file(uri);
         let known = listed.is_some() || skill.resources == SkillResources::Dynamic;
         if !known || !skill.contains(uri) {
-            return Err(self.unverified(uri, Mismatch::Unlisted));
+            return Err(self.unverified(uri, SkillMismatch::Unlisted));
         }
         let contents = self.read(uri).await?;
         let bytes = bytes_of(uri, contents).map_err(|problem| {
-            let trouble = Trouble::new(ErrorKind::Protocol(problem), "the answer came");
-            self.session().error(reading(uri), trouble)
+            let failure = Failure::new(ErrorKind::Protocol(problem), "the response arrived");
+            self.session().error(reading(uri), failure)
         })?;
         let got = bytes.len() as u64;
         let mismatch = match listed {
             None => None,
-            Some(file) if file.size != got => Some(Mismatch::Size { expected: file.size, got }),
+            Some(file) if file.size != got => Some(SkillMismatch::Size { expected: file.size, got }),
             Some(file) => Some(digest(&bytes))
                 .filter(|got| file.digest != *got)
-                .map(|got| Mismatch::Digest { expected: file.digest.clone(), got }),
+                .map(|got| SkillMismatch::Digest { expected: file.digest.clone(), got }),
         };
         mismatch.map_or(Ok(bytes), |mismatch| Err(self.unverified(uri, mismatch)))
     }
 
-    /// What is in a folder of resources, from all pages: files, and folders of the type `inode/directory`.
+    /// Lists a directory of resources, from all pages: files, and directories with the MIME type `inode/directory`.
     ///
     /// # Errors
-    /// If it is no folder, or if the server does not let its folders be looked into.
-    pub async fn directory(&self, uri: &str) -> Result<Vec<Listed<Resource>>, ClientError> {
-        self.must_offer_skills(&format!("looking into the folder {}", excerpt(uri)), Some("directoryRead"))?;
+    /// If it is not a directory, or if the server does not offer `directoryRead`.
+    pub async fn directory(&self, uri: &str) -> Result<Vec<ListEntry<ResourceDefinition>>, ClientError> {
+        self.must_offer_skills(&format!("listing the directory {}", excerpt(uri)), Some("directoryRead"))?;
         self.list(method::DIRECTORY_READ, Map::from_iter([("uri".to_owned(), uri.into())])).await
     }
 
-    /// The extension is for servers that declare it.
-    fn must_offer_skills(&self, doing: &str, setting: Option<&str>) -> Result<(), ClientError> {
+    /// Requests of the extension are sent only to servers that declare it.
+    fn must_offer_skills(&self, operation: &str, setting: Option<&str>) -> Result<(), ClientError> {
         let settings = self.capabilities().extensions.as_ref().and_then(|all| all.get(SKILLS));
         let offered = settings.is_some_and(|settings| {
             setting.is_none_or(|name| settings.get(name).and_then(Value::as_bool) == Some(true))
@@ -205,12 +149,17 @@ impl Client {
             return Ok(());
         }
         let what = setting.map_or_else(|| SKILLS.to_owned(), |setting| format!("`{setting}` of {SKILLS}"));
-        Err(self.session().error(doing, Trouble::new(ErrorKind::NotOffered(what), "nothing was sent")))
+        let failure = Failure::new(ErrorKind::NotOffered(what), "the request was not sent");
+        Err(self.session().error(operation, failure))
     }
 
-    fn unverified(&self, uri: &str, mismatch: Mismatch) -> ClientError {
-        let reached = if mismatch == Mismatch::Unlisted { "nothing was sent" } else { "the file was read" };
-        self.session().error(reading(uri), Trouble::new(ErrorKind::Unverified(mismatch), reached))
+    fn unverified(&self, uri: &str, mismatch: SkillMismatch) -> ClientError {
+        let stage = if mismatch == SkillMismatch::Unlisted {
+            "the request was not sent"
+        } else {
+            "the file was read"
+        };
+        self.session().error(reading(uri), Failure::new(ErrorKind::Unverified(mismatch), stage))
     }
 }
 
@@ -218,28 +167,28 @@ fn reading(uri: &str) -> String {
     format!("reading the file {} of a skill", excerpt(uri))
 }
 
-/// The front matter that came is the one that was listed, whatever way its numbers are written.
-fn same_front_matter(skill: &Skill, text: &str) -> Result<(), Mismatch> {
-    let came = front_matter::read(text).map_err(Mismatch::Unreadable)?;
-    let [mut listed, mut came] = [Value::Object(skill.frontmatter.clone()), Value::Object(came)];
+/// Checks that the front matter of the file is that of the definition; numbers may be written in any way.
+fn same_front_matter(skill: &SkillDefinition, text: &str) -> Result<(), SkillMismatch> {
+    let read = front_matter::read(text).map_err(SkillMismatch::Unreadable)?;
+    let [mut listed, mut read] = [Value::Object(skill.frontmatter.clone()), Value::Object(read)];
     schema::spell_numbers_alike(&mut listed);
-    schema::spell_numbers_alike(&mut came);
-    let (Value::Object(mut listed), Value::Object(came)) = (listed, came) else { return Ok(()) };
-    for (member, got) in came {
+    schema::spell_numbers_alike(&mut read);
+    let (Value::Object(mut listed), Value::Object(read)) = (listed, read) else { return Ok(()) };
+    for (member, got) in read {
         let expected = listed.remove(&member);
         if expected.as_ref() != Some(&got) {
-            return Err(Mismatch::FrontMatter { member, expected, got: Some(got) });
+            return Err(SkillMismatch::FrontMatter { member, expected, got: Some(got) });
         }
     }
     match listed.into_iter().next() {
         Some((member, expected)) => {
-            Err(Mismatch::FrontMatter { member, expected: Some(expected), got: None })
+            Err(SkillMismatch::FrontMatter { member, expected: Some(expected), got: None })
         }
         None => Ok(()),
     }
 }
 
-/// The bytes of a file among what was read.
+/// The bytes of a file among the contents that were read.
 fn bytes_of(uri: &str, contents: Vec<ResourceContents>) -> Result<Vec<u8>, String> {
     let only = contents.len() == 1;
     let file = contents.into_iter().find(|contents| only || contents.uri == uri);
@@ -247,8 +196,8 @@ fn bytes_of(uri: &str, contents: Vec<ResourceContents>) -> Result<Vec<u8>, Strin
         Some((Some(text), None)) => Ok(text.into_bytes()),
         Some((None, Some(blob))) => data_encoding::BASE64
             .decode(blob.as_bytes())
-            .map_err(|error| format!("`blob` is no base64: {error}")),
-        Some(_) => Err("what was read must have either `text` or `blob`".to_owned()),
-        None => Err("what was read does not contain the file".to_owned()),
+            .map_err(|error| format!("`blob` is not base64: {error}")),
+        Some(_) => Err("the contents must have either `text` or `blob`".to_owned()),
+        None => Err("the contents do not include the file".to_owned()),
     }
 }

@@ -1,30 +1,31 @@
-//! What servers and clients offer, and who they are.
+//! Capabilities and identities of servers and clients.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::content::Icon;
 
-/// What a server offers: only what is there is announced.
+/// The capabilities of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct ServerCapabilities {
-    /// There are tools.
+    /// It has tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ListCapability>,
-    /// There are resources.
+    /// It has resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesCapability>,
-    /// There are prompts.
+    /// It has prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<ListCapability>,
-    /// Arguments can be completed.
+    /// It completes arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completions: Option<Map<String, Value>>,
-    /// Logs can be sent to the client.
+    /// It sends log messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logging: Option<Map<String, Value>>,
-    /// What no revision knows yet.
+    /// Experimental capabilities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental: Option<Map<String, Value>>,
     /// Extensions by name, with their settings.
@@ -32,82 +33,86 @@ pub struct ServerCapabilities {
     pub extensions: Option<Map<String, Value>>,
 }
 
-/// A list a server offers.
+/// A capability with a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct ListCapability {
-    /// Whether changes of the list are announced.
+    /// Whether the server sends `list_changed` notifications.
     #[serde(default)]
     pub list_changed: bool,
 }
 
-/// The resources a server offers.
+/// The resources capability of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct ResourcesCapability {
-    /// Whether changes of a single resource can be subscribed to.
+    /// Whether clients can subscribe to updates of a resource.
     #[serde(default)]
     pub subscribe: bool,
-    /// Whether changes of the list are announced.
+    /// Whether the server sends `list_changed` notifications.
     #[serde(default)]
     pub list_changed: bool,
 }
 
-/// What a client can be asked: only what it answers is announced.
+/// The capabilities of a client.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ClientCapabilities {
-    /// Where the user's files are.
+    /// It lists roots.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub roots: Option<Nothing>,
-    /// A model.
+    pub roots: Option<EmptyObject>,
+    /// It supports sampling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
-    /// The user.
+    /// It supports elicitation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
 }
 
-/// What a client's model can do.
+/// The sampling capability of a client.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct SamplingCapability {
-    /// Use tools.
+    /// Its model can use tools.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Nothing>,
+    pub tools: Option<EmptyObject>,
 }
 
-/// What a client says it can be asked, in whatever revision.
+/// The capabilities of a client as flags, read from any revision.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// Its user, with a form.
+    /// Form elicitation.
     pub form: bool,
-    /// Its user, with a page to visit.
+    /// URL elicitation.
     pub url: bool,
-    /// A model.
+    /// Sampling.
     pub sampling: bool,
-    /// A model that can use tools.
+    /// Sampling with tools.
     pub sampling_tools: bool,
-    /// Where the user's files are.
+    /// Roots.
     pub roots: bool,
-    /// It can wait for tasks.
+    /// The tasks extension.
     pub tasks: bool,
 }
 
 impl Abilities {
-    /// What the JSON of a client's capabilities says. What makes no sense says nothing.
+    /// Reads the JSON of a client's capabilities. Invalid members are ignored.
     #[must_use]
     pub fn read(capabilities: &str) -> Self {
-        // No honest client has more to say about itself, and a tree takes a hundred times its text.
+        // No useful client declares more, and a JSON tree takes a hundred times the memory of its text.
         if capabilities.len() > 64 * 1024 {
             return Self::default();
         }
         let Ok(Value::Object(declared)) = serde_json::from_str(capabilities) else { return Self::default() };
         let elicitation = declared.get("elicitation").and_then(Value::as_object);
-        let url = elicitation.is_some_and(|ways| ways.get("url").is_some_and(Value::is_object));
-        let form = elicitation.is_some_and(|ways| ways.get("form").is_some_and(Value::is_object));
+        let url = elicitation.is_some_and(|modes| modes.get("url").is_some_and(Value::is_object));
+        let form = elicitation.is_some_and(|modes| modes.get("form").is_some_and(Value::is_object));
         let tasks =
             declared.get("extensions").and_then(|known| known.get(TASKS)).is_some_and(Value::is_object);
         Self {
-            // An empty object is what declared forms before there was anything else.
+            // An empty object declares forms, the only mode before 2025-11-25.
             form: form || (elicitation.is_some() && !url),
             url,
             sampling: declared.get("sampling").is_some_and(Value::is_object),
@@ -120,16 +125,16 @@ impl Abilities {
         }
     }
 
-    /// All of it in one byte.
-    #[must_use]
-    pub fn to_bits(self) -> u8 {
+    /// The flags as one byte.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn to_bits(self) -> u8 {
         let abilities = [self.form, self.url, self.sampling, self.sampling_tools, self.roots, self.tasks];
         abilities.into_iter().rev().fold(0, |bits, able| bits << 1 | u8::from(able))
     }
 
-    /// What [`Abilities::to_bits`] said.
-    #[must_use]
-    pub fn from_bits(bits: u8) -> Self {
+    /// The flags of [`Abilities::to_bits`].
+    #[cfg(feature = "http-server")]
+    pub(crate) fn from_bits(bits: u8) -> Self {
         let bit = |at: u8| bits >> at & 1 == 1;
         Self {
             form: bit(0),
@@ -141,52 +146,54 @@ impl Abilities {
         }
     }
 
-    /// Whether it can be asked anything.
+    /// Whether a server can send it any request.
     #[must_use]
     pub fn can_be_asked(self) -> bool {
         self.form || self.url || self.sampling || self.roots
     }
 }
 
-/// The extension by which calls go on after they are answered.
+/// The tasks extension: calls that continue after their response.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// The extension by which servers offer skills.
+/// The skills extension.
 pub const SKILLS: &str = "io.modelcontextprotocol/skills";
 
-/// How the user can be asked.
+/// The elicitation capability of a client.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ElicitationCapability {
-    /// With a form to fill in.
+    /// Form mode.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub form: Option<Nothing>,
-    /// With a page to visit.
+    pub form: Option<EmptyObject>,
+    /// URL mode.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<Nothing>,
+    pub url: Option<EmptyObject>,
 }
 
-/// A capability that says all by being there: `{}`.
+/// A capability without settings: `{}`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Nothing {}
+pub struct EmptyObject {}
 
-/// A server or a client, as it introduces itself.
+/// The name and version of a server or a client (`serverInfo`, `clientInfo`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct Implementation {
-    /// For programs.
+    /// The name, as an identifier.
     pub name: String,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// For people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// A description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Where to read more.
+    /// The URL of its website.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
-    /// Pictures of it.
+    /// Icons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
 }

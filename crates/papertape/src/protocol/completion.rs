@@ -1,35 +1,36 @@
-//! Completion: what a half-typed argument may go on with.
+//! Completion of arguments.
 
 use serde::{Deserialize, Serialize};
 
-/// Whose argument is completed.
+/// What the argument belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum Reference {
-    /// A prompt's.
+    /// A prompt.
     #[serde(rename = "ref/prompt")]
     Prompt {
         /// Its name.
         name: String,
     },
-    /// A resource template's.
+    /// A resource template.
     #[serde(rename = "ref/resource")]
     Resource {
-        /// Its address, with the blanks.
+        /// Its URI template.
         uri: String,
     },
 }
 
-/// What an argument may go on with.
+/// Suggested values of an argument.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct Completion {
-    /// At most 100.
+    /// The values, at most 100.
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// How many values there are in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// Whether there are more than these.
+    /// Whether there are more values.
     #[serde(default)]
     pub has_more: bool,
 }

@@ -1,4 +1,4 @@
-//! What tools give back to read, see and hear.
+//! Blocks of content: text, images, audio and resources.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,19 +11,19 @@ use super::raw_json::RawJson;
 pub enum Content {
     /// Text.
     Text(TextContent),
-    /// A picture.
+    /// An image.
     Image(MediaContent),
-    /// A sound.
+    /// Audio.
     Audio(MediaContent),
-    /// Where to find a resource.
+    /// A link to a resource.
     ResourceLink(ResourceLink),
-    /// A resource itself.
+    /// An embedded resource.
     Resource(EmbeddedResource),
-    /// A block of a type that this version does not know, so that it does not lose those beside it.
+    /// A block of an unknown type, which does not make the others unreadable.
     Unknown(UnknownContent),
 }
 
-/// A block of a type that this version does not know, as it came.
+/// A block of an unknown type, as it was received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnknownContent {
     kind: String,
@@ -37,7 +37,7 @@ impl UnknownContent {
         &self.kind
     }
 
-    /// The whole block.
+    /// Its JSON.
     #[must_use]
     pub fn json(&self) -> &str {
         self.json.get()
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Content {
             json.parse()
         }
         let json = RawJson::deserialize(deserializer)?;
-        // Derived code would take an array too.
+        // Derived code would accept an array, too.
         if !json.is_object() {
             return Err(D::Error::custom("a block of content must be an object"));
         }
@@ -95,141 +95,196 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-/// Text, for a person or a model.
+/// Text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
+#[non_exhaustive]
 pub struct TextContent {
     /// The text.
     pub text: String,
-    /// Hints about it.
+    /// Annotations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Anything else.
+    /// Metadata (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// A picture or a sound.
+/// An image or audio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct MediaContent {
-    /// The bytes in base64 (standard alphabet).
+    /// The data in base64 (standard alphabet).
     pub data: String,
-    /// What they are, such as `image/png`.
+    /// The MIME type, such as `image/png`.
     pub mime_type: String,
-    /// Hints about it.
+    /// Annotations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Anything else.
+    /// Metadata (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// A resource within a result.
+/// An embedded resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
+#[non_exhaustive]
 pub struct EmbeddedResource {
     /// The resource.
     pub resource: ResourceContents,
-    /// Hints about it.
+    /// Annotations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Anything else.
+    /// Metadata (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// What a resource holds: `text` or `blob`.
+/// The contents of a resource: `text` or `blob`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct ResourceContents {
-    /// Which resource it is.
+    /// The URI of the resource.
     pub uri: String,
-    /// What it holds, such as `text/markdown`.
+    /// The MIME type, such as `text/markdown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The text of a text resource.
+    /// The text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The bytes of any other, in base64.
+    /// The data of a binary resource, in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
-    /// Anything else.
+    /// Metadata (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// Where to find a resource, and what it is.
+/// A link to a resource.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct ResourceLink {
-    /// Where.
+    /// The URI.
     pub uri: String,
-    /// For programs.
+    /// The name, as an identifier.
     pub name: String,
-    /// For people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is.
+    /// A description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it holds.
+    /// The MIME type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Its size in bytes.
+    /// The size in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Pictures of it.
+    /// Icons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// Hints about it.
+    /// Annotations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Anything else.
+    /// Metadata (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// Hints about content.
+/// Annotations of content.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct Annotations {
-    /// Whom it is for.
+    /// Who the content is for (`audience`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audience: Vec<Role>,
-    /// How much it matters, from 0 to 1.
+    /// The importance, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<f64>,
-    /// When it was last changed (ISO 8601).
+    /// The time of the last modification (ISO 8601).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
 }
 
-/// A side of a conversation with a model.
+/// The role of a message to or from a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
 }
 
-/// A picture of a server, a tool or a resource.
+/// An icon of a server, a tool, a prompt or a resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct Icon {
     /// An `https:` or `data:` URI.
     pub src: String,
-    /// What it is, such as `image/png`.
+    /// The MIME type, such as `image/png`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Such as `48x48` or `any`.
+    /// The sizes, such as `48x48` or `any`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
     /// `light` or `dark`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
+}
+
+impl ResourceContents {
+    /// The contents of a text resource.
+    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { uri: uri.into(), text: Some(text.into()), ..Self::default() }
+    }
+
+    /// The contents of a binary resource.
+    pub fn blob(uri: impl Into<String>, bytes: &[u8]) -> Self {
+        Self { uri: uri.into(), blob: Some(base64(bytes)), ..Self::default() }
+    }
+}
+
+impl Annotations {
+    /// No annotations.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a role that the content is for.
+    #[must_use]
+    pub fn audience(mut self, role: Role) -> Self {
+        self.audience.push(role);
+        self
+    }
+
+    /// Sets the importance, from 0 to 1.
+    #[must_use]
+    pub fn priority(mut self, priority: f64) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Sets the time of the last modification (ISO 8601).
+    #[must_use]
+    pub fn last_modified(mut self, time: impl Into<String>) -> Self {
+        self.last_modified = Some(time.into());
+        self
+    }
+}
+
+impl Icon {
+    /// An icon at an `https:` or `data:` URI.
+    pub fn new(src: impl Into<String>) -> Self {
+        Self { src: src.into(), ..Self::default() }
+    }
 }
 
 impl Content {
@@ -238,22 +293,22 @@ impl Content {
         Content::Text(TextContent { text: text.into(), annotations: None, meta: None })
     }
 
-    /// A picture: bytes and what they are (`image/png`).
+    /// An image, with its MIME type (`image/png`).
     pub fn image(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Content::Image(MediaContent::new(bytes, mime_type))
     }
 
-    /// A sound: bytes and what they are (`audio/wav`).
+    /// Audio, with its MIME type (`audio/wav`).
     pub fn audio(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Content::Audio(MediaContent::new(bytes, mime_type))
     }
 
-    /// Where to find a resource.
+    /// A link to a resource.
     pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Content::ResourceLink(ResourceLink { uri: uri.into(), name: name.into(), ..ResourceLink::default() })
     }
 
-    /// A resource that is text.
+    /// An embedded text resource.
     pub fn text_resource(
         uri: impl Into<String>,
         mime_type: impl Into<String>,
@@ -271,7 +326,7 @@ impl Content {
         })
     }
 
-    /// A resource that is bytes.
+    /// An embedded binary resource.
     pub fn blob_resource(uri: impl Into<String>, mime_type: impl Into<String>, bytes: &[u8]) -> Self {
         Content::Resource(EmbeddedResource {
             resource: ResourceContents {
@@ -285,7 +340,7 @@ impl Content {
         })
     }
 
-    /// The same block with hints. One of an unknown type stays as it is.
+    /// The same block with annotations. One of an unknown type is not changed.
     #[must_use]
     pub fn annotated(mut self, hints: Annotations) -> Self {
         let slot = match &mut self {
@@ -318,7 +373,7 @@ impl From<&str> for Content {
     }
 }
 
-/// Bytes as they stand in JSON.
+/// Bytes as base64, as JSON has them.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     data_encoding::BASE64.encode(bytes)
 }

@@ -1,4 +1,4 @@
-//! What a server asks back: of the user, of the client's model, of the user's files.
+//! Requests of a server to its client: elicitation, sampling and roots.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,141 +6,178 @@ use serde_json::{Map, Value};
 use super::content::Role;
 use super::tools::ToolDefinition;
 
-/// A form for the user to fill in.
+/// A form elicitation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct FormRequest {
-    /// What to say to the user.
+    /// The message for the user.
     pub message: String,
-    /// A JSON Schema of the answer: a flat object of strings, numbers, booleans and choices.
+    /// A JSON Schema of the values: a flat object of strings, numbers, booleans and choices.
     pub requested_schema: Value,
 }
 
-/// A page for the user to visit.
+/// A URL elicitation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct UrlRequest {
-    /// What to say to the user.
+    /// The message for the user.
     pub message: String,
-    /// The page. It is not to be opened without the user's consent, and never by a shell.
+    /// The URL. It must not be opened without the user's consent, and never through a shell.
     pub url: String,
-    /// Names the request in revisions that announce its completion.
+    /// The id of the elicitation, in session-based revisions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation_id: Option<String>,
 }
 
-/// What the user did about it.
+/// The result of an elicitation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ElicitResult {
-    /// Whether the user agreed.
+    /// What the user did.
     pub action: ElicitAction,
-    /// The form's values, if the user agreed.
+    /// The values of the form, if the user accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Map<String, Value>>,
 }
 
-/// Whether the user agreed.
+/// What the user did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElicitAction {
-    /// Yes.
+    /// The user accepted.
     Accept,
-    /// No.
+    /// The user declined.
     Decline,
-    /// Neither: the question was closed.
+    /// The user dismissed it without a choice.
     Cancel,
 }
 
 impl ElicitResult {
-    /// The user agreed, with these values.
+    /// The user accepted, with these values.
     #[must_use]
     pub fn accept(content: Map<String, Value>) -> Self {
         Self { action: ElicitAction::Accept, content: Some(content) }
     }
 
-    /// The user agreed to visit the page.
+    /// The user agreed to open the URL.
     #[must_use]
     pub fn visit() -> Self {
         Self { action: ElicitAction::Accept, content: None }
     }
 
-    /// The user said no.
+    /// The user declined.
     #[must_use]
     pub fn decline() -> Self {
         Self { action: ElicitAction::Decline, content: None }
     }
 
-    /// The user said nothing.
+    /// The user dismissed it without a choice.
     #[must_use]
     pub fn cancel() -> Self {
         Self { action: ElicitAction::Cancel, content: None }
     }
 }
 
-/// Something for the client's model to go on with.
+/// A sampling request: messages for the client's model.
 ///
 /// Sampling is deprecated in 2026-07-28 (SEP-2577) and still works in every revision. Instead, call the API of a model
 /// provider from the handler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SamplingRequest {
-    /// What was said so far.
+    /// The messages so far.
     pub messages: Vec<SamplingMessage>,
-    /// The most tokens the answer may have.
+    /// The maximum number of tokens to generate.
     pub max_tokens: u64,
-    /// What the model is told beforehand.
+    /// The system prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// What kind of model is wanted.
+    /// Preferences for the choice of a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_preferences: Option<Value>,
-    /// How daring the model may be.
+    /// The sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Where the model stops.
+    /// Sequences that stop the generation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<String>,
-    /// The tools that the model may use. Only for clients that say that their model can.
+    /// Tools for the model. Only for clients that declare `sampling.tools`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolDefinition>,
-    /// Whether it must: `{"mode": "auto"}`, `required` or `none`.
+    /// Whether it must use them: `{"mode": "auto"}`, `required` or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<Value>,
-    /// Whatever the model's vendor understands.
+    /// Metadata for the model's provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
 }
 
+impl SamplingRequest {
+    /// A request with messages, and the maximum number of tokens to generate.
+    #[must_use]
+    pub fn new(messages: Vec<SamplingMessage>, max_tokens: u64) -> Self {
+        Self { messages, max_tokens, ..Self::default() }
+    }
+}
+
+impl SamplingMessage {
+    /// A message with one block of content, or an array of them.
+    #[must_use]
+    pub fn new(role: Role, content: Value) -> Self {
+        Self { role, content }
+    }
+}
+
+impl SamplingResult {
+    /// A message that a model has generated.
+    pub fn new(role: Role, content: Value, model: impl Into<String>) -> Self {
+        Self { role, content, model: model.into(), stop_reason: None }
+    }
+}
+
+impl Root {
+    /// The directory or file at a `file:` URI.
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self { uri: uri.into(), name: None }
+    }
+}
+
 /// One message to or from a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SamplingMessage {
-    /// Who says it.
+    /// The role of its author.
     pub role: Role,
     /// One block of content, or an array of them.
     pub content: Value,
 }
 
-/// What a model said.
+/// A message that a model has generated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SamplingResult {
-    /// Who says it.
+    /// The role of its author.
     pub role: Role,
     /// One block of content, or an array of them.
     pub content: Value,
-    /// Which model it was.
+    /// The name of the model.
     pub model: String,
-    /// Why it stopped, such as `endTurn` or `maxTokens`.
+    /// Why the generation stopped, such as `endTurn` or `maxTokens`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
 }
 
-/// A folder or file of the user's.
+/// A directory or file that a server may use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Root {
     /// A `file:` URI.
     pub uri: String,
-    /// For people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }

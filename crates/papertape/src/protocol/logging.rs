@@ -1,25 +1,25 @@
-//! Logs that a server sends to its client.
+//! Log messages that a server sends to its client.
 
 use serde::{Deserialize, Serialize};
 
-/// How much a line of log matters, least first.
+/// The severity of a log message (RFC 5424), least severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// For who looks for a fault.
+    /// Debugging information.
     Debug,
-    /// What happens.
+    /// Informational.
     Info,
-    /// What happens and is worth a look.
+    /// Normal but significant.
     Notice,
-    /// Something may be wrong.
+    /// A warning.
     Warning,
-    /// Something is wrong.
+    /// An error.
     Error,
-    /// A part of the whole has failed.
+    /// A component has failed.
     Critical,
-    /// Somebody must act at once.
+    /// Immediate action is required.
     Alert,
-    /// Nothing works any more.
+    /// The system is unusable.
     Emergency,
 }

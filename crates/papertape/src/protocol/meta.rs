@@ -1,4 +1,4 @@
-//! `_meta`: what a request says about itself.
+//! `_meta`: metadata of requests and notifications.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,24 +12,24 @@ use super::logging::LogLevel;
 use crate::wire::Id;
 use crate::wire::error::RpcError;
 
-/// The revision a modern request is written in.
+/// The revision of a request, in stateless revisions.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// What a modern client can do, on every request.
+/// The capabilities of the client, on every request of a stateless revision.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// Who answers, on every modern result.
+/// The identity of the server, on every result of a stateless revision.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// What a modern client wants to see of the log.
+/// The minimum level of log messages, on requests of stateless revisions.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The levels there are, for messages.
+/// The levels, for error messages.
 pub(crate) const LOG_LEVELS: &str = "it is debug, info, notice, warning, error, critical, alert or emergency";
-/// Who asks, on modern requests.
+/// The identity of the client, on requests of stateless revisions.
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-/// Which subscription a notification belongs to.
+/// The subscription that a notification belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The `_meta` of a request, each value still raw. `None` is absent; a `null` is there.
+/// The `_meta` of a request, each value as raw JSON. `None` is absent; `null` is present.
 #[derive(Debug, Default, Deserialize)]
-pub struct RequestMeta<'a> {
+pub(crate) struct RequestMeta<'a> {
     #[serde(
         borrow,
         default,
@@ -56,20 +56,20 @@ pub struct RequestMeta<'a> {
     baggage: Option<&'a RawValue>,
 }
 
-/// Where a request stands in a distributed trace, in the formats of the W3C.
+/// The trace context of a request, in the formats of W3C Trace Context and Baggage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trace {
     /// `00-<trace id>-<span id>-<flags>`.
     pub traceparent: String,
-    /// What vendors add.
+    /// Vendor-specific data.
     pub tracestate: Option<String>,
-    /// What goes along with the whole trace.
+    /// The baggage.
     pub baggage: Option<String>,
 }
 
 impl Trace {
-    /// The ids of the trace and of the span that asks, if they are well-formed.
+    /// The trace id and the parent span id, if they are well-formed.
     #[must_use]
     pub fn ids(&self) -> Option<(&str, &str)> {
         let mut parts = self.traceparent.split('-');
@@ -90,7 +90,7 @@ impl Trace {
     }
 }
 
-/// Tells a `null` from an absent member.
+/// Distinguishes `null` from an absent member.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -104,7 +104,7 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
-/// Reads a struct from an object and from nothing else (derived code would take an array too); `null` is none.
+/// Reads a struct from an object only (derived code would accept an array, too); `null` is `None`.
 pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -130,22 +130,22 @@ where
 }
 
 impl RequestMeta<'_> {
-    /// The revision the request says it is written in, whatever it is.
+    /// The revision of the request, known or not.
     ///
     /// # Errors
     /// If it is not a string.
-    pub fn protocol_version(&self) -> Result<Option<String>, RpcError> {
+    pub(crate) fn protocol_version(&self) -> Result<Option<String>, RpcError> {
         let Some(raw) = self.protocol_version else { return Ok(None) };
         serde_json::from_str(raw.get()).map(Some).map_err(|_| {
             RpcError::invalid_params(format!("`_meta[\"{PROTOCOL_VERSION}\"]` must be a string"))
         })
     }
 
-    /// What the client says it can do.
+    /// The capabilities of the client.
     ///
     /// # Errors
-    /// If it says nothing, or something that is not an object.
-    pub fn client_capabilities(&self) -> Result<&RawValue, RpcError> {
+    /// If they are absent or not an object.
+    pub(crate) fn client_capabilities(&self) -> Result<&RawValue, RpcError> {
         match self.client_capabilities {
             Some(raw) if raw.get().starts_with('{') => Ok(raw),
             _ => Err(RpcError::invalid_params(format!(
@@ -154,21 +154,21 @@ impl RequestMeta<'_> {
         }
     }
 
-    /// What the client wants to see of the log while this request is served.
+    /// The minimum level of log messages while this request is served.
     ///
     /// # Errors
-    /// If it is no level.
-    pub fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
+    /// If it is not a level.
+    pub(crate) fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
         let Some(raw) = self.log_level else { return Ok(None) };
         serde_json::from_str(raw.get()).map(Some).map_err(|_| {
-            RpcError::invalid_params(format!("`_meta[\"{LOG_LEVEL}\"]` is no level: {LOG_LEVELS}"))
+            RpcError::invalid_params(format!("`_meta[\"{LOG_LEVEL}\"]` is not a log level: {LOG_LEVELS}"))
         })
     }
 
-    /// Where the request stands in a trace, if it says so.
+    /// The trace context, if there is one.
     #[must_use]
-    pub fn trace(&self) -> Option<Trace> {
-        // No honest trace context is longer.
+    pub(crate) fn trace(&self) -> Option<Trace> {
+        // No useful trace context is longer.
         let text = |raw: Option<&RawValue>| -> Option<String> {
             raw.filter(|raw| raw.get().len() <= 8 * 1024).and_then(|raw| serde_json::from_str(raw.get()).ok())
         };
@@ -179,11 +179,11 @@ impl RequestMeta<'_> {
         })
     }
 
-    /// The token under which the client wants to hear of progress.
+    /// The progress token, if the client requests progress notifications.
     ///
     /// # Errors
     /// If it is neither a string nor an integer.
-    pub fn progress_token(&self) -> Result<Option<Id>, RpcError> {
+    pub(crate) fn progress_token(&self) -> Result<Option<Id>, RpcError> {
         let Some(raw) = self.progress_token else { return Ok(None) };
         Id::parse(raw.get())
             .map(Some)
@@ -193,7 +193,7 @@ impl RequestMeta<'_> {
 
 /// The `_meta` of everything that belongs to a subscription.
 ///
-/// A type of its own and not a JSON tree, because an id may be an integer that no tree can hold.
+/// A type of its own and not a `Value`, because an id may be an integer that no `Value` can hold.
 #[derive(Debug, Serialize)]
 pub(crate) struct SubscriptionMeta<'a> {
     #[serde(rename = "io.modelcontextprotocol/subscriptionId")]

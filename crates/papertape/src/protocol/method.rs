@@ -1,77 +1,77 @@
 //! The names of methods and notifications.
 
-/// Opens a legacy conversation.
+/// Opens a session. Session-based revisions only.
 pub const INITIALIZE: &str = "initialize";
-/// Is anybody there? Legacy only.
+/// Checks that the peer responds. Session-based revisions only.
 pub const PING: &str = "ping";
-/// What a modern server can do.
+/// The revisions, capabilities and identity of a server. Stateless revisions only.
 pub const DISCOVER: &str = "server/discover";
-/// The tools there are.
+/// Lists tools.
 pub const TOOLS_LIST: &str = "tools/list";
-/// Runs a tool.
+/// Calls a tool.
 pub const TOOLS_CALL: &str = "tools/call";
-/// The resources there are.
+/// Lists resources.
 pub const RESOURCES_LIST: &str = "resources/list";
-/// The templates of resources there are.
+/// Lists resource templates.
 pub const TEMPLATES_LIST: &str = "resources/templates/list";
-/// What a resource holds.
+/// Reads a resource.
 pub const RESOURCES_READ: &str = "resources/read";
-/// Asks to hear of changes of a resource. Legacy only.
+/// Subscribes to updates of a resource. Session-based revisions only.
 pub const SUBSCRIBE: &str = "resources/subscribe";
-/// Takes that back. Legacy only.
+/// Ends such a subscription. Session-based revisions only.
 pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
-/// The prompts there are.
+/// Lists prompts.
 pub const PROMPTS_LIST: &str = "prompts/list";
-/// Fills a prompt in.
+/// Gets a prompt.
 pub const PROMPTS_GET: &str = "prompts/get";
-/// What an argument may go on with.
+/// Completes an argument.
 pub const COMPLETE: &str = "completion/complete";
-/// Asks the user to fill in a form or to visit a page.
+/// Elicitation: requests input from the user, as a form or a URL.
 pub const ELICIT: &str = "elicitation/create";
-/// Asks the client's model.
+/// Sampling: requests a message from the client's model.
 pub const SAMPLE: &str = "sampling/createMessage";
-/// Asks where the user's files are.
+/// Lists roots.
 pub const ROOTS_LIST: &str = "roots/list";
-/// How a task is. An extension.
+/// Gets the status of a task. An extension.
 pub const TASKS_GET: &str = "tasks/get";
-/// Answers what a task asks. An extension.
+/// Provides input to a task. An extension.
 pub const TASKS_UPDATE: &str = "tasks/update";
-/// Takes a task back. An extension.
+/// Cancels a task. An extension.
 pub const TASKS_CANCEL: &str = "tasks/cancel";
-/// The skills there are. An extension.
+/// Lists skills. An extension.
 pub const SKILLS_LIST: &str = "skills/list";
-/// One of them. An extension.
+/// Gets a skill. An extension.
 pub const SKILLS_GET: &str = "skills/get";
-/// What is in a folder of resources. Part of the same extension.
+/// Lists a directory of resources. Part of the same extension.
 pub const DIRECTORY_READ: &str = "resources/directory/read";
-/// How much of the log a client wants to see. Legacy only.
+/// Sets the minimum level of log messages. Session-based revisions only.
 pub const SET_LEVEL: &str = "logging/setLevel";
-/// Asks for change notifications. Modern only.
+/// Subscribes to change notifications. Stateless revisions only.
 pub const LISTEN: &str = "subscriptions/listen";
 
-/// Ends the legacy handshake.
+/// Ends the handshake that `initialize` begins.
 pub const INITIALIZED: &str = "notifications/initialized";
-/// Takes a request back.
+/// Cancels a request.
 pub const CANCELLED: &str = "notifications/cancelled";
-/// How far a request has got.
+/// The progress of a request.
 pub const PROGRESS: &str = "notifications/progress";
-/// The list of tools is another now.
+/// The list of tools has changed.
 pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
-/// The list of prompts is another now.
+/// The list of prompts has changed.
 pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
-/// The list of resources is another now.
+/// The list of resources has changed.
 pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
-/// A resource is another now.
+/// A resource has changed.
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
-/// A line of the server's log.
+/// A log message.
 pub const LOG_MESSAGE: &str = "notifications/message";
-/// A task is another now. An extension.
+/// The status of a task has changed. An extension.
 pub const TASK_CHANGED: &str = "notifications/tasks";
-/// Which of the wanted notifications will come.
+/// Acknowledges a subscription, with the part of its filter that the server supports.
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-/// The requests that clients make.
-pub const ALL: [&str; 20] = [
+/// The requests that clients send.
+pub const ALL: [&str; 21] = [
     INITIALIZE,
     PING,
     DISCOVER,
@@ -90,6 +90,7 @@ pub const ALL: [&str; 20] = [
     TASKS_CANCEL,
     SET_LEVEL,
     LISTEN,
-    "skills/list",
-    "skills/get",
+    SKILLS_LIST,
+    SKILLS_GET,
+    DIRECTORY_READ,
 ];

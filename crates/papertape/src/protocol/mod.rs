@@ -1,17 +1,18 @@
-//! What MCP says, as plain data: the types of the newest revision only.
+//! The types of MCP as plain data, in the shape of the newest revision only.
 //!
-//! [`revision`] answers every question about a revision; [`project`] turns the newest shape into an older one.
+//! [`revision`] has every difference between revisions; `project` turns the newest shape into that of an older one.
 //! Nothing here does I/O, is async or reads a clock.
 
 pub mod capabilities;
 pub mod completion;
 pub mod content;
+pub mod error_code;
 pub mod input;
 pub mod logging;
 pub mod meta;
 pub mod method;
-pub(crate) mod mirror;
-pub mod project;
+pub(crate) mod param_headers;
+pub(crate) mod project;
 pub mod prompts;
 pub mod raw_json;
 pub mod resources;
@@ -26,9 +27,10 @@ pub use input::{
     UrlRequest,
 };
 pub use logging::LogLevel;
-pub use prompts::{Prompt, PromptArgument, PromptMessage, PromptResult};
+pub use project::CacheScope;
+pub use prompts::{PromptArgument, PromptDefinition, PromptMessage, PromptResult};
 pub use raw_json::RawJson;
-pub use resources::{Resource, ResourceTemplate};
+pub use resources::{ResourceDefinition, ResourceTemplateDefinition};
 pub use revision::Revision;
-pub use skills::{Skill, SkillFile, SkillResources};
+pub use skills::{SkillDefinition, SkillFile, SkillResources};
 pub use tools::{CallToolResult, ToolAnnotations, ToolDefinition};

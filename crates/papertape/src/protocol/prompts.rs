@@ -1,60 +1,63 @@
-//! Prompts: what a server suggests to say to a model.
+//! Prompts: templates of messages for a model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::content::{Content, Icon, Role};
 
-/// A prompt as it is listed.
+/// The definition of a prompt, as it is listed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
-pub struct Prompt {
-    /// Unique within the server.
+#[non_exhaustive]
+pub struct PromptDefinition {
+    /// The name, unique within the server.
     pub name: String,
-    /// For people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// A description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What is to be filled in.
+    /// The arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<PromptArgument>,
-    /// Pictures of it.
+    /// Icons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// Anything else.
+    /// Metadata (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// A blank of a prompt.
+/// An argument of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
+#[non_exhaustive]
 pub struct PromptArgument {
     /// Its name.
     pub name: String,
-    /// For people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What belongs there.
+    /// A description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether it must be filled in.
+    /// Whether it is required.
     #[serde(default)]
     pub required: bool,
 }
 
-/// A prompt, filled in.
+/// A prompt with its arguments filled in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
+#[non_exhaustive]
 pub struct PromptResult {
-    /// What it is for.
+    /// A description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What is said.
+    /// The messages.
     pub messages: Vec<PromptMessage>,
-    /// Anything else.
+    /// Metadata (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
@@ -63,19 +66,27 @@ pub struct PromptResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
 pub struct PromptMessage {
-    /// Who says it.
+    /// The role of its author.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: Content,
 }
 
+impl PromptResult {
+    /// A prompt with these messages.
+    #[must_use]
+    pub fn new(messages: Vec<PromptMessage>) -> Self {
+        Self { messages, ..Self::default() }
+    }
+}
+
 impl PromptMessage {
-    /// What the person says: text, or any other content.
+    /// A message of the user.
     pub fn user(content: impl Into<Content>) -> Self {
         Self { role: Role::User, content: content.into() }
     }
 
-    /// What the model says: text, or any other content.
+    /// A message of the model.
     pub fn assistant(content: impl Into<Content>) -> Self {
         Self { role: Role::Assistant, content: content.into() }
     }

@@ -1,4 +1,4 @@
-//! JSON that is kept as it was written.
+//! JSON text that is passed on without a change.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::wire::number;
 
-/// A JSON value as text: what passes through here arrives digit for digit.
+/// A JSON value as text, which keeps every digit.
 ///
 /// A [`Value`] holds integers of 64 bits and doubles, and rounds what is larger or longer. So arguments and structured
 /// results are kept as text: [`RawJson::parse`] reads any type from it (a `u128` exactly), [`RawJson::to_value`] a `Value`,
@@ -37,7 +37,7 @@ pub struct RawJson(Box<RawValue>);
 pub struct InexactNumber(pub String);
 
 impl RawJson {
-    /// From a text that is JSON.
+    /// From JSON text.
     ///
     /// # Errors
     /// If it is not.
@@ -97,7 +97,7 @@ impl RawJson {
         Self::write(&BTreeMap::from([(name, &self)])).unwrap_or(self)
     }
 
-    /// A tree of values in which large numbers are rounded, to be looked at and not to be passed on.
+    /// A tree of values in which large numbers are rounded: for inspection, not to be passed on.
     pub(crate) fn rounded(&self) -> Value {
         serde_json::from_str(self.get()).unwrap_or_default()
     }
@@ -128,14 +128,14 @@ impl From<Box<RawValue>> for RawJson {
     }
 }
 
-/// By text: the same value may be written in many ways.
+/// Compares the text: the same value may be written in many ways.
 impl PartialEq for RawJson {
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get()
     }
 }
 
-/// By value.
+/// Compares the value.
 impl PartialEq<Value> for RawJson {
     fn eq(&self, other: &Value) -> bool {
         self.to_value().is_ok_and(|value| value == *other)

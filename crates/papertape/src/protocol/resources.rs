@@ -1,37 +1,38 @@
-//! Resources: what a server lets its client read.
+//! Resources and resource templates.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::content::{Annotations, Icon, ResourceLink};
 
-/// A resource as it is listed: the same as a link to it.
-pub type Resource = ResourceLink;
+/// The definition of a resource, as it is listed: the same as a link to it.
+pub type ResourceDefinition = ResourceLink;
 
-/// A family of resources whose addresses have blanks to fill in.
+/// The definition of a resource template (RFC 6570), as it is listed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-pub struct ResourceTemplate {
-    /// An address with `{blanks}` (RFC 6570).
+#[non_exhaustive]
+pub struct ResourceTemplateDefinition {
+    /// The URI template (RFC 6570).
     pub uri_template: String,
-    /// For programs.
+    /// The name, as an identifier.
     pub name: String,
-    /// For people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What they are.
+    /// A description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What all of them hold.
+    /// The MIME type, if all of its resources have the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Pictures.
+    /// Icons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// Hints.
+    /// Annotations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Anything else.
+    /// Metadata (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }

@@ -1,6 +1,8 @@
-//! The five revisions and every question about them: the one place where revisions are compared.
+//! The five revisions and how they differ: the one place where revisions are compared.
 
 use std::fmt;
+
+use super::error_code;
 
 /// A revision of the protocol, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,7 +15,7 @@ pub enum Revision {
     V2025_06_18,
     /// Icons, argument errors as results.
     V2025_11_25,
-    /// Stateless: every request says what it needs in `_meta`.
+    /// Stateless: every request has its context in `_meta`.
     V2026_07_28,
 }
 
@@ -27,16 +29,16 @@ impl Revision {
         Revision::V2024_11_05,
     ];
 
-    /// Those whose requests stand alone, newest first.
+    /// The stateless ones, newest first.
     pub const STATELESS: [Revision; 1] = [Revision::V2026_07_28];
 
-    /// The newest that `initialize` can lead to.
+    /// The newest session-based one, which `initialize` negotiates.
     pub const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
 
     /// The first one.
     pub const OLDEST: Revision = Revision::V2024_11_05;
 
-    /// The one whose requests stand alone.
+    /// The newest stateless one.
     pub const MODERN: Revision = Revision::V2026_07_28;
 
     /// The name on the wire.
@@ -57,7 +59,8 @@ impl Revision {
         Self::ALL.into_iter().find(|revision| revision.as_str() == name)
     }
 
-    /// The newest of some names of revisions that is newer than this one, known or not. What is no date is no revision.
+    /// The newest of some names of revisions, known or not, if it is newer than this one. Names that are not dates are
+    /// ignored.
     pub(crate) fn newer_among(self, names: &[String]) -> Option<&str> {
         let is_date = |name: &&str| {
             let shape = name.chars().map(|c| if c.is_ascii_digit() { '0' } else { c });
@@ -66,20 +69,22 @@ impl Revision {
         names.iter().map(String::as_str).filter(is_date).max().filter(|newest| *newest > self.as_str())
     }
 
-    /// A place in tables that have one entry per revision.
+    /// An index for tables with one entry per revision.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// What `initialize` leads to for the version a client asked for: that one if it has a handshake and is known, else
-    /// the newest that has one.
+    /// The revision that `initialize` negotiates: the requested one if it is known and session-based, else the newest
+    /// session-based one.
     #[must_use]
-    pub fn negotiate(asked: &str) -> Self {
-        Self::parse(asked).filter(|revision| revision.opens_with_handshake()).unwrap_or(Self::NEWEST_LEGACY)
+    pub fn negotiate(requested: &str) -> Self {
+        Self::parse(requested)
+            .filter(|revision| revision.opens_with_handshake())
+            .unwrap_or(Self::NEWEST_LEGACY)
     }
 
-    /// Whether a conversation begins with `initialize`. Otherwise each request carries all that is needed.
+    /// Whether it is session-based: a session begins with `initialize`. Otherwise it is stateless.
     #[must_use]
     pub fn opens_with_handshake(self) -> bool {
         self < Revision::V2026_07_28
@@ -97,7 +102,7 @@ impl Revision {
         self >= Revision::V2025_11_25
     }
 
-    /// Whether an error whose request had no readable id goes without `id`, rather than with `null`.
+    /// Whether an error response to a request without a readable id has no `id`, rather than `null`.
     #[must_use]
     pub fn omits_unreadable_id(self) -> bool {
         self >= Revision::V2025_11_25
@@ -115,25 +120,25 @@ impl Revision {
         self >= Revision::V2025_06_18
     }
 
-    /// Whether there are icons, and implementations describe themselves.
+    /// Whether there are icons, and descriptions of implementations.
     #[must_use]
     pub fn has_icons(self) -> bool {
         self >= Revision::V2025_11_25
     }
 
-    /// Whether a server can ask the user.
+    /// Whether there is elicitation.
     #[must_use]
     pub fn has_elicitation(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// Whether it can do so with a page to visit, and not only with a form.
+    /// Whether there is URL elicitation, and not only forms.
     #[must_use]
     pub fn elicitation_has_modes(self) -> bool {
         self >= Revision::V2025_11_25
     }
 
-    /// Whether a server can give a client's model tools.
+    /// Whether sampling requests can have tools.
     #[must_use]
     pub fn sampling_has_tools(self) -> bool {
         self >= Revision::V2025_11_25
@@ -142,23 +147,26 @@ impl Revision {
     /// The code of the error for a resource that does not exist.
     #[must_use]
     pub fn resource_not_found_code(self) -> i64 {
-        if self >= Revision::V2026_07_28 { -32602 } else { -32002 }
+        if self >= Revision::V2026_07_28 {
+            error_code::INVALID_PARAMS
+        } else {
+            error_code::RESOURCE_NOT_FOUND
+        }
     }
 
-    /// Whether every message on HTTP names it in a header, once it is agreed.
+    /// Whether every HTTP request has it in a header, once it is negotiated.
     #[must_use]
     pub fn is_named_in_headers(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// Whether a client whose connection has ended before the answer comes back for it, also if it was the server that
-    /// ended it.
+    /// Whether a client resumes the stream of a request when the server closes its connection before the response.
     #[must_use]
     pub fn can_come_back(self) -> bool {
         self == Revision::V2025_11_25
     }
 
-    /// Whether completion is announced. (It could be asked for before.)
+    /// Whether there is a capability for completion. (The method is older.)
     #[must_use]
     pub fn announces_completions(self) -> bool {
         self >= Revision::V2025_03_26
@@ -170,7 +178,7 @@ impl Revision {
         self >= Revision::V2026_07_28
     }
 
-    /// Whether results say what kind of result they are, how long they keep, and who gave them.
+    /// Whether results have `resultType`, cache hints and the server's identity.
     #[must_use]
     pub fn results_describe_themselves(self) -> bool {
         self >= Revision::V2026_07_28

@@ -1,4 +1,4 @@
-//! Skills: folders of instructions for a model, as the extension of that name lists them.
+//! Skills: directories of instructions for a model (the skills extension).
 
 use std::fmt;
 
@@ -7,65 +7,67 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// The file that makes a folder a skill.
+/// The file that makes a directory a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
 
-/// The most files of a skill that every host accepts.
+/// The maximum number of files of a skill.
 pub const MOST_SKILL_FILES: usize = 512;
 
-/// The most bytes of a skill's files that every host accepts.
+/// The maximum size of a skill's files in bytes.
 pub const MOST_SKILL_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What a folder is said to hold.
+/// The MIME type of a directory.
 pub const FOLDER_TYPE: &str = "inode/directory";
 
-/// A skill as it is listed.
+/// The definition of a skill, as it is listed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
-pub struct Skill {
-    /// Where its `SKILL.md` can be read.
+#[non_exhaustive]
+pub struct SkillDefinition {
+    /// The URI of its `SKILL.md`.
     pub uri: String,
-    /// All that stands in the front matter of its `SKILL.md`.
+    /// The front matter of its `SKILL.md`.
     pub frontmatter: Map<String, Value>,
-    /// What it is made of.
+    /// Its files.
     pub resources: SkillResources,
 }
 
-/// What a skill is made of.
+/// The files of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkillResources {
-    /// All its files, `SKILL.md` too.
+    /// All of them, including `SKILL.md`.
     Files(Vec<SkillFile>),
-    /// Files that are made when they are read, so that nothing can be said about them beforehand.
+    /// They are generated when they are read, so they cannot be listed.
     Dynamic,
 }
 
 /// A file of a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
+#[non_exhaustive]
 pub struct SkillFile {
-    /// Where it can be read.
+    /// The URI.
     pub uri: String,
-    /// What [`digest`] makes of its bytes.
+    /// The [`digest`] of its bytes.
     pub digest: String,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub size: u64,
 }
 
-impl Skill {
-    /// Its name, from the front matter. Empty if there is none.
+impl SkillDefinition {
+    /// The name in the front matter; empty if there is none.
     #[must_use]
     pub fn name(&self) -> &str {
         self.frontmatter.get("name").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What it is for, from the front matter. Empty if that does not say.
+    /// The description in the front matter; empty if there is none.
     #[must_use]
     pub fn description(&self) -> &str {
         self.frontmatter.get("description").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The URI of its folder, if its own URI is that of a `SKILL.md`.
+    /// The URI of its directory, if its own URI is that of a `SKILL.md`.
     #[must_use]
     pub fn folder(&self) -> Option<&str> {
         self.uri.strip_suffix(SKILL_FILE)?.strip_suffix('/')
@@ -80,7 +82,7 @@ impl Skill {
         }
     }
 
-    /// Whether a URI is that of something within its folder.
+    /// Whether a URI is within its directory.
     #[must_use]
     pub fn contains(&self, uri: &str) -> bool {
         let below = self.folder().and_then(|folder| uri.strip_prefix(folder)?.strip_prefix('/'));
@@ -134,7 +136,7 @@ impl<'de> Deserialize<'de> for SkillResources {
     }
 }
 
-/// How the bytes of a file are told from others: `sha256:` and 64 hexadecimal digits.
+/// The digest of a file: `sha256:` and 64 hexadecimal digits.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", data_encoding::HEXLOWER.encode(&Sha256::digest(bytes)))
@@ -152,10 +154,10 @@ pub fn is_skill_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Skill, SkillResources, digest, is_skill_name};
+    use super::{SkillDefinition, SkillResources, digest, is_skill_name};
 
     #[test]
-    fn names_are_those_of_agent_skills() {
+    fn names_follow_the_agent_skills_rules() {
         let long = "a".repeat(64);
         for name in ["a", "7", "git-workflow", "a-1-b", &long] {
             assert!(is_skill_name(name), "{name}");
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_that_of_everybody_else() {
+    fn a_digest_is_sha256() {
         assert_eq!(digest(b"abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 
@@ -183,8 +185,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_a_skill_is_below_its_folder() {
-        let skill = Skill { uri: "skill://x/a/SKILL.md".to_owned(), ..Skill::default() };
+    fn files_of_a_skill_are_below_its_directory() {
+        let skill = SkillDefinition { uri: "skill://x/a/SKILL.md".to_owned(), ..SkillDefinition::default() };
         for uri in ["skill://x/a/SKILL.md", "skill://x/a/b/c.md", "skill://x/a/..b"] {
             assert!(skill.contains(uri), "{uri}");
         }

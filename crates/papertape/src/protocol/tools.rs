@@ -1,4 +1,4 @@
-//! Tools: what they are called, what they take, what they give.
+//! Tools and the results of their calls.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,80 +7,83 @@ use super::content::{Content, Icon};
 use super::meta::present_value;
 use super::raw_json::RawJson;
 
-/// A tool as it is listed.
+/// The definition of a tool, as it is listed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct ToolDefinition {
-    /// Unique within the server.
+    /// The name, unique within the server.
     pub name: String,
-    /// For people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it does: this is what a model chooses by.
+    /// What the tool does: models choose tools by this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// A JSON Schema of the arguments. `null` if a server did not say.
+    /// The JSON Schema of the arguments; `null` if the server did not send one.
     #[serde(default)]
     pub input_schema: Value,
-    /// A JSON Schema of the structured result.
+    /// The JSON Schema of the structured result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// How it behaves.
+    /// Hints about its behaviour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
-    /// Pictures of it.
+    /// Icons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// Anything else.
+    /// Metadata (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// How a tool behaves. All of it is a hint, none of it a promise.
+/// Hints about the behaviour of a tool, none of which is guaranteed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct ToolAnnotations {
-    /// For people (the tool's own title goes first).
+    /// The display name (the tool's own title takes precedence).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// It changes nothing. False if absent.
+    /// The tool does not modify its environment (`readOnlyHint`). False if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// It may destroy something. True if absent.
+    /// The tool may perform destructive updates (`destructiveHint`). True if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Twice is as good as once. False if absent.
+    /// Repeating the call with the same arguments has no further effect (`idempotentHint`). False if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches into the world outside. True if absent.
+    /// The tool interacts with external systems (`openWorldHint`). True if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
 
-/// What a call gives back.
+/// The result of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
+#[non_exhaustive]
 pub struct CallToolResult {
-    /// What a person or a model reads.
+    /// The content for a user or a model.
     pub content: Vec<Content>,
-    /// What a program reads. The JSON `null` is a value, not an absent one.
+    /// The structured result for programs. JSON `null` is a value, not an absent one.
     #[serde(default, deserialize_with = "present_value", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<RawJson>,
-    /// Whether the tool ran and failed.
+    /// Whether the tool failed.
     #[serde(default)]
     pub is_error: bool,
-    /// Anything else.
+    /// Metadata (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
 
 impl CallToolResult {
-    /// A result that is one text.
+    /// A result with one block of text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: vec![Content::text(text)], ..Self::default() }
     }
 
-    /// A failure that the model reads.
+    /// A failure, with a text for the model.
     pub fn failed(text: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::text(text) }
     }

@@ -74,7 +74,7 @@ fn make_plain(property: &mut Value) -> Result<(), String> {
             }
             Ok(())
         }
-        _ => Err("is no string, number, boolean or plain choice".to_owned()),
+        _ => Err("is not a string, number, boolean or enumeration".to_owned()),
     }
 }
 

@@ -111,7 +111,7 @@ fn spell_out_choices(members: &mut Map<String, Value>) {
         return;
     };
     let meanings: Vec<String> =
-        choices.iter().filter_map(|(values, meaning)| told(values, meaning.as_deref()?)).collect();
+        choices.iter().filter_map(|(values, meaning)| described(values, meaning.as_deref()?)).collect();
     let values: Vec<Value> = choices.into_iter().flat_map(|(values, _)| values).collect();
     let kind = variants.first().and_then(|variant| variant.get("type")).cloned();
     members.shift_remove("oneOf");
@@ -127,7 +127,7 @@ fn spell_out_choices(members: &mut Map<String, Value>) {
 }
 
 /// "- past: What is over."
-fn told(values: &[Value], meaning: &str) -> Option<String> {
+fn described(values: &[Value], meaning: &str) -> Option<String> {
     let meaning = meaning.replace('\n', " ");
     match values {
         [Value::String(value)] => Some(format!("- {value}: {meaning}")),

@@ -1,16 +1,16 @@
 //! Of a choice that nothing fits, the alternative that was meant.
 
-use jsonschema::error::{ValidationError, ValidationErrorKind};
+use papertape_schema::{ErrorKind, ValidationError};
 use serde_json::Value;
 
 /// What is wrong with each alternative of a choice.
-type Alternatives = [Vec<ValidationError<'static>>];
+type Alternatives<'v> = [Vec<ValidationError<'v>>];
 
 /// What a value was meant to be.
 #[derive(Debug)]
 pub(super) enum Meant<'e> {
     /// This alternative, but for these errors. `tag` is where the value says so; `alone` is if no other could be meant.
-    Variant { errors: &'e [ValidationError<'static>], tag: Option<&'e str>, alone: bool },
+    Variant { errors: &'e [ValidationError<'e>], tag: Option<&'e str>, alone: bool },
     /// No alternative has the value that stands at this place; these are those they have.
     Tag { at: &'e str, options: Vec<&'e Value> },
     /// These members are missing in every alternative.
@@ -22,17 +22,15 @@ pub(super) enum Meant<'e> {
 }
 
 /// The alternatives of a choice that nothing fits, if the error is about one.
-pub(super) fn alternatives(kind: &ValidationErrorKind) -> Option<&Alternatives> {
+pub(super) fn alternatives<'e>(kind: &'e ErrorKind<'e>) -> Option<&'e Alternatives<'e>> {
     match kind {
-        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            Some(context)
-        }
+        ErrorKind::AnyOf(alternatives) | ErrorKind::OneOf(alternatives) => Some(alternatives),
         _ => None,
     }
 }
 
 /// What the value at a place was meant to be.
-pub(super) fn meant<'e>(context: &'e Alternatives, at: &str) -> Meant<'e> {
+pub(super) fn meant<'e>(context: &'e Alternatives<'e>, at: &str) -> Meant<'e> {
     let candidates: Vec<Candidate<'e>> = context
         .iter()
         .map(|errors| Candidate::new(errors, at))
@@ -72,7 +70,7 @@ pub(super) fn meant<'e>(context: &'e Alternatives, at: &str) -> Meant<'e> {
 
 /// An alternative, and how far the value is from it.
 struct Candidate<'e> {
-    errors: &'e [ValidationError<'static>],
+    errors: &'e [ValidationError<'e>],
     is_of_another_type: bool,
     /// Members that must have one certain value and have another: where they are, and that value.
     tags: Vec<(&'e str, &'e Value)>,
@@ -81,34 +79,20 @@ struct Candidate<'e> {
 }
 
 impl<'e> Candidate<'e> {
-    fn new(errors: &'e [ValidationError<'static>], at: &str) -> Self {
+    fn new(errors: &'e [ValidationError<'e>], at: &str) -> Self {
         let mut new =
             Self { errors, is_of_another_type: false, tags: Vec::new(), missing: Vec::new(), unknown: &[] };
         for error in errors {
-            let place = error.instance_path().as_str();
+            let place = error.pointer();
             let is_member = place.rsplit_once('/').is_some_and(|(parent, _)| parent == at);
             match error.kind() {
-                ValidationErrorKind::Type { .. }
-                | ValidationErrorKind::Enum { .. }
-                | ValidationErrorKind::Constant { .. }
-                    if place == at =>
-                {
+                ErrorKind::Type(_) | ErrorKind::Enum(_) | ErrorKind::Const(_) if place == at => {
                     new.is_of_another_type = true;
                 }
-                ValidationErrorKind::Enum { options: Value::Array(options) } if is_member => {
-                    if let [only] = &options[..] {
-                        new.tags.push((place, only));
-                    }
-                }
-                ValidationErrorKind::Constant { expected_value } if is_member => {
-                    new.tags.push((place, expected_value));
-                }
-                ValidationErrorKind::Required { property } if place == at => {
-                    new.missing.extend(property.as_str());
-                }
-                ValidationErrorKind::AdditionalProperties { unexpected } if place == at => {
-                    new.unknown = unexpected;
-                }
+                ErrorKind::Enum([only]) if is_member => new.tags.push((place, only)),
+                ErrorKind::Const(only) if is_member => new.tags.push((place, only)),
+                ErrorKind::Required(name) if place == at => new.missing.push(name),
+                ErrorKind::AdditionalProperties(names) if place == at => new.unknown = names,
                 _ => {}
             }
         }

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
-use jsonschema::{JsonType, Validator};
+use papertape_schema::{ErrorKind, JsonType, ValidationError, Validator};
 use serde_json::Value;
 
 use super::compile::compile;
@@ -90,7 +89,7 @@ impl Input {
                 "invalid arguments for tool \"{tool}\": they break its input schema ({size} bytes are too many to say where)"
             ));
         }
-        let errors: Vec<_> = self.validator.iter_errors(arguments).collect();
+        let errors = self.validator.errors(arguments);
         let found = describe_all(&errors, arguments, &self.schema).into_iter();
         let explain = |violation: Violation<'_>| {
             let own = self.explain.as_ref().and_then(|explain| explain(&violation));
@@ -108,7 +107,7 @@ impl Input {
 fn telling<'a, 'i>(errors: &'a [ValidationError<'i>]) -> Vec<&'a ValidationError<'i>> {
     let is_told = |error: &ValidationError<'_>| {
         let more_telling = |other: &ValidationError<'_>| {
-            other.instance_path() == error.instance_path() && other.kind().keyword() == "enum"
+            other.pointer() == error.pointer() && other.kind().keyword() == "enum"
         };
         error.kind().keyword() == "type" && errors.iter().any(more_telling)
     };
@@ -117,16 +116,18 @@ fn telling<'a, 'i>(errors: &'a [ValidationError<'i>]) -> Vec<&'a ValidationError
 
 /// The first thing that is wrong with a value, where it is and what.
 pub(crate) fn first_violation(validator: &Validator, value: &Value) -> Option<String> {
-    let error = validator.validate(value).err()?;
-    let mut inner = &error;
+    if validator.is_valid(value) {
+        return None;
+    }
+    let errors = validator.errors(value);
+    let mut inner = errors.first()?;
     // Of a choice, what is wrong with the alternative that was meant.
     while let Some(context) = variant::alternatives(inner.kind())
-        && let Meant::Variant { errors: [first, ..], .. } =
-            variant::meant(context, inner.instance_path().as_str())
+        && let Meant::Variant { errors: [first, ..], .. } = variant::meant(context, inner.pointer())
     {
         inner = first;
     }
-    Some(format!("at {}: {}", place(inner.instance_path().as_str()), inner.masked()))
+    Some(format!("at {}: {}", place(inner.pointer()), inner))
 }
 
 /// The violations that errors about the same value stand for.
@@ -139,8 +140,8 @@ fn describe_all<'a>(
     for error in telling(errors) {
         match error.kind() {
             // Where no alternative fits, the members of all of them count as unknown too.
-            ValidationErrorKind::UnevaluatedProperties { unexpected } if has_choice_beside(error, errors) => {
-                let pointer = error.instance_path().as_str();
+            ErrorKind::UnevaluatedProperties(unexpected) if has_choice_beside(error, errors) => {
+                let pointer = error.pointer();
                 let known = known_members(schema, pointer);
                 let unknown: Vec<String> =
                     unexpected.iter().filter(|name| !known.contains(&name.as_str())).cloned().collect();
@@ -156,14 +157,14 @@ fn describe_all<'a>(
 
 /// Whether the value of this error fits no alternative of a choice either.
 fn has_choice_beside(error: &ValidationError<'_>, errors: &[ValidationError<'_>]) -> bool {
-    errors.iter().any(|other| {
-        other.instance_path() == error.instance_path() && variant::alternatives(other.kind()).is_some()
-    })
+    errors
+        .iter()
+        .any(|other| other.pointer() == error.pointer() && variant::alternatives(other.kind()).is_some())
 }
 
 /// One error as the violations it stands for: of a choice, those of the alternative that was meant.
 fn describe<'a>(error: &'a ValidationError<'_>, arguments: &'a Value, schema: &Value) -> Vec<Violation<'a>> {
-    let pointer = error.instance_path().as_str();
+    let pointer = error.pointer();
     let Some(context) = variant::alternatives(error.kind()) else {
         return vec![describe_one(error, arguments, schema)];
     };
@@ -203,20 +204,18 @@ fn describe<'a>(error: &'a ValidationError<'_>, arguments: &'a Value, schema: &V
 }
 
 fn describe_one<'a>(error: &'a ValidationError<'_>, arguments: &'a Value, schema: &Value) -> Violation<'a> {
-    let pointer = error.instance_path().as_str();
+    let pointer = error.pointer();
     let keyword = error.kind().keyword();
     match error.kind() {
-        ValidationErrorKind::Required { property } => {
-            let missing = property.as_str().unwrap_or_default();
+        ErrorKind::Required(missing) => {
             let sentence = format!("{}{} is missing", excerpt(missing), within(pointer));
             let mut violation = violation(pointer, keyword, arguments, sentence);
             if pointer.is_empty() {
-                missing.clone_into(&mut violation.argument);
+                (*missing).clone_into(&mut violation.argument);
             }
             violation
         }
-        ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+        ErrorKind::AdditionalProperties(unexpected) | ErrorKind::UnevaluatedProperties(unexpected) => {
             unknown_members(unexpected, error, &known_members(schema, pointer), arguments)
         }
         kind => {
@@ -227,7 +226,7 @@ fn describe_one<'a>(error: &'a ValidationError<'_>, arguments: &'a Value, schema
             };
             let sentence = match allowed(kind) {
                 Some(options) => format!("{is}, allowed are {}", options.join(", ")),
-                None => format!("{is}: {}", error.masked()),
+                None => format!("{is}: {error}"),
             };
             violation(pointer, keyword, arguments, sentence)
         }
@@ -241,7 +240,7 @@ fn unknown_members<'a>(
     known: &[&str],
     arguments: &'a Value,
 ) -> Violation<'a> {
-    let pointer = error.instance_path().as_str();
+    let pointer = error.pointer();
     let sentence = not_known(unknown, pointer, known);
     let mut violation = violation(pointer, error.kind().keyword(), arguments, sentence);
     if pointer.is_empty() {
@@ -264,7 +263,7 @@ fn name(pointer: &str) -> String {
 }
 
 fn subject(pointer: &str) -> String {
-    if pointer.is_empty() { "what was given".to_owned() } else { name(pointer) }
+    if pointer.is_empty() { "the value".to_owned() } else { name(pointer) }
 }
 
 fn within(pointer: &str) -> String {
@@ -306,7 +305,7 @@ fn known_members<'a>(schema: &'a Value, pointer: &str) -> Vec<&'a str> {
     known
 }
 
-/// `"vreb" is not known to it: did you mean "verb"?`
+/// `"vreb" is unknown: did you mean "verb"?`
 fn not_known(unexpected: &[String], pointer: &str, known: &[&str]) -> String {
     let sentence = |typed: &String| {
         // An alternative that was not chosen has it.
@@ -314,17 +313,17 @@ fn not_known(unexpected: &[String], pointer: &str, known: &[&str]) -> String {
             return format!("{}{} does not go with the other members", excerpt(typed), within(pointer));
         }
         let hint = guess::hint(typed, known.iter().copied());
-        format!("{}{} is not known to it{hint}", excerpt(typed), within(pointer))
+        format!("{}{} is unknown{hint}", excerpt(typed), within(pointer))
     };
     let sentences: Vec<String> = unexpected.iter().take(MOST_LISTED).map(sentence).collect();
     sentences.join(", ")
 }
 
 /// The values a schema names one by one, and the types, also through `oneOf` and `anyOf`.
-fn allowed(kind: &ValidationErrorKind) -> Option<Vec<String>> {
+fn allowed(kind: &ErrorKind<'_>) -> Option<Vec<String>> {
     match kind {
-        ValidationErrorKind::Enum { options } => Some(options.as_array()?.iter().map(show).collect()),
-        ValidationErrorKind::Constant { expected_value } => Some(vec![show(expected_value)]),
+        ErrorKind::Enum(options) => Some(options.iter().map(show).collect()),
+        ErrorKind::Const(expected) => Some(vec![show(expected)]),
         kind => {
             let errors = variant::alternatives(kind)?.iter().flat_map(|errors| telling(errors));
             let mut options: Vec<String> =
@@ -335,10 +334,12 @@ fn allowed(kind: &ValidationErrorKind) -> Option<Vec<String>> {
     }
 }
 
-fn allowed_of_one(kind: &ValidationErrorKind) -> Option<Vec<String>> {
+fn allowed_of_one(kind: &ErrorKind<'_>) -> Option<Vec<String>> {
     match kind {
-        ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) } => Some(vec!["null".to_owned()]),
-        ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => Some(vec![format!("any {kind}")]),
+        ErrorKind::Type(types) => Some(match types.only()? {
+            JsonType::Null => vec!["null".to_owned()],
+            only => vec![format!("any {only}")],
+        }),
         kind => allowed(kind),
     }
 }
@@ -389,11 +390,7 @@ mod tests {
         check(&schema, &json!({}), r#""verb" is missing"#);
         let typed = json!({"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}});
         check(&typed, &json!({"a": 5}), r#""a" is 5, allowed are "x""#);
-        check(
-            &schema,
-            &json!({"verb": "eat", "ver": 1}),
-            r#""ver" is not known to it: did you mean "verb"?"#,
-        );
+        check(&schema, &json!({"verb": "eat", "ver": 1}), r#""ver" is unknown: did you mean "verb"?"#);
         check(&schema, &json!({"verb": "eat", "mode": 5}), r#""mode" is 5, allowed are "a", "b""#);
         check(
             &schema,
@@ -419,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_choice_the_alternative_that_was_meant_is_told() {
+    fn a_choice_reports_the_closest_alternative() {
         let variant = |kind: &str, member: &str| {
             json!({
                 "type": "object",
@@ -444,7 +441,7 @@ mod tests {
             (json!(5), r#""shape" is 5, allowed are any object"#),
             (
                 json!({"kind": "square", "sied": 1}),
-                r#"as "/shape/kind" is "square", "side" in "shape" is missing; as "/shape/kind" is "square", "sied" in "shape" is not known to it: did you mean "side"?"#,
+                r#"as "/shape/kind" is "square", "side" in "shape" is missing; as "/shape/kind" is "square", "sied" in "shape" is unknown: did you mean "side"?"#,
             ),
         ] {
             check(&schema, &json!({ "shape": shape }), expected);
@@ -471,11 +468,11 @@ mod tests {
             (json!({"kind": "cube", "side": 1}), r#""kind" is "cube", allowed are "circle", "square""#),
             (
                 json!({"kind": "circle", "radios": 1}),
-                r#"as "kind" is "circle", "radius" is missing; "radios" is not known to it: did you mean "radius"?"#,
+                r#"as "kind" is "circle", "radius" is missing; "radios" is unknown: did you mean "radius"?"#,
             ),
             (
                 json!({"kind": "circle", "radius": 1, "side": 1, "nam": "x"}),
-                r#""side" does not go with the other members, "nam" is not known to it: did you mean "name"?"#,
+                r#""side" does not go with the other members, "nam" is unknown: did you mean "name"?"#,
             ),
         ] {
             check(&schema, &arguments, expected);
@@ -483,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_choice_by_member_the_members_are_told() {
+    fn a_choice_by_member_reports_the_members() {
         let variant = |name: &str| {
             json!({
                 "type": "object",
@@ -504,7 +501,7 @@ mod tests {
             (json!({"shape": {"square": {}}}), r#""size" in "/shape/square" is missing"#),
             (
                 json!({"shape": {"cirlce": {}}}),
-                r#""shape" needs one of "circle", "square"; "cirlce" in "shape" is not known to it: did you mean "circle"?"#,
+                r#""shape" needs one of "circle", "square"; "cirlce" in "shape" is unknown: did you mean "circle"?"#,
             ),
             (
                 json!({"loose": {"c": "x"}}),

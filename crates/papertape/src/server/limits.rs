@@ -1,4 +1,4 @@
-//! How much one peer may ask for.
+//! The limits of one client.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub struct Limits {
     pub tasks_per_principal: usize,
     /// Time to live of a task (`ttlMs`): after it a task that still runs is ended, and its result is forgotten.
     pub task_ttl: Duration,
-    /// Time that a client of an older revision gets to answer a question, and whoever answers what a task asks.
+    /// Time that a client gets to respond to a request of the server's, and to an input request of a task.
     pub answer: Duration,
     /// Open `subscriptions/listen` requests on one connection, and resources that one of them, or a client of an older
     /// revision, may watch.

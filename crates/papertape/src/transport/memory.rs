@@ -1,17 +1,16 @@
-//! A client and a server in one process, with nothing between them but memory: for tests, and for hosts with tools of their
-//! own.
+//! A client and a server in one process, connected in memory: for tests, and for hosts with built-in tools.
 
-use super::{connection, pump};
+use super::streams::{client, server as connection};
 use crate::client::{Client, ClientError, ClientOptions, ErrorKind, Evidence};
 use crate::server::Server;
 
-/// Bytes that may be under way each way.
+/// The capacity of the pipe in each direction.
 const PIPE: usize = 64 * 1024;
 
-/// Serves a server on a task of its own and opens a conversation with it.
+/// Serves a server on a task of its own and opens a session with it.
 ///
 /// ```
-/// # async fn f(server: papertape::Server) -> Result<(), papertape::ClientError> {
+/// # async fn f(server: papertape::Server) -> Result<(), papertape::client::ClientError> {
 /// use papertape::memory;
 /// use serde_json::json;
 ///
@@ -21,24 +20,24 @@ const PIPE: usize = 64 * 1024;
 /// ```
 ///
 /// # Errors
-/// If a tool has a bad schema, or the conversation does not open.
+/// If a tool has an invalid schema, or the session does not open.
 pub async fn connect(server: Server) -> Result<Client, ClientError> {
     connect_with(server, ClientOptions::new()).await
 }
 
-/// The same, with options.
+/// [`connect`] with options.
 ///
 /// # Errors
-/// If a tool has a bad schema, or the conversation does not open.
+/// If a tool has an invalid schema, or the session does not open.
 pub async fn connect_with(server: Server, options: ClientOptions) -> Result<Client, ClientError> {
     let service = server.build().map_err(|error| {
         let kind = ErrorKind::NotStarted(error.into());
-        ClientError::new("starting the server", kind, "nothing was started", Evidence::default())
+        ClientError::new("starting the server", kind, "not started", Evidence::default())
     })?;
     let (ours, theirs) = tokio::io::duplex(PIPE);
     let (reader, writer) = tokio::io::split(theirs);
-    // What was lost was lost with the client, in this process.
+    // The error, if there is one, is about responses that were lost together with the client.
     tokio::spawn(connection::run(service, reader, writer));
     let (reader, writer) = tokio::io::split(ours);
-    pump::connect(reader, writer, options).await
+    client::connect_with(reader, writer, options).await
 }

@@ -1,24 +1,22 @@
-//! Where the bytes come from and go to.
+//! Transports: how messages travel between a client and a server.
+//!
+//! [`streams`] reads and writes frames on any pair of byte streams. [`stdio`] uses it for this process's own standard
+//! streams and for those of a server `process`; [`memory`] connects a client and a server in one process; `http` maps
+//! messages to HTTP requests and responses. Every frame of every transport passes the `tap`, which records tapes.
 
-#[cfg(unix)]
-mod child;
-mod connection;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
 pub mod memory;
-mod pump;
+#[cfg(unix)]
+mod process;
+#[cfg(unix)]
+mod signals;
 #[cfg(unix)]
 pub mod stdio;
+pub mod streams;
 mod tap;
 #[cfg(unix)]
 mod thread;
-#[cfg(unix)]
-mod watchdog;
-#[cfg(unix)]
-mod wire;
-mod writing;
 
-pub use connection::{Undelivered, serve};
-pub use pump::connect;
 pub(crate) use tap::OnFrame;
 pub use tap::{Frame, create_tape};

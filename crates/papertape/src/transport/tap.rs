@@ -1,4 +1,4 @@
-//! The tap: every frame, both ways, passes here and gets its number.
+//! The tap: every frame, in both directions, passes here and gets its number.
 
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::wire::tape::{self, Direction};
 
-/// Counts frames and, if asked to, writes them down and shows them.
+/// Counts frames, records them to a tape, and calls an observer.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
     number: u64,
@@ -16,17 +16,17 @@ pub(crate) struct Tap {
     observer: Option<Observer>,
 }
 
-/// A frame as it crosses, or a part of one that is too long to be held.
+/// A frame as it is sent or received, or a part of one that is over the size limit.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Frame<'a> {
     /// Its number, counted over both directions.
     pub number: u64,
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
-    /// Time since the start.
+    /// Time since the start of the connection.
     pub time: Duration,
-    /// The bytes exactly as they cross, with line end or headers.
+    /// The exact bytes, with the line end or headers.
     pub bytes: &'a [u8],
 }
 
@@ -38,7 +38,7 @@ struct Recorder {
     line: String,
 }
 
-/// Sees frames as they cross.
+/// Called with every frame.
 pub(crate) type OnFrame = Box<dyn FnMut(&Frame<'_>) + Send>;
 
 struct Observer {
@@ -46,10 +46,10 @@ struct Observer {
     see: OnFrame,
 }
 
-/// Creates the file for a tape, for its owner only. A tape that is there already is kept beside it, as `NAME.old`.
+/// Creates the file of a tape, readable by its owner only. An existing tape is renamed to `NAME.old`.
 ///
-/// A tape is a file: whoever reads a FIFO or a socket slowly would stop the traffic that is recorded. Devices such as
-/// `/dev/null` are opened so that they cannot block.
+/// A tape is a regular file: a slow reader of a FIFO or a socket would block the traffic that is recorded. Devices such as
+/// `/dev/null` are opened in non-blocking mode.
 ///
 /// # Errors
 /// If it cannot be created, or is a FIFO or a socket.
@@ -68,9 +68,9 @@ pub fn create_tape(path: &Path) -> io::Result<File> {
     {
         use rustix::fs::OFlags;
         use std::os::unix::fs::OpenOptionsExt;
-        // Tools see secrets, and so do tapes.
+        // A tape may contain secrets that were passed to tools.
         options.mode(0o600);
-        // To open a FIFO is to wait for its reader.
+        // Opening a FIFO would wait for its reader.
         options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
     }
     let file = options.open(path)?;
@@ -78,7 +78,7 @@ pub fn create_tape(path: &Path) -> io::Result<File> {
     refuse_pipes(&opened)?;
     #[cfg(unix)]
     if opened.is_file() {
-        // The file may have been there, empty and for everybody to read.
+        // An empty file that existed before may be readable by other users.
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     }
     Ok(file)
@@ -92,8 +92,8 @@ fn refuse_pipes(file: &Metadata) -> io::Result<()> {
         kind if kind.is_socket() => "a socket",
         _ => return Ok(()),
     };
-    let way_out = "give the name of a file, which `tail -f` can follow";
-    Err(io::Error::other(format!("it is {kind}, whose reader could stop the traffic: {way_out}")))
+    let remedy = "name a regular file, which `tail -f` can follow";
+    Err(io::Error::other(format!("it is {kind}, and a slow reader of it would block the traffic: {remedy}")))
 }
 
 #[cfg(not(unix))]
@@ -113,13 +113,13 @@ impl Tap {
         Ok(Self { recorder: Some(recorder), ..Self::default() })
     }
 
-    /// The same tap, which also shows every frame.
-    pub(crate) fn shown_to(mut self, see: Option<OnFrame>) -> Self {
+    /// The same tap, which also calls an observer.
+    pub(crate) fn observed_by(mut self, see: Option<OnFrame>) -> Self {
         self.observer = see.map(|see| Observer { started: Instant::now(), see });
         self
     }
 
-    /// A frame, or a part of one that is too long to be held, exactly as it crossed.
+    /// Records a frame, or a part of one that is over the size limit: the exact bytes.
     pub(crate) fn frame(&mut self, direction: Direction, bytes: &[u8]) {
         self.number += 1;
         if let Some(Observer { started, see }) = &mut self.observer {
@@ -132,20 +132,20 @@ impl Tap {
         self.or_stop(result);
     }
 
-    /// Puts everything on the disk's side, so that a crash costs nothing.
+    /// Flushes the tape to the file, so that a crash loses nothing.
     pub(crate) fn flush(&mut self) {
         let Some(recorder) = &mut self.recorder else { return };
         let result = recorder.file.flush();
         self.or_stop(result);
     }
 
-    /// A full disk stops the recording, not the traffic.
+    /// A write error, such as a full disk, stops the recording and not the traffic.
     fn or_stop(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
         if let Some(recorder) = self.recorder.take() {
             let path = recorder.path.display();
             tracing::error!(%error, "cannot write the tape {path}: it is incomplete from frame {} on", self.number);
-            // What is left in the buffer cannot be written either, and must not be tried again when it is dropped.
+            // The rest of the buffer cannot be written either, and must not be retried on drop.
             drop(recorder.file.into_parts());
         }
     }

@@ -8,34 +8,28 @@ use serde_json::value::RawValue;
 
 use super::{Id, shown};
 
-/// The text is not JSON.
-pub const PARSE_ERROR: i64 = -32700;
-/// The JSON is not a request.
-pub const INVALID_REQUEST: i64 = -32600;
-/// No such method here.
-pub const METHOD_NOT_FOUND: i64 = -32601;
-/// The method is known, its parameters are not right.
-pub const INVALID_PARAMS: i64 = -32602;
-/// The server is at fault.
-pub const INTERNAL_ERROR: i64 = -32603;
+pub use crate::protocol::error_code::{
+    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR,
+};
 
-/// What a peer is told when a request cannot be served.
+/// The error of a request that cannot be served.
 ///
 /// A peer's code may be written as `-32601.0` or `1e10`: that is the same integer. One that takes more than 64 bits
 /// becomes -32603, and `message` names it, so that the error is not lost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AsSent")]
+#[non_exhaustive]
 pub struct RpcError {
     /// One of the codes of JSON-RPC or MCP.
     pub code: i64,
-    /// The cause and the way out, in one sentence.
+    /// The cause and the remedy, in one sentence.
     pub message: String,
-    /// What a program can act on. Data with a number that no [`Value`] can hold is its JSON text, as a string.
+    /// Data for programs. Data with a number that no [`Value`] can hold is its JSON text, as a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-/// An error object as peers write it.
+/// An error object as peers send it.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct AsSent {
@@ -84,12 +78,12 @@ impl RpcError {
         Self::new(METHOD_NOT_FOUND, format!("method not found: {}", excerpt(method)))
     }
 
-    /// The parameters are not right (-32602).
+    /// The parameters are invalid (-32602).
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(INVALID_PARAMS, message)
     }
 
-    /// The server is at fault (-32603).
+    /// An internal error of the server (-32603).
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(INTERNAL_ERROR, message)
     }
@@ -110,10 +104,10 @@ impl fmt::Display for RpcError {
 
 impl std::error::Error for RpcError {}
 
-/// The most of a peer's own text that is quoted back at it.
+/// How many characters of a peer's text are quoted.
 const EXCERPT: usize = 120;
 
-/// The beginning of a peer's text, quoted, so that no message grows with what a peer sent.
+/// The beginning of a peer's text, quoted and escaped, so that messages have a bounded size.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
     let mut chars = text.escape_debug();
@@ -171,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_hides_nothing() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(
             excerpt("a\u{e0041}\n\u{202e}\u{3164}é\u{fe01}\""),
             r#""a\u{e0041}\n\u{202e}\u{3164}é\u{fe01}\"""#

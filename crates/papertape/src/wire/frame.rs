@@ -1,16 +1,16 @@
-//! Bytes to frames: two framings, told apart by the peer's first bytes.
+//! Bytes to frames, in two framings, which are detected from the peer's first bytes.
 //!
 //! MCP's stdio framing is one JSON message per line.
 //! Some hosts and servers put LSP's `Content-Length` headers before each message instead; both are read here, bounded,
-//! and the decoder finds its feet again after a frame that is broken or too long.
-//! Every byte that goes in comes out in exactly one [`Piece`], so that a tape loses nothing.
+//! and the decoder resynchronises after a frame that is invalid or too long.
+//! Every byte that goes in comes out in exactly one [`Piece`], so that a tape is complete.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::error::excerpt;
 
-/// How messages are told apart on a byte stream.
+/// How messages are delimited on a byte stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Framing {
     /// One message per line.
@@ -21,7 +21,7 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// Makes the bytes of `out` from `start` on one frame.
+    /// Turns the bytes of `out` from `start` on into one frame.
     pub fn seal(self, out: &mut Vec<u8>, start: usize) {
         match self {
             Framing::Line => out.push(b'\n'),
@@ -33,48 +33,50 @@ impl Framing {
     }
 }
 
-/// A header block longer than this is no header block.
+/// The maximum size of a header block.
 const MOST_HEADER_BYTES: usize = 8 * 1024;
 
 /// A `Content-Length` frame over the limit is skipped if it is at most this many times the limit; a peer that
 /// announces more is not waited for.
 const MOST_SKIPPED_LIMITS: u64 = 16;
 
-/// Room that a large frame took is kept for the next, up to this.
+/// The capacity of the buffer that is kept after a large frame.
 const MOST_ROOM_KEPT: usize = 4 * 1024 * 1024;
 
-/// Room made for each read.
+/// The capacity that is reserved for each read.
 const READ_SIZE: usize = 64 * 1024;
 
-/// A run of the peer's bytes and what it is.
+/// A run of the peer's bytes, classified.
+#[doc(hidden)]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// The bytes exactly as they crossed.
+    /// The exact bytes.
     pub raw: &'a [u8],
     /// How the peer frames its messages, as far as it is known.
     pub framing: Framing,
-    /// What they are.
-    pub kind: Kind<'a>,
+    /// Their class.
+    pub kind: PieceKind<'a>,
 }
 
-/// What a run of bytes is.
+/// The class of a run of bytes.
+#[doc(hidden)]
 #[derive(Debug, PartialEq, Eq)]
-pub enum Kind<'a> {
+pub enum PieceKind<'a> {
     /// One frame, without its line end or headers.
     Frame(&'a [u8]),
-    /// The end of input came before the end of the line; it may be a whole message all the same.
+    /// The input ended before the end of the line; it may be a complete message nevertheless.
     Unfinished(&'a [u8]),
-    /// Nothing but white space.
+    /// White space.
     Blank,
-    /// The rest of a frame that was refused already.
+    /// The rest of a frame that was rejected already.
     Skipped,
-    /// No frame.
-    Broken(Fault),
+    /// An invalid frame.
+    Broken(FrameError),
 }
 
-/// Why bytes are no frame.
+/// Why bytes are not a valid frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum FrameError {
     /// Over the limit; the rest of it is skipped.
     TooLong {
         /// The limit in bytes.
@@ -82,26 +84,31 @@ pub enum Fault {
         /// Whether the next frame cannot be found.
         fatal: bool,
     },
-    /// The header block makes no sense, so the next frame cannot be found.
+    /// The header block is invalid, so the next frame cannot be found.
     Header(String),
     /// The input ended inside a `Content-Length` frame.
     Truncated,
 }
 
-impl Fault {
+impl FrameError {
     /// Whether nothing more can be read from this peer.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        matches!(self, Fault::TooLong { fatal: true, .. } | Fault::Header(_) | Fault::Truncated)
+        matches!(
+            self,
+            FrameError::TooLong { fatal: true, .. } | FrameError::Header(_) | FrameError::Truncated
+        )
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::TooLong { limit, .. } => write!(f, "the frame is too large: the limit is {limit} bytes"),
-            Fault::Header(why) => write!(f, "broken Content-Length framing: {why}"),
-            Fault::Truncated => f.write_str("the input ended inside a Content-Length frame"),
+            FrameError::TooLong { limit, .. } => {
+                write!(f, "the frame is too large: the limit is {limit} bytes")
+            }
+            FrameError::Header(why) => write!(f, "broken Content-Length framing: {why}"),
+            FrameError::Truncated => f.write_str("the input ended inside a Content-Length frame"),
         }
     }
 }
@@ -110,15 +117,15 @@ impl fmt::Display for Fault {
 enum State {
     /// At the beginning of a frame.
     Ready,
-    /// Inside a line that was refused.
+    /// Inside a line that was rejected.
     SkippingLine,
-    /// Inside a `Content-Length` frame that was refused: bytes to go.
+    /// Inside a `Content-Length` frame that was rejected: bytes to skip.
     SkippingBody(u64),
     /// The next frame cannot be found.
     Lost,
 }
 
-/// A byte stream cut into frames.
+/// Decodes a byte stream into frames.
 #[derive(Debug)]
 pub struct Decoder {
     buffer: Vec<u8>,
@@ -142,23 +149,23 @@ enum CutKind {
     Unfinished,
     Blank,
     Skipped,
-    Broken(Fault),
+    Broken(FrameError),
 }
 
 impl Decoder {
-    /// A decoder for frames of at most `limit` bytes that learns the framing from the first bytes.
+    /// A decoder for frames of at most `limit` bytes that detects the framing.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { buffer: Vec::new(), start: 0, scanned: 0, framing: None, state: State::Ready, limit }
     }
 
-    /// Where to append the next bytes; there is always room.
+    /// The buffer to append the next bytes to, with room for them.
     pub fn space(&mut self) -> &mut Vec<u8> {
         if self.start == self.buffer.len() {
             self.buffer.clear();
             self.scanned = 0;
             self.start = 0;
-            // The room a very large frame took is given back.
+            // The memory that a very large frame took is released.
             if self.buffer.capacity() > MOST_ROOM_KEPT {
                 self.buffer = Vec::new();
             }
@@ -176,19 +183,21 @@ impl Decoder {
         self.space().extend_from_slice(bytes);
     }
 
-    /// The bytes that are not yet a piece: the beginning of one.
+    /// The beginning of an incomplete piece.
     #[must_use]
     pub fn unfinished(&self) -> &[u8] {
         self.buffer.get(self.start..).unwrap_or_default()
     }
 
-    /// The next piece, if the bytes so far hold one.
+    /// The next piece, if it is complete.
+    #[doc(hidden)]
     pub fn next_piece(&mut self) -> Option<Piece<'_>> {
         let cut = self.cut()?;
         self.hand_out(cut)
     }
 
-    /// The last piece, after [`Decoder::next_piece`] has nothing more and the input has ended.
+    /// The last piece, when [`Decoder::next_piece`] returns `None` and the input has ended.
+    #[doc(hidden)]
     pub fn finish(&mut self) -> Option<Piece<'_>> {
         let raw = self.start..self.buffer.len();
         if raw.is_empty() {
@@ -197,7 +206,7 @@ impl Decoder {
         let rest = self.buffer.get(raw.clone()).unwrap_or_default();
         let kind = match (self.state, self.framing) {
             (State::Ready, _) if is_blank(rest) => CutKind::Blank,
-            (State::Ready, Some(Framing::ContentLength)) => CutKind::Broken(Fault::Truncated),
+            (State::Ready, Some(Framing::ContentLength)) => CutKind::Broken(FrameError::Truncated),
             (State::Ready, _) => CutKind::Unfinished,
             _ => CutKind::Skipped,
         };
@@ -209,11 +218,11 @@ impl Decoder {
         self.scanned = self.scanned.max(self.start);
         let raw = self.buffer.get(cut.raw)?;
         let kind = match cut.kind {
-            CutKind::Frame(body) => Kind::Frame(self.buffer.get(body)?),
-            CutKind::Unfinished => Kind::Unfinished(raw),
-            CutKind::Blank => Kind::Blank,
-            CutKind::Skipped => Kind::Skipped,
-            CutKind::Broken(fault) => Kind::Broken(fault),
+            CutKind::Frame(body) => PieceKind::Frame(self.buffer.get(body)?),
+            CutKind::Unfinished => PieceKind::Unfinished(raw),
+            CutKind::Blank => PieceKind::Blank,
+            CutKind::Skipped => PieceKind::Skipped,
+            CutKind::Broken(error) => PieceKind::Broken(error),
         };
         Some(Piece { raw, framing: self.framing.unwrap_or_default(), kind })
     }
@@ -287,13 +296,13 @@ impl Decoder {
                 return None;
             }
             self.state = State::SkippingLine;
-            let kind = CutKind::Broken(Fault::TooLong { limit: self.limit, fatal: false });
+            let kind = CutKind::Broken(FrameError::TooLong { limit: self.limit, fatal: false });
             return Some(Cut { raw: self.start..self.buffer.len(), kind });
         };
         let raw = self.start..end;
         let body = self.start..end - 1;
         let kind = if body.len() > self.limit {
-            CutKind::Broken(Fault::TooLong { limit: self.limit, fatal: false })
+            CutKind::Broken(FrameError::TooLong { limit: self.limit, fatal: false })
         } else if is_blank(self.buffer.get(body.clone()).unwrap_or_default()) {
             CutKind::Blank
         } else {
@@ -311,20 +320,18 @@ impl Decoder {
         }
         match read_headers(rest) {
             Headers::Incomplete if rest.len() <= MOST_HEADER_BYTES => None,
-            Headers::Incomplete => {
-                Some(self.lost(Fault::Header(format!(
-                    "the header block is longer than {MOST_HEADER_BYTES} bytes"
-                ))))
-            }
-            Headers::Broken(why) => Some(self.lost(Fault::Header(why))),
+            Headers::Incomplete => Some(self.lost(FrameError::Header(format!(
+                "the header block is longer than {MOST_HEADER_BYTES} bytes"
+            )))),
+            Headers::Broken(why) => Some(self.lost(FrameError::Header(why))),
             Headers::Complete { size, length } if length > self.limit as u64 => {
                 let fatal = length > (self.limit as u64).saturating_mul(MOST_SKIPPED_LIMITS);
-                let fault = Fault::TooLong { limit: self.limit, fatal };
+                let error = FrameError::TooLong { limit: self.limit, fatal };
                 if fatal {
-                    return Some(self.lost(fault));
+                    return Some(self.lost(error));
                 }
                 self.state = State::SkippingBody(length);
-                Some(Cut { raw: self.start..self.start + size, kind: CutKind::Broken(fault) })
+                Some(Cut { raw: self.start..self.start + size, kind: CutKind::Broken(error) })
             }
             Headers::Complete { size, length } => {
                 let body = self.start + size;
@@ -335,9 +342,9 @@ impl Decoder {
         }
     }
 
-    fn lost(&mut self, fault: Fault) -> Cut {
+    fn lost(&mut self, error: FrameError) -> Cut {
         self.state = State::Lost;
-        Cut { raw: self.start..self.buffer.len(), kind: CutKind::Broken(fault) }
+        Cut { raw: self.start..self.buffer.len(), kind: CutKind::Broken(error) }
     }
 }
 
@@ -365,12 +372,15 @@ fn read_headers(bytes: &[u8]) -> Headers {
             };
         }
         let Some(colon) = memchr::memchr(b':', line) else {
-            return Headers::Broken(format!("{} is no header", excerpt(&String::from_utf8_lossy(line))));
+            return Headers::Broken(format!("{} is not a header", excerpt(&String::from_utf8_lossy(line))));
         };
         let (name, value) = line.split_at(colon);
-        // A JSON message in the place of a header has a colon too, but no such name before it.
+        // A JSON message in place of a header has a colon, too, but no such name before it.
         if name.is_empty() || !name.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
-            return Headers::Broken(format!("{} is no header name", excerpt(&String::from_utf8_lossy(name))));
+            return Headers::Broken(format!(
+                "{} is not a header name",
+                excerpt(&String::from_utf8_lossy(name))
+            ));
         }
         if !name.eq_ignore_ascii_case(b"content-length") {
             continue;
@@ -412,7 +422,7 @@ fn is_blank(line: &[u8]) -> bool {
 mod tests {
     use proptest::prelude::{Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
 
-    use super::{Decoder, Framing, Kind};
+    use super::{Decoder, Framing, PieceKind};
 
     /// What comes out for bytes that come in with cuts at the given places: one word per piece, skipped runs joined.
     fn decode(bytes: &[u8], limit: usize, cuts: &[usize]) -> (Vec<String>, Vec<u8>) {
@@ -421,10 +431,10 @@ mod tests {
         let mut note = |piece: super::Piece<'_>| {
             raw.extend_from_slice(piece.raw);
             let word = match piece.kind {
-                Kind::Frame(body) => format!("frame {}", body.escape_ascii()),
-                Kind::Unfinished(body) => format!("unfinished {}", body.escape_ascii()),
-                Kind::Blank | Kind::Skipped => return,
-                Kind::Broken(fault) => format!("broken: {fault}"),
+                PieceKind::Frame(body) => format!("frame {}", body.escape_ascii()),
+                PieceKind::Unfinished(body) => format!("unfinished {}", body.escape_ascii()),
+                PieceKind::Blank | PieceKind::Skipped => return,
+                PieceKind::Broken(error) => format!("broken: {error}"),
             };
             words.push(word);
         };

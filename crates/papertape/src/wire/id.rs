@@ -1,4 +1,4 @@
-//! The id of a request: read exactly, compared by value, written back digit for digit.
+//! The id of a request: read exactly, compared by value, written back exactly.
 
 use std::fmt;
 
@@ -73,7 +73,7 @@ impl Id {
     }
 }
 
-/// `1.0`, `1e2` and `120e-1` are integers; the digits of the integer, or why it is none.
+/// `1.0`, `1e2` and `120e-1` are integers; the digits of the integer, or why it is not one.
 fn integer_from_float(token: &str) -> Result<String, String> {
     let fraction_error = || "`id` must be an integer, got a fraction".to_owned();
     let size_error = || "`id` is an integer with too large an exponent".to_owned();

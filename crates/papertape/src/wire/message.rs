@@ -1,4 +1,4 @@
-//! Frames to messages: told apart by the members present, never by trial.
+//! Frames to messages, which are distinguished by their members.
 //!
 //! The envelope is read in one pass and `params` stays raw text until the method is known.
 //! Syntax comes before shape: text that is not JSON is a parse error even if its beginning already has the wrong shape.
@@ -15,18 +15,18 @@ use super::id::Id;
 /// One JSON-RPC message, borrowed from its frame.
 #[derive(Debug)]
 pub enum Message<'a> {
-    /// Wants exactly one answer.
+    /// Expects exactly one response.
     Request(Request<'a>),
-    /// Wants none.
+    /// Expects no response.
     Notification(Notification<'a>),
-    /// Answers a request of ours.
+    /// Responds to a request of ours.
     Response(Response<'a>),
 }
 
 /// A request, its parameters still raw.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// What the answer must carry.
+    /// The id for the response.
     pub id: Id,
     /// The method's name, unescaped.
     pub method: Cow<'a, str>,
@@ -43,7 +43,7 @@ pub struct Notification<'a> {
     pub params: Option<&'a RawValue>,
 }
 
-/// A response; whoever awaits it judges whether it is a good one.
+/// A response, which is validated by the sender of the request.
 #[derive(Debug)]
 pub struct Response<'a> {
     /// The id of the request, if it could be read.
@@ -54,7 +54,7 @@ pub struct Response<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// What one frame holds.
+/// The content of one frame.
 #[derive(Debug)]
 pub enum Payload<'a> {
     /// One message.
@@ -63,29 +63,29 @@ pub enum Payload<'a> {
     Batch(Vec<&'a RawValue>),
 }
 
-/// Why a frame is no message, and the id to answer with if it could be read.
+/// Why a frame is not a valid message, and the id for the response if it could be read.
 #[derive(Debug)]
 pub struct Rejected {
-    /// The id, wherever the rest went wrong.
+    /// The id, if it could be read.
     pub id: Option<Id>,
-    /// What to answer.
+    /// The error for the response.
     pub error: RpcError,
-    /// It names no method, so that it would rather have been an answer.
-    pub answers: bool,
+    /// It has no `method`, so it was meant as a response.
+    pub is_response: bool,
 }
 
 impl Rejected {
     fn anonymous(error: RpcError) -> Self {
-        Self { id: None, error, answers: false }
+        Self { id: None, error, is_response: false }
     }
 }
 
-/// What a frame may hold at most.
+/// Limits of a frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Arrays and objects inside each other.
+    /// The maximum nesting of arrays and objects.
     pub depth: usize,
-    /// Members of a batch.
+    /// The maximum number of messages in a batch.
     pub batch: usize,
 }
 
@@ -146,13 +146,13 @@ pub fn parse_member(member: &RawValue) -> Result<Message<'_>, Rejected> {
     }
 }
 
-/// The longest id of a request: it is kept as long as the request runs.
+/// The maximum size of an id: it is kept as long as the request runs.
 const MOST_ID: usize = 64 * 1024;
 
-/// What is wrong with a message that is neither a request nor an answer.
+/// The error of a message that is neither a request nor a response.
 pub(crate) const NO_METHOD: &str = "`method` is missing";
 
-/// The members that matter, raw. `None` is "absent": a `null` is present.
+/// The members of a message as raw JSON. `None` is absent; `null` is present.
 #[derive(Default)]
 struct Envelope<'a> {
     jsonrpc: Option<&'a RawValue>,
@@ -163,7 +163,7 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
     /// A member that was given twice.
     duplicate: Option<&'static str>,
-    /// `id` was.
+    /// `id` was given twice.
     id_is_ambiguous: bool,
 }
 
@@ -190,7 +190,7 @@ impl<'a> Envelope<'a> {
             return Err(self.reject(RpcError::invalid_request("`method` must be a string")));
         };
         let Some(raw_id) = self.id else {
-            // Nothing without an id is ever answered, however wrong it is.
+            // A message without an id gets no response, even if it is invalid.
             return Ok(Message::Notification(Notification {
                 method,
                 params: object(self.params).unwrap_or(None),
@@ -205,16 +205,16 @@ impl<'a> Envelope<'a> {
         if self.jsonrpc.is_none_or(|raw| string(raw).as_deref() != Some("2.0")) {
             let got = self.jsonrpc.map_or("nothing".to_owned(), |raw| super::error::excerpt(raw.get()));
             let error = RpcError::invalid_request(format!("`jsonrpc` must be the string \"2.0\", got {got}"));
-            return Err(Rejected { id: Some(id), error, answers: false });
+            return Err(Rejected { id: Some(id), error, is_response: false });
         }
         match object(self.params) {
             Ok(params) => Ok(Message::Request(Request { id, method, params })),
-            Err(error) => Err(Rejected { id: Some(id), error, answers: false }),
+            Err(error) => Err(Rejected { id: Some(id), error, is_response: false }),
         }
     }
 
     fn reject(&self, error: RpcError) -> Rejected {
-        Rejected { id: self.readable_id(), error, answers: self.method.is_none() }
+        Rejected { id: self.readable_id(), error, is_response: self.method.is_none() }
     }
 }
 
@@ -229,7 +229,7 @@ pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// `params`, which MCP wants to be an object; `null` counts as absent.
+/// `params`, which must be an object; `null` counts as absent.
 fn object(params: Option<&RawValue>) -> Result<Option<&RawValue>, RpcError> {
     let Some(raw) = params else { return Ok(None) };
     match raw.get().as_bytes().first() {
@@ -246,7 +246,7 @@ enum Shape<'a> {
 }
 
 struct ShapeVisitor {
-    /// How many members of an array are kept; one more is kept to tell that there were too many.
+    /// How many members of an array are kept; one more shows that there were too many.
     batch: usize,
 }
 
@@ -344,7 +344,7 @@ impl<'de> de::Deserialize<'de> for Key<'de> {
 
 /// Whether valid JSON nests deeper than `limit`.
 fn deeper_than(json: &[u8], limit: usize) -> bool {
-    // Few messages have as many brackets as levels are allowed; only those are looked at closely.
+    // Few messages have as many brackets as the limit; only those are scanned.
     if memchr::memchr2_iter(b'{', b'[', json).nth(limit).is_none() {
         return false;
     }
@@ -360,10 +360,10 @@ fn deeper_than(json: &[u8], limit: usize) -> bool {
     deepest > limit
 }
 
-/// The id of a message of which only the beginning is there, if it comes before anything large.
+/// The id of a message of which only the beginning is available, if it precedes every large member.
 #[must_use]
 pub fn id_at_the_beginning(beginning: &[u8]) -> Option<Id> {
-    // Whatever comes before a large member is small, and so is the id.
+    // The members before a large one are small.
     let text = String::from_utf8_lossy(beginning.get(..NEAR).unwrap_or(beginning));
     let mut rest = text.trim_start_matches('\u{feff}').trim_start().strip_prefix('{')?;
     loop {
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart_by_their_members() {
+    fn messages_are_classified_by_their_members() {
         check(r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#, "request 7 m -");
         check(
             r#"{"params":{"a":[1]},"method":"m","id":"7","jsonrpc":"2.0","more":{}}"#,
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_has_no_id() {
+    fn an_invalid_message_has_no_id() {
         for body in [
             "1",
             "null",
@@ -530,7 +530,7 @@ mod tests {
         }
         check(&"[".repeat(100_000), &format!("{PARSE_ERROR} –"));
         check(&"{\"a\":".repeat(1_000_000), &format!("{PARSE_ERROR} –"));
-        // Brackets in strings are no levels.
+        // Brackets in strings are not levels.
         let brackets =
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"a":"\"{}"}}}}"#, "[".repeat(500));
         assert!(read(brackets.as_bytes()).starts_with("request 7"));

@@ -1,7 +1,7 @@
 //! Bytes to messages and back.
 //!
-//! A byte becomes a [frame] (or, on HTTP, an [event](sse)), a frame becomes a [message]; the [tape] is the text in which both
-//! directions are kept.
+//! Bytes become [frames](frame) (or, on HTTP, [events](sse)), frames become [messages](message); a [tape] records both
+//! directions as text.
 //! Nothing here does I/O, is async, reads a clock, or knows MCP.
 
 pub mod error;

@@ -1,7 +1,7 @@
 //! Numbers of JSON that a [`serde_json::Value`] cannot hold.
 //!
-//! A `Value` holds integers of 64 bits and doubles. What is more than that would be rounded without a word, so JSON is
-//! looked over before a `Value` is made of it. These numbers are fine:
+//! A `Value` holds integers of 64 bits and doubles. Any other number would be rounded silently, so JSON is scanned before it
+//! becomes a `Value`. These numbers are exact:
 //!
 //! - integers of 64 bits, and larger ones that a double has when it is written in the shortest way, as JavaScript does
 //!   (`100000000000000000000`);
@@ -10,10 +10,10 @@
 
 use memchr::memchr2;
 
-/// Numbers of so few characters without an exponent lose nothing.
+/// Numbers with at most this many characters and no exponent are exact.
 const SHORT: usize = 15;
 
-/// More digits than any double has.
+/// The maximum number of digits of a double.
 const MOST_DIGITS: usize = 1_100;
 
 /// The first number in a JSON text that a `Value` cannot hold.
@@ -22,7 +22,7 @@ pub fn first_inexact(json: &str) -> Option<&str> {
     inexact(json).next()
 }
 
-/// All of them. The text must be JSON: of anything else, anything may come out.
+/// All of them. The text must be valid JSON.
 pub fn inexact(json: &str) -> impl Iterator<Item = &str> {
     let mut rest = json;
     std::iter::from_fn(move || {
@@ -36,7 +36,7 @@ pub fn inexact(json: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The next number that is not obviously harmless, and the text after it.
+/// The next number that may be inexact, and the text after it.
 fn next_long(json: &str) -> Option<(&str, &str)> {
     let bytes = json.as_bytes();
     let mut at = 0;
@@ -211,7 +211,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_fine_is_the_same_integer_as_a_value(integer in any::<i128>()) {
+        fn a_lossless_number_is_the_same_integer_as_a_value(integer in any::<i128>()) {
             let text = integer.to_string();
             let value: Value = serde_json::from_str(&text).unwrap();
             let same = value.as_i64().is_some() || value.as_u64().is_some() || value.as_f64().is_some_and(|float| {

@@ -1,18 +1,45 @@
-//! Which characters are shown as they are, and which are escaped wherever a person reads what a peer wrote.
+//! Which characters of a peer's text are displayed as they are, and which are escaped.
 //!
-//! Escaped is what a terminal would obey (control characters), what changes the order of others (bidirectional controls)
-//! and what cannot be seen (tag characters, zero-width characters, variation selectors, fillers): a text that looks
+//! Escaped are control characters, which a terminal would interpret, bidirectional controls, which reorder others, and
+//! invisible characters (tag characters, zero-width characters, variation selectors, fillers): a text that looks
 //! harmless could carry another one past its reader. The exception is an emoji of several characters, whose joiners and
 //! selectors are shown where they can do nothing but join or select.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
-use icu_properties::CodePointSetData;
-use icu_properties::props::{DefaultIgnorableCodePoint, ExtendedPictographic};
+use regex_syntax::hir::{Class, HirKind};
 
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 const KEYCAP: char = '\u{20e3}';
+
+/// A set of characters: its ranges, in their order.
+type Ranges = Vec<(char, char)>;
+
+static IGNORABLE: LazyLock<Ranges> = LazyLock::new(|| with_property("Default_Ignorable_Code_Point"));
+static PICTOGRAPHS: LazyLock<Ranges> = LazyLock::new(|| with_property("Extended_Pictographic"));
+
+/// The characters that have a property of Unicode. The tables are those of regular expressions.
+fn with_property(name: &str) -> Ranges {
+    match regex_syntax::parse(&format!(r"\p{{{name}}}")).map(regex_syntax::hir::Hir::into_kind) {
+        Ok(HirKind::Class(Class::Unicode(class))) => {
+            class.iter().map(|range| (range.start(), range.end())).collect()
+        }
+        // The tests show that it does not happen. If it did, nothing but ASCII would be shown.
+        _ => vec![('\u{80}', char::MAX)],
+    }
+}
+
+fn contains(ranges: &Ranges, c: char) -> bool {
+    let order = |(first, last): &(char, char)| match () {
+        () if *last < c => Ordering::Less,
+        () if *first > c => Ordering::Greater,
+        () => Ordering::Equal,
+    };
+    ranges.binary_search_by(order).is_ok()
+}
 
 /// The characters of a text, each with whether it is shown as it is.
 pub fn characters(text: &str) -> impl Iterator<Item = (char, bool)> {
@@ -57,7 +84,7 @@ enum Before {
 }
 
 fn is_pictograph(c: char) -> bool {
-    !c.is_ascii() && CodePointSetData::new::<ExtendedPictographic>().contains(c)
+    !c.is_ascii() && contains(&PICTOGRAPHS, c)
 }
 
 /// Whether a character by itself can be seen, stays where it is and does nothing.
@@ -66,11 +93,11 @@ fn is_visible(c: char) -> bool {
         ' '..='~' => true,
         // Separators of lines and paragraphs, and marks around annotations.
         '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' => false,
-        c => !c.is_control() && !CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c),
+        c => !c.is_control() && !contains(&IGNORABLE, c),
     }
 }
 
-/// The same JSON in which no character does or hides anything: what is not shown stands as `\u` escapes. Line ends and
+/// The same JSON with `\u` escapes for the characters that are not displayed. Line ends and
 /// tabs between values stay.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
@@ -104,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_obeyed_or_invisible_is_not_shown() {
+    fn control_and_invisible_characters_are_escaped() {
         for c in [
             '\0',
             '\n',
@@ -150,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_is_shown() {
+    fn ordinary_text_is_not_escaped() {
         for text in [
             "plain text, 100 % ~",
             "Füße, e\u{301}, ñandú, Ελληνικά, Русский, العربية, עברית, हिन्दी, 日本語, 한국어, ไทย",

@@ -1,4 +1,4 @@
-//! Bytes of an event stream to events, and events to bytes.
+//! Server-sent events: decoding and encoding of event streams.
 //!
 //! An event is a block of lines up to an empty one. What a block is made of is kept beside what it means, so that the tape
 //! has it byte for byte.
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// What a block of lines says.
 ///
-/// Each member is there only if the block has such a line: an event without data is none for whoever waits for messages,
+/// Each member is there only if the block has such a line: an event without data is not a message,
 /// but its id and its time to wait count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event<'a> {
@@ -109,7 +109,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// The beginning of a block that has no end yet. Once the stream has ended it is no event.
+    /// The beginning of a block that has no end yet. Once the stream has ended it is not an event.
     #[must_use]
     pub fn unfinished(&self) -> &[u8] {
         self.buffer.get(self.start..).unwrap_or_default()
@@ -169,7 +169,7 @@ fn read(block: &[u8]) -> Event<'_> {
                 let digits = std::str::from_utf8(value).unwrap_or_default();
                 event.retry = Some(digits.parse().unwrap_or(u64::MAX));
             }
-            // A comment, or a field that nobody knows.
+            // A comment, or an unknown field.
             _ => {}
         }
     }
@@ -177,7 +177,7 @@ fn read(block: &[u8]) -> Event<'_> {
 }
 
 impl<'a> Event<'a> {
-    /// An event that carries this and nothing else.
+    /// An event with data and nothing else.
     #[must_use]
     pub fn of(data: &'a [u8]) -> Self {
         Self { data: Some(Cow::Borrowed(data)), ..Self::default() }

@@ -1,4 +1,4 @@
-//! The tape: a text file with one line per frame, from which every byte can be had back.
+//! The tape: a text file with one line per frame, which preserves every byte.
 //!
 //! ```text
 //! papertape 1
@@ -26,7 +26,7 @@ pub const HEADER: &str = "papertape 1";
 const OPEN: char = '⟦';
 const CLOSE: char = '⟧';
 
-/// Which way a frame went.
+/// The direction of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the client to the server.
@@ -40,11 +40,11 @@ pub enum Direction {
 pub struct Record {
     /// Its number, counted over both directions.
     pub number: u64,
-    /// Which way it went.
+    /// Its direction.
     pub direction: Direction,
     /// Time since the start of the tape, to the microsecond.
     pub time: Option<Duration>,
-    /// The bytes exactly as they crossed.
+    /// The exact bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -53,11 +53,11 @@ pub struct Record {
 pub enum Entry {
     /// A frame.
     Frame(Record),
-    /// A comment, or an empty line: the text as it stands.
+    /// A comment, or an empty line: the text.
     Comment(String),
 }
 
-/// Why a text is no tape.
+/// Why a text is not a tape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct TapeError {
@@ -117,7 +117,7 @@ pub fn read(tape: &str) -> Result<Vec<Entry>, TapeError> {
             entries.push(Entry::Frame(record));
         }
     }
-    // The text after the last line end is no line.
+    // The text after the last line end is not a line.
     if entries.last() == Some(&Entry::Comment(String::new())) {
         entries.pop();
     }
@@ -128,16 +128,19 @@ fn read_line(line: &str) -> Result<Record, String> {
     let mut fields = line.splitn(5, ' ');
     let mut field = |name| fields.next().ok_or(format!("the {name} is missing"));
     let number = field("number")?;
-    let number = number.parse().map_err(|_| format!("\"{number}\" is no frame number"))?;
+    let number = number.parse().map_err(|_| format!("\"{number}\" is not a frame number"))?;
     let direction = match field("direction")? {
         ">" => Direction::ToServer,
         "<" => Direction::ToClient,
-        other => return Err(format!("\"{other}\" is no direction: > goes to the server, < to the client")),
+        other => {
+            return Err(format!("\"{other}\" is not a direction: > goes to the server, < to the client"));
+        }
     };
     let time = match field("time")? {
         "-" => None,
         time => Some(
-            read_time(time).ok_or(format!("\"{time}\" is no time: write seconds with six decimals, or -"))?,
+            read_time(time)
+                .ok_or(format!("\"{time}\" is not a time: write seconds with six decimals, or -"))?,
         ),
     };
     let form = field("form")?;
@@ -147,7 +150,7 @@ fn read_line(line: &str) -> Result<Record, String> {
         "length" => [format!("Content-Length: {}\r\n\r\n", payload.len()).as_bytes(), &payload].concat(),
         "event" => [b"data: ", &payload[..], b"\n\n"].concat(),
         "raw" => payload,
-        other => return Err(format!("\"{other}\" is no form: it is line, length, event or raw")),
+        other => return Err(format!("\"{other}\" is not a form: it is line, length, event or raw")),
     };
     Ok(Record { number, direction, time, bytes })
 }
@@ -214,8 +217,9 @@ fn unescape(text: &str) -> Result<Vec<u8>, String> {
         bytes.extend_from_slice(before.as_bytes());
         let (hex, after) = after.split_once(CLOSE).ok_or(format!("{OPEN} has no {CLOSE}"))?;
         for byte in hex.split(' ') {
-            let wrong =
-                || format!("\"{byte}\" between {OPEN} and {CLOSE} is no byte: write two hexadecimal digits");
+            let wrong = || {
+                format!("\"{byte}\" between {OPEN} and {CLOSE} is not a byte: write two hexadecimal digits")
+            };
             if byte.len() != 2 || !byte.bytes().all(|b| b.is_ascii_hexdigit()) {
                 return Err(wrong());
             }
@@ -264,31 +268,34 @@ mod tests {
     }
 
     #[test]
-    fn a_tape_on_which_less_is_escaped_is_read() {
+    fn tapes_with_fewer_escapes_are_read() {
         let text = "papertape 1\n1 > - line a\u{e0041}\u{61c}\u{200b}\u{fe0f}b\n";
         let [Entry::Frame(record)] = &read(text).unwrap()[..] else { panic!() };
         assert_eq!(record.bytes, "a\u{e0041}\u{61c}\u{200b}\u{fe0f}b\n".as_bytes());
     }
 
     #[test]
-    fn what_is_no_tape_is_named_by_line() {
+    fn invalid_tapes_are_rejected_with_the_line() {
         for (text, problem) in [
             ("", "line 1: a tape begins with the line \"papertape 1\""),
-            ("papertape 1\nx > - line {}", "line 2: \"x\" is no frame number"),
+            ("papertape 1\nx > - line {}", "line 2: \"x\" is not a frame number"),
             (
                 "papertape 1\n1 = - line {}",
-                "line 2: \"=\" is no direction: > goes to the server, < to the client",
+                "line 2: \"=\" is not a direction: > goes to the server, < to the client",
             ),
             (
                 "papertape 1\n\n1 > 1.0 line {}",
-                "line 3: \"1.0\" is no time: write seconds with six decimals, or -",
+                "line 3: \"1.0\" is not a time: write seconds with six decimals, or -",
             ),
-            ("papertape 1\n1 > - page {}", "line 2: \"page\" is no form: it is line, length, event or raw"),
+            (
+                "papertape 1\n1 > - page {}",
+                "line 2: \"page\" is not a form: it is line, length, event or raw",
+            ),
             ("papertape 1\n1 > -", "line 2: the form is missing"),
             ("papertape 1\n1 > - raw ⟦0", "line 2: ⟦ has no ⟧"),
             (
                 "papertape 1\n1 > - raw ⟦+1⟧",
-                "line 2: \"+1\" between ⟦ and ⟧ is no byte: write two hexadecimal digits",
+                "line 2: \"+1\" between ⟦ and ⟧ is not a byte: write two hexadecimal digits",
             ),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), problem);

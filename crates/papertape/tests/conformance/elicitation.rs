@@ -1,10 +1,10 @@
-//! What a server asks of legacy clients, with requests of its own.
+//! Elicitation and sampling of legacy clients, by server requests.
 
 use serde_json::{Value, json};
 
 use crate::wire::{LEGACY, Wire, accept, sampled, text};
 
-/// Calls a tool that asks once: what it asked, and its result.
+/// Calls a tool that sends one request: that request, and the result.
 fn call_asked(wire: &mut Wire, tool: &str, arguments: &Value, answer: &Value) -> (Value, Value) {
     let mut asked = Vec::new();
     let result =
@@ -57,7 +57,7 @@ fn tools_call_elicitation() {
 }
 
 #[test]
-fn revisions_without_elicitation_are_not_asked() {
+fn revisions_without_elicitation_get_no_requests() {
     for revision in ["2024-11-05", "2025-03-26"] {
         let mut wire = Wire::open(revision);
         let result = wire.call("test_elicitation", &json!({"message": "Who are you?"}));
@@ -121,7 +121,7 @@ fn elicitation_sep1330_enums() {
     titled(&field["items"]["anyOf"]);
 
     assert!(text(&result).contains(r#""titledMulti":["value1","value2"]"#), "{result}");
-    // What was not among the choices is not taken.
+    // A value that is not among the choices is rejected.
     let odd = json!({"untitledSingle": "option1", "titledSingle": "value1", "legacyEnum": "opt1",
         "untitledMulti": ["option1", "odd"], "titledMulti": []});
     let (_, result) = call_asked(&mut wire, "test_elicitation_sep1330_enums", &json!({}), &accept(&odd));
@@ -130,7 +130,7 @@ fn elicitation_sep1330_enums() {
 }
 
 #[test]
-fn a_revision_that_cannot_let_its_user_choose_several_is_told_so() {
+fn multi_select_is_an_error_in_revisions_without_it() {
     let mut wire = Wire::open("2025-06-18");
     let result = wire.call("test_elicitation_sep1330_enums", &json!({}));
     assert_eq!(result["isError"], true);

@@ -1,4 +1,4 @@
-//! Opening a conversation with a handshake, and what can be done in it besides using what is offered.
+//! Opening a session with `initialize`, and its utilities.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn server_initialize() {
 }
 
 #[test]
-fn a_version_that_nobody_knows_is_answered_with_the_newest_that_has_a_handshake() {
+fn an_unknown_version_negotiates_the_newest_session_based_revision() {
     let mut wire = Wire::start(LEGACY[3], json!({}));
     assert_eq!(wire.handshake("1999-12-31")["protocolVersion"], LEGACY[3]);
     wire.end();

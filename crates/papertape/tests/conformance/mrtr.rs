@@ -1,4 +1,4 @@
-//! `input-required-result-*`: questions that a modern client carries to its user and back.
+//! `input-required-result-*`: input requests that a modern client carries to its user and back.
 
 use serde_json::{Value, json};
 
@@ -6,17 +6,17 @@ use crate::wire::{MODERN, Wire, accept, call_params, sampled, text};
 
 const ELICITATION: &str = "test_input_required_result_elicitation";
 
-/// A client that can be asked everything.
+/// A client with every capability.
 fn open() -> Wire {
     Wire::open_with(MODERN, json!({"elicitation": {}, "sampling": {}, "roots": {}}))
 }
 
-/// The first round of a call: what is asked, and the state.
+/// The first round of a call: the input requests, and the state.
 fn round(wire: &mut Wire, tool: &str) -> (Value, String) {
     asked(&wire.call(tool, &json!({})))
 }
 
-/// What is asked, and the state.
+/// The input requests, and the state.
 fn asked(result: &Value) -> (Value, String) {
     assert_eq!(result["resultType"], "input_required", "{result}");
     (result["inputRequests"].clone(), result["requestState"].as_str().unwrap().to_owned())
@@ -92,7 +92,7 @@ fn multiple_input_requests() {
         ["user_name", "greeting", "client_roots"].map(|name| questions[name]["method"].as_str().unwrap());
     assert_eq!(methods, ["elicitation/create", "sampling/createMessage", "roots/list"]);
     let some = json!({"user_name": accept(&json!({"name": "Alice"})), "greeting": sampled("Hello there!")});
-    // Those that are missing are asked again.
+    // Those that are missing are requested again.
     let (questions, state) = asked(&answered(&mut wire, tool, &some, &state));
     assert_eq!(questions.as_object().unwrap().keys().collect::<Vec<_>>(), ["client_roots"]);
     let result = answered(&mut wire, tool, &json!({"client_roots": {"roots": []}}), &state);
@@ -189,7 +189,7 @@ fn capability_check() {
 fn ignore_extra_params() {
     let mut wire = open();
     let answers = json!({"user_name": accept(&json!({"name": "Alice"})), "unknown_extra_key": accept(&json!({"foo": "bar"}))});
-    // Also from a client that knows beforehand what it will be asked.
+    // Also from a client that sends input responses in advance.
     let result = wire.call_with(ELICITATION, &json!({"inputResponses": answers}));
     is_complete(&result);
     let (_, state) = round(&mut wire, ELICITATION);

@@ -1,4 +1,4 @@
-//! Resources: listed, read, watched, and those that there are not.
+//! Resources: listed, read, subscribed to, and unknown ones.
 
 use serde_json::{Value, json};
 

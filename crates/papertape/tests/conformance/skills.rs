@@ -1,4 +1,4 @@
-//! Skills: what is declared, listed, read and looked through.
+//! Skills: declared, listed, read and enumerated.
 
 use papertape::protocol::skills::digest;
 use serde_json::{Value, json};
@@ -93,7 +93,7 @@ fn sep_2640_skills_directory() {
 }
 
 #[test]
-fn older_clients_hear_nothing_of_skills() {
+fn legacy_clients_see_no_skills_extension() {
     for revision in LEGACY {
         let mut wire = Wire::start(revision, json!({}));
         let opened = wire.handshake(revision);

@@ -1,4 +1,4 @@
-//! `server-stateless`: the modern era, where each request says who asks and what they can do.
+//! `server-stateless`: stateless requests, each with its client info and capabilities.
 //!
 //! What the suite wants to see as HTTP status codes is an error code here.
 
@@ -10,7 +10,7 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// The answer to a request with these parameters and no others.
+/// The response to a request with these parameters and no others.
 fn bare(method: &str, params: &Value) -> Value {
     let mut wire = Wire::open(MODERN);
     wire.send(&json!({"jsonrpc": "2.0", "id": "bare", "method": method, "params": params}));
@@ -21,7 +21,7 @@ fn bare(method: &str, params: &Value) -> Value {
 }
 
 #[test]
-fn a_request_must_say_which_version_it_is_of_and_what_the_client_can_do() {
+fn a_request_needs_a_version_and_client_capabilities() {
     for meta in [
         json!({CLIENT: {"name": "x", "version": "1"}, CAPABILITIES: {}}),
         json!({VERSION: MODERN, CLIENT: {"name": "x", "version": "1"}}),
@@ -34,13 +34,13 @@ fn a_request_must_say_which_version_it_is_of_and_what_the_client_can_do() {
 }
 
 #[test]
-fn who_the_client_is_may_be_left_out() {
+fn client_info_is_optional() {
     let answer = bare("server/discover", &json!({"_meta": {VERSION: MODERN, CAPABILITIES: {}}}));
     assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
 }
 
 #[test]
-fn discover_tells_what_there_is() {
+fn discover_returns_the_capabilities() {
     let mut wire = Wire::open(MODERN);
     let found = wire.result("server/discover", json!({}));
     assert_eq!(found["resultType"], "complete");
@@ -62,7 +62,7 @@ fn discover_tells_what_there_is() {
 }
 
 #[test]
-fn a_version_that_nobody_speaks_is_refused_with_those_that_are_spoken() {
+fn an_unsupported_version_is_rejected_with_the_supported_ones() {
     let meta = json!({VERSION: "v999.0.0", CLIENT: {"name": "x", "version": "1"}, CAPABILITIES: {}});
     let answer = bare("server/discover", &json!({"_meta": meta}));
     assert_eq!(answer["error"]["code"], -32022, "{answer}");
@@ -71,7 +71,7 @@ fn a_version_that_nobody_speaks_is_refused_with_those_that_are_spoken() {
 }
 
 #[test]
-fn a_tool_that_needs_what_the_client_has_not_declared_is_refused() {
+fn a_tool_that_needs_an_undeclared_capability_is_rejected() {
     let mut wire = Wire::open_with(MODERN, json!({}));
     let error = wire.error("tools/call", json!({"name": "test_missing_capability"}));
     assert_eq!(error["code"], -32021, "{error}");
@@ -80,7 +80,7 @@ fn a_tool_that_needs_what_the_client_has_not_declared_is_refused() {
 }
 
 #[test]
-fn methods_of_the_legacy_era_are_gone() {
+fn methods_of_session_based_revisions_are_unknown() {
     let mut wire = Wire::open(MODERN);
     drop(wire.result("server/discover", json!({})));
     for (method, params) in [
@@ -99,7 +99,7 @@ fn methods_of_the_legacy_era_are_gone() {
 }
 
 #[test]
-fn nothing_is_asked_by_a_request_of_the_servers_own() {
+fn the_server_sends_no_requests_of_its_own() {
     let mut wire = Wire::open(MODERN);
     let result = wire.call("test_streaming_elicitation", &json!({}));
     assert_eq!(result["resultType"], "input_required");
@@ -108,12 +108,12 @@ fn nothing_is_asked_by_a_request_of_the_servers_own() {
 }
 
 #[test]
-fn nothing_is_logged_for_a_request_that_did_not_want_it() {
+fn no_log_messages_without_a_log_level() {
     let mut wire = Wire::open(MODERN);
     drop(wire.call("test_logging_tool", &json!({})));
     assert!(wire.before.is_empty(), "{:?}", wire.before);
     let wants = json!({"_meta": {"io.modelcontextprotocol/logLevel": "debug"}});
     drop(wire.call_with("test_logging_tool", &wants));
-    assert_eq!(wire.told("notifications/message").len(), 1);
+    assert_eq!(wire.notifications("notifications/message").len(), 1);
     wire.end();
 }

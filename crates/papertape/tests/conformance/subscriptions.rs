@@ -1,4 +1,4 @@
-//! `subscriptions/listen`, as `server-stateless` asks for it, and the news of tasks, for which the suite has no scenario yet.
+//! `subscriptions/listen`, as `server-stateless` asks for it, and task notifications, for which the suite has no scenario yet.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::wire::{MODERN, TASKS, Wire};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Begins to listen; its first message is what it will hear of.
+/// Opens a subscription; its first message is the acknowledged filter.
 fn listen(wire: &mut Wire, filter: &Value) -> (u64, Value) {
     let id = wire.begin("subscriptions/listen", json!({"notifications": filter}));
     let said = wire.next();
@@ -16,14 +16,14 @@ fn listen(wire: &mut Wire, filter: &Value) -> (u64, Value) {
 }
 
 #[test]
-fn a_listener_hears_what_it_asked_for_under_its_own_name() {
-    for (filter, trigger, news) in [
+fn a_subscription_gets_the_notifications_of_its_filter() {
+    for (filter, trigger, notification) in [
         ("toolsListChanged", "test_trigger_tool_change", "notifications/tools/list_changed"),
         ("promptsListChanged", "test_trigger_prompt_change", "notifications/prompts/list_changed"),
     ] {
         let mut wire = Wire::open(MODERN);
-        let (id, honoured) = listen(&mut wire, &json!({filter: true}));
-        assert_eq!(honoured[filter], true, "{honoured}");
+        let (id, acknowledged) = listen(&mut wire, &json!({filter: true}));
+        assert_eq!(acknowledged[filter], true, "{acknowledged}");
         let call = wire.begin("tools/call", json!({"name": trigger, "arguments": {}}));
         let (mut heard, mut answered) = (false, false);
         while !(heard && answered) {
@@ -32,7 +32,7 @@ fn a_listener_hears_what_it_asked_for_under_its_own_name() {
                 assert_eq!(message["result"]["isError"], false, "{message}");
                 answered = true;
             } else {
-                assert_eq!(message["method"], news, "{message}");
+                assert_eq!(message["method"], notification, "{message}");
                 assert_eq!(message["params"]["_meta"][SUBSCRIPTION], id, "{message}");
                 heard = true;
             }
@@ -42,27 +42,30 @@ fn a_listener_hears_what_it_asked_for_under_its_own_name() {
 }
 
 #[test]
-fn a_listener_does_not_hear_what_it_did_not_ask_for() {
+fn a_subscription_gets_no_notifications_beyond_its_filter() {
     let mut wire = Wire::open(MODERN);
     drop(listen(&mut wire, &json!({"promptsListChanged": true})));
     drop(wire.call("test_trigger_tool_change", &json!({})));
     let mut heard = wire.before.clone();
-    // What was to be told of the tools would have been told before this.
+    // A notification of the tools would have arrived before this.
     drop(wire.call("test_trigger_prompt_change", &json!({})));
     drop(wire.call("test_simple_text", &json!({})));
     heard.append(&mut wire.before);
-    assert!(heard.iter().all(|news| news["method"] == "notifications/prompts/list_changed"), "{heard:?}");
+    assert!(
+        heard.iter().all(|notification| notification["method"] == "notifications/prompts/list_changed"),
+        "{heard:?}"
+    );
     wire.end_listening();
 }
 
 #[test]
-fn a_listener_hears_how_a_task_is() {
+fn a_subscription_gets_task_notifications() {
     let mut wire = Wire::open_with(MODERN, json!({"elicitation": {}, "extensions": {TASKS: {}}}));
     let task = wire.call("confirm_delete", &json!({"filename": "listened.txt"}));
     let task = task["taskId"].as_str().unwrap().to_owned();
     let (id, _) = listen(&mut wire, &json!({"taskIds": [task]}));
     let answers = json!({"taskId": task, "inputResponses": {"confirm": {"action": "accept", "content": {"confirm": true}}}});
-    // It may not have asked yet, in which case there is nothing to answer.
+    // It may not have requested input yet, in which case there is nothing to respond to.
     while wire.result("tasks/get", json!({"taskId": task}))["status"] != "input_required" {}
     let update = wire.begin("tasks/update", answers);
     let (mut last, mut acknowledged) = (Value::Null, false);

@@ -1,10 +1,10 @@
-//! `tasks-*`: calls that go on after they were answered.
+//! `tasks-*`: calls that continue after their response.
 
 use serde_json::{Value, json};
 
 use crate::wire::{LEGACY, MODERN, TASKS, Wire, accept, text};
 
-/// A client that can wait for tasks.
+/// A client that supports tasks.
 fn open() -> Wire {
     Wire::open_with(MODERN, json!({"elicitation": {}, "sampling": {}, "extensions": {TASKS: {}}}))
 }
@@ -16,7 +16,7 @@ fn begin(wire: &mut Wire, tool: &str, arguments: &Value) -> String {
     task["taskId"].as_str().unwrap().to_owned()
 }
 
-/// How a task is when it is so at last.
+/// The task once it has a status.
 fn when(wire: &mut Wire, task: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     loop {
         let now = wire.result("tasks/get", json!({"taskId": task}));
@@ -36,7 +36,7 @@ fn over(wire: &mut Wire, task: &str, status: &str) -> Value {
     when(wire, task, |now| now["status"] == status)
 }
 
-/// An answer that says no more than that something was heard.
+/// An empty acknowledgement.
 fn is_acknowledgement(result: &Value) {
     let says: Vec<&String> = result.as_object().unwrap().keys().filter(|name| *name != "_meta").collect();
     assert_eq!(says, ["resultType"], "{result}");
@@ -124,7 +124,7 @@ fn tasks_mrtr_input() {
     let asks = over(&mut wire, &task, "input_required");
     assert_eq!(asks["inputRequests"]["confirm"]["method"], "elicitation/create", "{asks}");
     assert!(asks.get("requestState").is_none(), "{asks}");
-    // What was not asked is not answered.
+    // A response without an input request is ignored.
     let odd = json!({"taskId": task, "inputResponses": {"unknown-key": {"ignored": true}}});
     is_acknowledgement(&wire.result("tasks/update", odd));
     assert_eq!(wire.result("tasks/get", json!({"taskId": task}))["status"], "input_required");
@@ -186,7 +186,7 @@ fn tasks_mrtr_composition() {
     let done = over(&mut wire, task["taskId"].as_str().unwrap(), "completed");
     assert_eq!(text(&done["result"]), "Done for Alice.");
     wire.end();
-    // Without tasks, the same tool asks and answers.
+    // Without tasks, the same tool requests input and returns a result.
     let mut wire = Wire::open_with(MODERN, json!({"elicitation": {}}));
     let result = wire.call_with(tool, &json!({"inputResponses": answers}));
     assert_eq!(text(&result), "Done for Alice.");

@@ -117,7 +117,7 @@ fn tools_call_with_logging() {
         assert_eq!(wire.result("logging/setLevel", json!({"level": "debug"})), json!({}));
         drop(wire.call("test_tool_with_logging", &json!({})));
         let lines: Vec<&Value> =
-            wire.told("notifications/message").iter().map(|line| &line["data"]).collect();
+            wire.notifications("notifications/message").iter().map(|line| &line["data"]).collect();
         assert_eq!(lines, ["Tool execution started", "Tool processing data", "Tool execution completed"]);
         wire.end();
     }
@@ -129,11 +129,13 @@ fn tools_call_with_progress() {
         let mut wire = Wire::open(revision);
         let params = json!({"_meta": {"progressToken": "token-of-the-test"}});
         drop(wire.call_with("test_tool_with_progress", &params));
-        let told = wire.told("notifications/progress");
-        let done: Vec<f64> = told.iter().map(|told| told["progress"].as_f64().unwrap()).collect();
+        let received = wire.notifications("notifications/progress");
+        let done: Vec<f64> = received.iter().map(|received| received["progress"].as_f64().unwrap()).collect();
         assert_eq!(done, [0.0, 50.0, 100.0]);
         assert!(
-            told.iter().all(|told| told["progressToken"] == "token-of-the-test" && told["total"] == 100.0)
+            received.iter().all(
+                |received| received["progressToken"] == "token-of-the-test" && received["total"] == 100.0
+            )
         );
         wire.end();
     }

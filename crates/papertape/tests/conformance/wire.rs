@@ -18,19 +18,19 @@ pub(crate) fn everyone() -> impl Iterator<Item = &'static str> {
     LEGACY.into_iter().chain([MODERN])
 }
 
-/// A conversation in one revision.
+/// A session in one revision.
 pub(crate) struct Wire {
     process: Process,
     pub(crate) revision: &'static str,
-    /// What the client says it can be asked.
+    /// The client capabilities.
     capabilities: Value,
     ids: u64,
-    /// What else came before the last answer.
+    /// The other messages before the last response.
     pub(crate) before: Vec<Value>,
 }
 
 impl Wire {
-    /// A client that can be asked what the suite's own client can be asked.
+    /// A client with the capabilities of the suite's own client.
     pub(crate) fn open(revision: &'static str) -> Self {
         Self::open_with(revision, json!({"sampling": {}, "elicitation": {}}))
     }
@@ -44,7 +44,7 @@ impl Wire {
         wire
     }
 
-    /// A server that has been asked nothing yet.
+    /// A server that has received no request yet.
     pub(crate) fn start(revision: &'static str, capabilities: Value) -> Self {
         let test = std::env::current_exe().unwrap();
         let built = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples/conformance_server");
@@ -57,7 +57,7 @@ impl Wire {
         Self { process, revision, capabilities, ids: 0, before: Vec::new() }
     }
 
-    /// Opens a legacy conversation by asking for a version; what the server says of itself.
+    /// Opens a legacy session with a version; the initialize result.
     pub(crate) fn handshake(&mut self, version: &str) -> Value {
         let params = json!({"protocolVersion": version, "capabilities": self.capabilities,
             "clientInfo": {"name": "conformance", "version": "1.0.0"}});
@@ -74,7 +74,7 @@ impl Wire {
         self.process.message()
     }
 
-    /// Sends a request and gives its id. A modern one says with each what the client is.
+    /// Sends a request and gives its id. A modern one has client info and capabilities.
     pub(crate) fn begin(&mut self, method: &str, mut params: Value) -> u64 {
         self.ids += 1;
         if self.revision == MODERN {
@@ -90,7 +90,7 @@ impl Wire {
         self.ids
     }
 
-    /// The answer to a request; what comes before it is kept, and what the server asks meanwhile is answered.
+    /// The response to a request; messages before it are kept, and server requests get a response.
     fn answer(&mut self, id: u64, mut answer: impl FnMut(&Value) -> Value) -> Value {
         self.before.clear();
         loop {
@@ -106,19 +106,19 @@ impl Wire {
         }
     }
 
-    /// The whole answer to a request during which nothing is asked.
+    /// The whole response to a request without server requests.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params);
         self.answer(id, |question| panic!("nothing was to be asked: {question}"))
     }
 
-    /// The result of a request during which nothing is asked.
+    /// The result of a request without server requests.
     pub(crate) fn result(&mut self, method: &str, params: Value) -> Value {
         let answer = self.ask(method, params);
         self.checked(method, answer)
     }
 
-    /// The result of a request during which the server asks something by requests of its own.
+    /// The result of a request with server requests.
     pub(crate) fn result_asking(
         &mut self,
         method: &str,
@@ -130,7 +130,7 @@ impl Wire {
         self.checked(method, answer)
     }
 
-    /// Results of the modern era say what they are, and only those.
+    /// Results of stateless revisions have a `resultType`, and only those.
     fn checked(&self, method: &str, mut answer: Value) -> Value {
         let result = answer["result"].take();
         assert!(result.is_object(), "{} {method}: {answer}", self.revision);
@@ -156,18 +156,18 @@ impl Wire {
         self.result("tools/call", call_params(tool, more))
     }
 
-    /// The notifications of one kind that came before the last answer.
-    pub(crate) fn told(&self, method: &str) -> Vec<&Value> {
+    /// The notifications of one kind before the last response.
+    pub(crate) fn notifications(&self, method: &str) -> Vec<&Value> {
         self.before.iter().filter(|message| message["method"] == method).map(|it| &it["params"]).collect()
     }
 
-    /// Ends the conversation, which must leave nothing more to say and nothing to complain of.
+    /// Ends the session; nothing more may arrive, and the server must have no complaint.
     pub(crate) fn end(self) {
         let rest = self.rest();
         assert!(rest.is_empty(), "more than was asked: {rest:?}");
     }
 
-    /// Ends a conversation in which somebody listens: that is answered at last, and after it comes nothing.
+    /// Ends a session with a subscription: that gets its result last.
     pub(crate) fn end_listening(self) {
         let rest = self.rest();
         let last = rest.last().unwrap();
@@ -190,12 +190,12 @@ pub(crate) fn call_params(tool: &str, more: &Value) -> Value {
     params
 }
 
-/// What a user says who agrees.
+/// The response of a user who accepts.
 pub(crate) fn accept(content: &Value) -> Value {
     json!({"action": "accept", "content": content})
 }
 
-/// What a model says.
+/// The response of a model.
 pub(crate) fn sampled(text: &str) -> Value {
     json!({"role": "assistant", "content": {"type": "text", "text": text}, "model": "test-model", "stopReason": "endTurn"})
 }

@@ -14,7 +14,7 @@ fn echo(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
-/// Every answer of a batch, in whatever messages they came.
+/// Every response of a batch, in whatever messages they came.
 async fn answers(site: &Site, request: &Request) -> Vec<Value> {
     let answer = site.ask(request).await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -24,7 +24,7 @@ async fn answers(site: &Site, request: &Request) -> Vec<Value> {
 
 // S-57, S-59
 #[tokio::test]
-async fn a_batch_is_answered_member_by_member() {
+async fn a_batch_gets_one_response_per_request() {
     let site = Site::start().await;
     let session = site.session("2025-03-26").await;
     let batch = json!([ping(1), echo(2), {"jsonrpc": "2.0", "method": "notifications/x"}, 3, echo(4)]);
@@ -42,13 +42,13 @@ async fn a_batch_is_answered_member_by_member() {
 
 // S-60
 #[tokio::test]
-async fn a_batch_that_wants_no_answer_gets_none() {
+async fn a_batch_without_requests_gets_202() {
     let mut site = Site::start().await;
     let session = site.session("2025-03-26").await;
     let note = json!({"jsonrpc": "2.0", "method": "notifications/x"});
     let answer = site.ask(&session.post(&json!([note, note]))).await;
     assert_eq!((answer.status, answer.body.len()), (202, 0));
-    // A batch of answers answers what was asked elsewhere, and one that takes a call back takes back any.
+    // A batch of responses is matched to earlier server requests, and a cancellation in a batch cancels any call.
     let mut wire = site.connect().await;
     wire.begin(&session.call(1, "roots", &json!({}))).await;
     let question = wire.message().await.unwrap();
@@ -64,7 +64,7 @@ async fn a_batch_that_wants_no_answer_gets_none() {
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 8}});
     assert_eq!(site.ask(&session.post(&json!([note, cancel]))).await.status, 202);
     assert_eq!(site.act().await, Act::Dropped("y".to_owned()));
-    // A call is taken back by what follows it, and then nothing is left to say.
+    // A call is cancelled by the notification after it, and then there is no response.
     let call = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call",
         "params": {"name": "wait", "arguments": {"name": "x"}}});
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}});
@@ -79,11 +79,11 @@ async fn a_batch_that_wants_no_answer_gets_none() {
 
 // S-58, S-61
 #[tokio::test]
-async fn what_is_no_batch_is_refused_as_a_whole() {
+async fn an_invalid_batch_is_rejected_as_a_whole() {
     let mut site = Site::start().await;
     let wait = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "wait", "arguments": {"name": "x"}}});
-    let refused = |what: &'static str, answer: crate::wire::Response| {
+    let refused = |what: &'static str, answer: crate::connection::Response| {
         assert_eq!(answer.error(), (400, -32600, Value::Null), "{what}: {}", answer.json());
     };
     for revision in ["2024-11-05", "2025-06-18", "2025-11-25"] {

@@ -1,10 +1,10 @@
-//! Calls that are taken back, asked about, answered elsewhere: who may end what, and who may answer.
+//! Cancellation, server requests during a call, and the principals that may cancel and respond.
 
 use serde_json::{Value, json};
 
+use crate::connection::Wire;
 use crate::fixture::{Act, Site};
 use crate::request::{Request, Session};
-use crate::wire::Wire;
 
 fn wait(id: u64, name: &str) -> Request {
     Request::call(id, "wait", &json!({"name": name}))
@@ -19,7 +19,7 @@ fn ended(name: &str) -> Act {
 }
 
 #[tokio::test]
-async fn a_newer_client_that_leaves_cancels() {
+async fn a_modern_client_cancels_by_disconnecting() {
     let mut site = Site::start().await;
     // Before anything was answered: by a reset, by an end, and by an end of sending only.
     for way in 0..3 {
@@ -46,7 +46,7 @@ async fn a_newer_client_that_leaves_cancels() {
 }
 
 #[tokio::test]
-async fn an_older_client_that_leaves_does_not() {
+async fn a_legacy_client_does_not_cancel_by_disconnecting() {
     let mut site = Site::start().await;
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
         let session = site.session(revision).await;
@@ -54,7 +54,7 @@ async fn an_older_client_that_leaves_does_not() {
         wire.begin(&session.call(1, "wait", &json!({"name": "x"}))).await;
         site.began("x").await;
         wire.reset();
-        // By the time of another answer the server may or may not have noticed; either way it goes on.
+        // By the time of another response the server may or may not have noticed; either way the call continues.
         assert_eq!(site.ask(&session.request(2, "ping", &json!({}))).await.status, 200);
         site.release(1);
         assert_eq!(site.act().await, ended("x"), "{revision}");
@@ -62,7 +62,7 @@ async fn an_older_client_that_leaves_does_not() {
 }
 
 #[tokio::test]
-async fn an_older_client_cancels_by_another_request() {
+async fn a_legacy_client_cancels_by_a_notification() {
     let mut site = Site::start().await;
     let (session, other) = (site.session("2025-11-25").await, site.session("2025-11-25").await);
     let mut wire = site.connect().await;
@@ -82,14 +82,14 @@ async fn an_older_client_cancels_by_another_request() {
     assert_eq!(site.ask(&cancel(&session, json!(5))).await.status, 202);
     assert_eq!(site.act().await, dropped("x"));
     assert_eq!(wire.message().await, None, "no answer, but the stream ends");
-    // It is over, and saying so again means nothing.
+    // It is over, and a second cancellation has no effect.
     assert_eq!(site.ask(&cancel(&session, json!(5))).await.status, 202);
     assert_eq!(site.ask(&session.request(5, "ping", &json!({}))).await.status, 200, "the id is free again");
 }
 
 // Decision 7
 #[tokio::test]
-async fn ids_belong_to_their_exchange() {
+async fn request_ids_are_scoped_to_their_exchange() {
     let mut site = Site::start().await;
     let session = site.session("2025-06-18").await;
     let mut wires: Vec<(Wire, String)> = Vec::new();
@@ -113,7 +113,7 @@ async fn ids_belong_to_their_exchange() {
     }
 }
 
-/// What a session is asked on a stream.
+/// The server request on a stream.
 async fn question(wire: &mut Wire) -> Value {
     let question = wire.message().await.unwrap();
     assert_eq!(question["method"], "elicitation/create", "{question}");
@@ -125,7 +125,7 @@ fn said(id: &Value, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn questions_are_answered_by_another_request_of_the_same_session() {
+async fn server_requests_get_responses_from_the_same_session_only() {
     let site = Site::start().await;
     let (session, other) = (site.session("2025-06-18").await, site.session("2025-06-18").await);
     let (mut one, mut two) = (site.connect().await, site.connect().await);
@@ -133,7 +133,7 @@ async fn questions_are_answered_by_another_request_of_the_same_session() {
     two.begin(&session.call(2, "ask", &json!({}))).await;
     let (first, second) = (question(&mut one).await, question(&mut two).await);
     assert_ne!(first, second);
-    // Nobody answers for somebody else, and nothing is an answer to nothing.
+    // Only the session that was asked may respond, and a response needs a pending request.
     assert_eq!(site.ask(&other.post(&said(&first, "eve"))).await.status, 202);
     assert_eq!(site.ask(&session.post(&said(&json!(999), "eve"))).await.status, 202);
     assert_eq!(site.ask(&session.post(&said(&json!(first.to_string()), "eve"))).await.status, 202);
@@ -151,7 +151,7 @@ async fn questions_are_answered_by_another_request_of_the_same_session() {
 }
 
 #[tokio::test]
-async fn a_question_is_asked_again_of_who_comes_back() {
+async fn a_server_request_is_replayed_to_a_resumed_stream() {
     let site = Site::start().await;
     let session = site.session("2025-11-25").await;
     let mut wire = site.connect().await;
@@ -170,7 +170,7 @@ async fn a_question_is_asked_again_of_who_comes_back() {
     assert_eq!(wire.message().await.unwrap()["result"]["content"][0]["text"], "hello ann");
 }
 
-// M-09 on HTTP: whatever overtakes what, there is one answer or none, and the server is well.
+// M-09 on HTTP: in any order there is at most one response, and the server stays healthy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn cancel_end_disconnect_and_delete_may_meet_in_any_order() {
     let mut site = Site::start().await;

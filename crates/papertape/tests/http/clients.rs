@@ -3,9 +3,9 @@
 use papertape::http::{ConnectionLimits, Options};
 use serde_json::json;
 
+use crate::connection::Wire;
 use crate::fixture::Site;
 use crate::request::Request;
-use crate::wire::Wire;
 
 fn listen() -> Request {
     Request::modern(7, "subscriptions/listen", &json!({"notifications": {"toolsListChanged": true}}))
@@ -16,7 +16,7 @@ async fn elsewhere(site: &Site) -> Wire {
 }
 
 #[tokio::test]
-async fn one_client_has_only_so_many_requests() {
+async fn requests_per_client_are_limited() {
     let options = Options::new().requests_per_client(4).metrics().health().legacy_sse();
     let mut site = Site::with(options, |server| server).await;
     let session = site.session("2025-11-25").await;
@@ -35,12 +35,12 @@ async fn one_client_has_only_so_many_requests() {
         assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{request:?}");
         assert!(refused.json()["error"]["message"].as_str().unwrap().contains("limit"));
     }
-    // Others are served, and so is who watches over the server.
+    // Other clients and the health check are served.
     let mut other = elsewhere(&site).await;
     assert_eq!(other.ask(&Request::call(7, "echo", &json!({"text": "x"}))).await.status, 200);
     assert_eq!(other.begin(&listen()).await.status, 200);
     assert_eq!(wire.ask(&Request::new("GET", "/healthz")).await.status, 200);
-    // Whatever ends makes room: a stream that is left, and a call that is answered.
+    // Whatever ends makes room: a closed stream, and a completed call.
     open.remove(0).reset();
     site.until("papertape_streams", 4).await;
     site.assert_well().await;
@@ -53,11 +53,11 @@ async fn one_client_has_only_so_many_requests() {
         open.push(wire);
     }
     assert_eq!(site.ask(&listen()).await.status, 503);
-    // To end a session is never too much.
+    // Deleting a session is not limited.
     assert_eq!(site.ask(&session.delete()).await.status, 204);
 }
 
-// Half of the connections, unless told otherwise.
+// Half of the connections by default.
 #[tokio::test]
 async fn one_client_leaves_half_of_the_connections_to_others() {
     let limits = ConnectionLimits { connections: 10, ..ConnectionLimits::default() };

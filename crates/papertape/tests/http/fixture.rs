@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::http::{self, Options};
-use papertape::{Cx, Elicited, Form, LogLevel, Resource, Resources, Roots, Server, Tool, ToolError, Tools};
+use papertape::protocol::LogLevel;
+use papertape::server::{Elicited, Form, Resource, Resources, Roots, Tool, Tools};
+use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,13 +16,13 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::connection::{Response, Wire};
 use crate::request::{Request, Session};
-use crate::wire::{Response, Wire};
 
 /// Fires on failure only.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What has become of a tool that waits, told by the tool itself.
+/// The state of a waiting tool, as the tool reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Act {
     Began(String),
@@ -52,7 +54,7 @@ struct Guest {
     name: String,
 }
 
-/// Tells that its tool was stopped, unless that has come to its end.
+/// Reports that its tool was dropped, unless that has ended.
 struct Presence {
     name: String,
     acts: mpsc::UnboundedSender<Act>,
@@ -113,13 +115,13 @@ fn server(stage: &Stage) -> Server {
                 cx.log(LogLevel::Warning, text(&arguments, "text"));
                 stage.wait("tell").await;
                 cx.log(LogLevel::Error, "after");
-                Ok("told")
+                Ok("done")
             }
         })
         .raw_tool(tool("poll"), move |arguments: Value, cx: Cx| {
             let stage = poll.clone();
             async move {
-                cx.let_go(Duration::from_millis(arguments["after"].as_u64().unwrap_or(5)));
+                cx.close_stream(Duration::from_millis(arguments["after"].as_u64().unwrap_or(5)));
                 stage.wait("poll").await;
                 Ok("polled")
             }
@@ -182,7 +184,7 @@ impl Site {
         Wire::connect(self.address).await
     }
 
-    /// Asks on a connection of its own.
+    /// Sends a request on a connection of its own.
     pub(crate) async fn ask(&self, request: &Request) -> Response {
         self.connect().await.ask(request).await
     }
@@ -204,7 +206,7 @@ impl Site {
 
     /// What the waiting tools do next.
     pub(crate) async fn act(&mut self) -> Act {
-        let act = timeout(PATIENCE, self.acts.recv()).await;
+        let act = timeout(TIMEOUT, self.acts.recv()).await;
         act.expect("nothing happens on the stage").expect("the server has gone")
     }
 
@@ -223,27 +225,27 @@ impl Site {
         self.curtain.add_permits(count);
     }
 
-    /// Takes back a permission that nobody made use of.
+    /// Takes back an unused permit.
     pub(crate) async fn withdraw(&self) {
         self.curtain.acquire().await.unwrap().forget();
     }
 
-    /// The value of one of the figures, which the server must have been told to tell.
+    /// The value of a metric, which the server must expose.
     pub(crate) async fn figure(&self, name: &str) -> i64 {
         let answer = self.ask(&Request::new("GET", "/metrics")).await;
         let text = String::from_utf8(answer.body).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.unwrap_or_else(|| panic!("{name} is not told: {text}")).parse().unwrap()
+        line.unwrap_or_else(|| panic!("{name} is absent: {text}")).parse().unwrap()
     }
 
-    /// Waits until a figure has a value.
+    /// Waits until a metric has a value.
     pub(crate) async fn until(&self, name: &str, value: i64) {
         let reached = async {
             while self.figure(name).await != value {
                 tokio::task::yield_now().await;
             }
         };
-        timeout(PATIENCE, reached).await.unwrap_or_else(|_| panic!("{name} is never {value}"));
+        timeout(TIMEOUT, reached).await.unwrap_or_else(|_| panic!("{name} is never {value}"));
     }
 
     /// Tells the server to stop.
@@ -256,7 +258,7 @@ impl Site {
         self.served.await.unwrap().unwrap();
     }
 
-    /// The server is there and well.
+    /// The server is healthy.
     pub(crate) async fn assert_well(&self) {
         let answer = self.ask(&Request::call(77, "echo", &json!({"text": "well"}))).await;
         assert_eq!((answer.status, &answer.json()["id"]), (200, &json!(77)), "{answer:?}");

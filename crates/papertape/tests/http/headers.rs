@@ -14,13 +14,13 @@ fn mirror(arguments: &Value) -> Request {
 }
 
 #[track_caller]
-fn mismatch(what: &str, answer: &crate::wire::Response) {
+fn mismatch(what: &str, answer: &crate::connection::Response) {
     assert_eq!(answer.error(), (400, -32020, json!(7)), "{what}: {}", answer.json());
 }
 
 // H-14, H-15
 #[tokio::test]
-async fn the_method_is_said_twice_and_the_same() {
+async fn the_method_header_must_match_the_body() {
     let site = Site::start().await;
     for (what, request) in [
         ("none", echo().without("Mcp-Method")),
@@ -41,13 +41,13 @@ async fn the_method_is_said_twice_and_the_same() {
         wire.send(bytes).await;
         assert_eq!(wire.response().await.status, 200, "{name}");
     }
-    // What nobody knows must be the same twice, too.
+    // Unknown headers must not contradict themselves, either.
     mismatch("unknown", &site.ask(&Request::modern(7, "no/such", &json!({})).with("Mcp-Method", "x")).await);
 }
 
-// The Base64 form is for `Mcp-Name` and `Mcp-Param-*` alone: a gateway that allows methods by name would be walked around.
+// The Base64 form is for `Mcp-Name` and `Mcp-Param-*` alone: it would bypass a gateway that allows methods by name.
 #[tokio::test]
-async fn only_names_and_arguments_may_be_wrapped() {
+async fn only_names_and_arguments_may_be_base64() {
     let site = Site::start().await;
     // tools/call, 2026-07-28
     mismatch("method", &site.ask(&echo().with("Mcp-Method", "=?base64?dG9vbHMvY2FsbA==?=")).await);
@@ -65,7 +65,7 @@ async fn only_names_and_arguments_may_be_wrapped() {
 
 // H-16, H-17
 #[tokio::test]
-async fn the_name_is_said_twice_and_the_same() {
+async fn the_name_header_must_match_the_body() {
     let site = Site::start().await;
     let named = |value: &str| echo().with("Mcp-Name", value);
     let read = Request::modern(7, "resources/read", &json!({"uri": "note:one"}));
@@ -101,9 +101,9 @@ async fn the_name_is_said_twice_and_the_same() {
     assert_eq!(site.ask(&wrapped).await.error(), (200, -32602, json!(7)));
 }
 
-// A name is a name, and not a number that may be written in many ways: whoever routes by it would be led astray.
+// A name is a name, and not a number that may be written in many ways: a gateway that routes by it would be misled.
 #[tokio::test]
-async fn a_name_of_digits_is_no_number() {
+async fn a_numeric_name_is_compared_as_text() {
     let site = Site::start().await;
     let request = Request::call(7, "1", &json!({}));
     assert_eq!(site.ask(&request).await.status, 200);
@@ -114,7 +114,7 @@ async fn a_name_of_digits_is_no_number() {
 
 // H-18
 #[tokio::test]
-async fn arguments_are_said_twice_and_the_same() {
+async fn param_headers_must_match_the_arguments() {
     let site = Site::start().await;
     let region = json!({"region": "us west"});
     let count = |count: &str| mirror(&json!({"count": 42})).header("Mcp-Param-Count", count);
@@ -129,7 +129,7 @@ async fn arguments_are_said_twice_and_the_same() {
         ("null", mirror(&json!({"region": null}))),
         ("within", mirror(&flag).header("Mcp-Param-Flag", "true")),
         ("empty", mirror(&json!({"region": ""})).header("Mcp-Param-Region", "")),
-        ("somebody else's", text("us west").header("Mcp-Param-Other", "x")),
+        ("of another argument", text("us west").header("Mcp-Param-Other", "x")),
     ] {
         let answer = site.ask(&request).await;
         assert!(answer.status == 200, "{what}: {}", answer.json());
@@ -153,9 +153,9 @@ async fn arguments_are_said_twice_and_the_same() {
     }
 }
 
-// Numbers that a float cannot tell apart are different numbers, and digits in a string are no number.
+// Numbers that a float cannot tell apart are different numbers, and digits in a string are not a number.
 #[tokio::test]
-async fn nearly_the_same_is_not_the_same() {
+async fn param_headers_are_compared_exactly() {
     let site = Site::start().await;
     let big = mirror(&json!({"count": 9_007_199_254_740_993_u64}));
     assert_eq!(site.ask(&big.clone().header("Mcp-Param-Count", "9007199254740993")).await.status, 200);

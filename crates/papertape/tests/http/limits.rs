@@ -1,7 +1,7 @@
-//! How much one may send, hold and leave unread: R-01, G7, G8, H-50, H-51.
+//! Limits on what a client may send, hold and leave unread: R-01, G7, G8, H-50, H-51.
 
-use papertape::Limits;
 use papertape::http::Options;
+use papertape::server::Limits;
 use serde_json::{Value, json};
 
 use crate::fixture::{Act, Site};
@@ -27,7 +27,7 @@ async fn small() -> Site {
 
 // H-50, H-51
 #[tokio::test]
-async fn a_body_has_a_size_and_not_a_byte_more() {
+async fn the_body_limit_is_exact() {
     let site = Site::with(Options::new().body(10_000), |server| server).await;
     let fits = |size: usize| {
         let body = String::from_utf8(echo(0).bytes()).unwrap();
@@ -38,7 +38,7 @@ async fn a_body_has_a_size_and_not_a_byte_more() {
     assert_eq!(site.ask(&fits(10_000)).await.status, 200);
     let over = site.ask(&fits(10_001)).await;
     assert_eq!((over.status, over.header("connection")), (413, Some("close")));
-    // In pieces, where nobody says beforehand how much there will be.
+    // Chunked, where the length is not known beforehand.
     for (size, status) in [(10_000, 200), (10_001, 413)] {
         let request = String::from_utf8(fits(size).header("Transfer-Encoding", "chunked").bytes()).unwrap();
         let (head, body) = request.split_once("\r\n\r\n").unwrap();
@@ -53,7 +53,7 @@ async fn a_body_has_a_size_and_not_a_byte_more() {
         wire.try_send("0\r\n\r\n").await;
         assert_eq!(wire.response().await.status, status, "{size}");
     }
-    // What is announced is believed at once.
+    // A too large `Content-Length` is rejected at once.
     for length in ["10001", "99999999999"] {
         let mut wire = site.connect().await;
         wire.send(echo(0).header("Content-Length", length).body("{").bytes()).await;
@@ -76,7 +76,7 @@ async fn a_body_has_a_size_and_not_a_byte_more() {
 
 // G8
 #[tokio::test]
-async fn over_the_budget_one_has_to_wait() {
+async fn requests_beyond_the_memory_budget_get_503() {
     let mut site = small().await;
     let mut wires = Vec::new();
     for _ in 0..7 {
@@ -87,7 +87,7 @@ async fn over_the_budget_one_has_to_wait() {
     }
     let refused = site.ask(&echo(PIECE)).await;
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
-    // Small ones are served, and whoever watches is told that all is well.
+    // Small ones are served, and the health check succeeds.
     site.assert_well().await;
     assert_eq!(site.ask(&Request::new("GET", "/healthz")).await.status, 200);
     site.release(7);
@@ -97,24 +97,24 @@ async fn over_the_budget_one_has_to_wait() {
     assert_eq!(site.ask(&echo(PIECE)).await.status, 200);
 }
 
-// What has been announced and not sent takes nothing away from those who send.
+// A body that was announced and not sent takes no memory budget from others.
 #[tokio::test]
-async fn promises_are_not_held() {
+async fn announced_and_unsent_bodies_take_no_memory_budget() {
     let site = small().await;
-    let mut promises = Vec::new();
+    let mut unsent = Vec::new();
     for _ in 0..20 {
         let mut wire = site.connect().await;
         wire.send(echo(0).header("Content-Length", (8 * PIECE).to_string()).body("{").bytes()).await;
-        promises.push(wire);
+        unsent.push(wire);
     }
-    // Another answer shows that the server has had time to look at them.
+    // Another response shows that the server has had time to look at them.
     site.assert_well().await;
     assert_eq!(site.ask(&echo(PIECE)).await.status, 200);
 }
 
-/// Calls that go on without anybody's connection, or on a stream, hold what they were sent.
+/// Calls that outlive their connection, or respond on a stream, keep their share of the memory budget.
 #[tokio::test]
-async fn what_runs_on_a_stream_is_counted_too() {
+async fn streaming_calls_count_against_the_memory_budget() {
     let mut site = small().await;
     let session = site.session("2025-11-25").await;
     let pad = "p".repeat(PIECE);
@@ -136,7 +136,7 @@ async fn what_runs_on_a_stream_is_counted_too() {
         assert_eq!(site.act().await, Act::Ended("x".to_owned()));
     }
     assert_eq!(site.ask(&echo(PIECE)).await.status, 200);
-    // The same for whoever hears something before the answer.
+    // The same for a client that receives notifications before the response.
     let mut wires = Vec::new();
     let mut began = 0;
     for _ in 0..20 {
@@ -158,7 +158,7 @@ async fn what_runs_on_a_stream_is_counted_too() {
 
 // 1,000 requests in flight are many for one session, and others do not suffer from it.
 #[tokio::test]
-async fn a_session_runs_only_so_many_calls() {
+async fn calls_per_session_are_limited() {
     let limits = Limits { in_flight: 20, ..Limits::default() };
     let mut site = Site::with(Options::new(), |server| server.limits(limits)).await;
     let session = site.session("2025-11-25").await;
@@ -181,12 +181,12 @@ async fn a_session_runs_only_so_many_calls() {
 
 // G7: a reader that does not read gets less, not more memory.
 #[tokio::test]
-async fn what_nobody_reads_is_not_piled_up() {
+async fn unread_messages_are_bounded() {
     let mut site = Site::with(Options::new().metrics(), |server| server).await;
     let session = site.session("2025-11-25").await;
     let level = session.request(1, "logging/setLevel", &json!({"level": "debug"}));
     assert_eq!(site.ask(&level).await.status, 200);
-    // A hundred megabytes are said to somebody who has left.
+    // A hundred megabytes are sent to a client that has left.
     let mut wire = site.connect().await;
     wire.begin(&session.call(2, "flood", &json!({"lines": 10_000}))).await;
     let first = wire.event().await.unwrap().id.unwrap();
@@ -208,9 +208,9 @@ async fn what_nobody_reads_is_not_piled_up() {
     site.assert_well().await;
 }
 
-// An answer may be large; it comes whole, and its stream is one event.
+// A response may be large; it is complete, and its stream is one event.
 #[tokio::test]
-async fn a_large_answer_comes_whole() {
+async fn a_large_response_is_complete() {
     let mut site = Site::start().await;
     let answer = site.ask(&Request::call(1, "big", &json!({"bytes": 8 * MIB}))).await;
     assert_eq!(answer.json()["result"]["content"][0]["text"].as_str().unwrap().len(), 8 * MIB);

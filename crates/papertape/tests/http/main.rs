@@ -1,4 +1,4 @@
-//! Servers on HTTP against peers that mean no good, in one binary: raw sockets, row by row of the catalogue of bad input.
+//! Servers on HTTP against hostile peers, in one binary: raw sockets, row by row of the catalogue of bad input.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,20 +8,20 @@
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
-mod around;
 mod batches;
 mod calls;
 mod clients;
-mod doors;
-mod ending;
+mod connection;
 mod fixture;
 mod headers;
+mod host_and_origin;
+mod http_sse;
+mod injection;
 mod limits;
-mod lines;
 mod modern;
-mod news;
-mod old;
+mod notifications;
 mod request;
+mod routes;
 mod sessions;
+mod shutdown;
 mod streams;
-mod wire;

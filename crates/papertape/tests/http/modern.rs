@@ -1,4 +1,4 @@
-//! Requests that stand alone, and what their bodies and headers may get wrong: H-01 to H-23, M-02, M-03, M-14.
+//! Stateless requests, and errors in their bodies and headers: H-01 to H-23, M-02, M-03, M-14.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn list() -> Request {
     Request::modern(7, "tools/list", &json!({}))
 }
 
-/// What a table's request is answered with: the status, the code, the id.
+/// The response to a table's request: the status, the code, the id.
 async fn table(site: &Site, rows: Vec<(&str, Request, u16, i64, Value)>) {
     for (what, request, status, code, id) in rows {
         let answer = site.ask(&request).await;
@@ -25,7 +25,7 @@ async fn table(site: &Site, rows: Vec<(&str, Request, u16, i64, Value)>) {
 
 // H-01
 #[tokio::test]
-async fn one_answer_is_json_and_more_are_events() {
+async fn one_message_is_json_and_several_are_events() {
     let mut site = Site::start().await;
     let answer = site.ask(&echo("hello")).await;
     assert_eq!((answer.status, &*answer.version), (200, "HTTP/1.1"));
@@ -55,7 +55,7 @@ async fn one_answer_is_json_and_more_are_events() {
 
 // H-02, H-03, H-04, M-14
 #[tokio::test]
-async fn bodies_that_are_no_request() {
+async fn invalid_bodies_are_rejected() {
     let site = Site::start().await;
     let with = |body: &[u8]| list().body(body);
     let deep = format!("{}1{}", "[".repeat(1_000), "]".repeat(1_000));
@@ -86,7 +86,7 @@ async fn bodies_that_are_no_request() {
 
 // From 2025-11-25 on an error without an id has no `id` member; before, it is null.
 #[tokio::test]
-async fn a_refusal_has_an_id_only_where_the_revision_wants_one() {
+async fn an_error_without_an_id_follows_the_revision() {
     let site = Site::with(papertape::http::Options::new().legacy_sse(), |server| server).await;
     let get = || Request::new("GET", "/mcp").header("Accept", "text/event-stream");
     let requests = [
@@ -117,7 +117,7 @@ async fn a_refusal_has_an_id_only_where_the_revision_wants_one() {
             let request = version
                 .iter()
                 .fold(request.clone(), |request, version| request.header("MCP-Protocol-Version", *version));
-            // One that stands alone is refused for what it lacks, with its own id.
+            // A stateless request is rejected for what it lacks, with its own id.
             if *what == "no session" && matches!(version, Some(MODERN | "3000-01-01")) {
                 continue;
             }
@@ -130,7 +130,7 @@ async fn a_refusal_has_an_id_only_where_the_revision_wants_one() {
 
 // H-05
 #[tokio::test]
-async fn notifications_are_taken_and_nothing_is_said() {
+async fn notifications_get_202_without_a_body() {
     let site = Site::start().await;
     for method in ["notifications/cancelled", "notifications/initialized", "no/such", "tools/call"] {
         let note = json!({"jsonrpc": "2.0", "method": method, "params": {"requestId": 7, "name": "panic"}});
@@ -142,7 +142,7 @@ async fn notifications_are_taken_and_nothing_is_said() {
 
 // H-06, H-07
 #[tokio::test]
-async fn who_takes_which_answers() {
+async fn the_accept_header_decides_the_response_type() {
     let site = Site::start().await;
     for refused in [
         "application/json",
@@ -172,7 +172,7 @@ async fn who_takes_which_answers() {
 
 // H-08, H-09, H-10
 #[tokio::test]
-async fn only_json_as_it_is_comes_in() {
+async fn only_plain_json_bodies_are_accepted() {
     let mut site = Site::start().await;
     let wait = || Request::call(7, "wait", &json!({"name": "x"}));
     for kind in [
@@ -201,7 +201,7 @@ async fn only_json_as_it_is_comes_in() {
 
 // H-11, H-12, H-13, M-02, M-03
 #[tokio::test]
-async fn the_revision_is_said_twice_and_the_same() {
+async fn the_version_header_must_match_the_body() {
     const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
     let site = Site::start().await;
@@ -237,7 +237,7 @@ async fn the_revision_is_said_twice_and_the_same() {
 
 // H-11, H-20, M-06
 #[tokio::test]
-async fn who_speaks_only_the_newest_has_no_sessions() {
+async fn a_modern_only_server_has_no_sessions() {
     let site = Site::with(Options::new().modern_only(), |server| server).await;
     for method in ["GET", "DELETE"] {
         let answer = site.ask(&Request::new(method, "/mcp").header("Accept", "text/event-stream")).await;
@@ -265,7 +265,7 @@ async fn who_speaks_only_the_newest_has_no_sessions() {
 
 // The older transport has sessions, too.
 #[tokio::test]
-async fn who_speaks_only_the_newest_does_not_serve_the_older_transport() {
+async fn a_modern_only_server_does_not_serve_http_sse() {
     let site = Site::with(Options::new().modern_only().legacy_sse(), |server| server).await;
     let answer = site.ask(&Request::new("GET", "/sse").header("Accept", "text/event-stream")).await;
     assert_eq!(answer.status, 404);
@@ -273,14 +273,14 @@ async fn who_speaks_only_the_newest_does_not_serve_the_older_transport() {
 
 // H-19
 #[tokio::test]
-async fn what_nobody_knows_is_not_found() {
+async fn unknown_methods_are_not_found() {
     let site = Site::start().await;
     let mut rows = Vec::new();
     for method in ["no/such", "ping", "initialize", "logging/setLevel", "resources/subscribe", "rpc.x"] {
         rows.push((method, Request::modern(7, method, &json!({})), 404, -32601, json!(7)));
     }
     table(&site, rows).await;
-    // What exists and gets it wrong would otherwise look like a server that does not know the revision.
+    // An invalid call of a known method would otherwise look like an unsupported revision.
     let unknown = site.ask(&Request::call(7, "no_such_tool", &json!({}))).await;
     assert_eq!(unknown.error(), (200, -32602, json!(7)));
     assert_eq!(site.ask(&Request::call(7, "panic", &json!({}))).await.error(), (200, -32603, json!(7)));
@@ -290,7 +290,7 @@ async fn what_nobody_knows_is_not_found() {
 
 // H-23, H-27
 #[tokio::test]
-async fn what_sessions_have_means_nothing_here() {
+async fn session_headers_are_ignored_in_modern_requests() {
     let site = Site::start().await;
     let session = site.session("2025-11-25").await;
     for id in ["nonsense", &*session.id] {

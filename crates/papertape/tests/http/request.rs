@@ -1,4 +1,4 @@
-//! HTTP requests as they should be, and every way to spoil them.
+//! Valid HTTP requests, and every way to make them invalid.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ impl Request {
         Self::modern_by(&json!({}), id, method, params)
     }
 
-    /// The same by a client that can do something.
+    /// The same by a client with capabilities.
     pub(crate) fn modern_by(abilities: &Value, id: u64, method: &str, params: &Value) -> Self {
         let mut params = params.clone();
         params["_meta"][VERSION] = json!(MODERN);
@@ -153,12 +153,12 @@ impl Session {
         self.post(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
     }
 
-    /// Opens the stream for what belongs to no request.
+    /// Opens the GET stream for messages outside requests.
     pub(crate) fn get(&self) -> Request {
         self.sign(Request::new("GET", "/mcp").header("Accept", "text/event-stream"))
     }
 
-    /// Comes back to a stream.
+    /// Resumes a stream.
     pub(crate) fn resume(&self, last: &str) -> Request {
         self.get().header("Last-Event-ID", last)
     }

@@ -1,4 +1,4 @@
-//! Sessions of older clients: H-24 to H-26, and what a session's id is worth.
+//! Sessions of legacy clients: H-24 to H-26, and the sealing of session ids.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25
 
 // H-24
 #[tokio::test]
-async fn without_a_session_nothing_is_served() {
+async fn requests_without_a_session_are_rejected() {
     let site = Site::start().await;
     let bare = |method: &str| {
         Request::post(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}).to_string())
@@ -57,7 +57,7 @@ async fn a_session_is_opened_used_and_ended() {
     }
 }
 
-// What is spoken is agreed in the body of `initialize`; a header that names something else is no reason to refuse it.
+// The revision is negotiated in the body of `initialize`; a header that names another one is ignored.
 #[tokio::test]
 async fn initialize_negotiates_whatever_its_header_says() {
     let site = Site::start().await;
@@ -70,7 +70,7 @@ async fn initialize_negotiates_whatever_its_header_says() {
         let session = Session { id, revision: "2025-06-18".to_owned() };
         assert_eq!(site.ask(&session.request(1, "ping", &json!({}))).await.status, 200);
     }
-    // One that stands alone has nothing to open, and where nothing can be opened that is told.
+    // A stateless request opens no session, and a stateless server says so.
     let alone = Session::initialize("2025-06-18", &json!({})).header("MCP-Protocol-Version", "2026-07-28");
     assert_eq!(site.ask(&alone).await.status, 400);
     let site = Site::with(Options::new().modern_only(), |server| server).await;
@@ -80,7 +80,7 @@ async fn initialize_negotiates_whatever_its_header_says() {
 
 // H-25
 #[tokio::test]
-async fn a_session_is_named_by_the_server_alone() {
+async fn session_ids_are_chosen_by_the_server() {
     let site = Site::start().await;
     let first = site.session("2025-11-25").await;
     for proposed in ["mine", &*first.id] {
@@ -90,12 +90,12 @@ async fn a_session_is_named_by_the_server_alone() {
         assert!(id != proposed && answer.status == 200);
     }
     assert_eq!(site.ask(&first.request(1, "ping", &json!({}))).await.status, 200);
-    // Who names no version gets a session all the same.
+    // A client that names no version gets a session all the same.
     let bare = Session::initialize("x", &json!({})).changed(|body| body["params"] = json!({}));
     let opened = site.ask(&bare).await;
     assert_eq!(opened.json()["result"]["protocolVersion"], "2025-11-25");
     assert!(opened.header("mcp-session-id").is_some());
-    // Nothing was agreed, so that there is no session.
+    // Nothing was negotiated, so there is no session.
     let refused = bare.changed(|body| body["params"] = json!({"protocolVersion": 5}));
     let refused = site.ask(&refused).await;
     assert_eq!(refused.json()["error"]["code"], -32602);
@@ -106,7 +106,7 @@ async fn a_session_is_named_by_the_server_alone() {
 }
 
 #[tokio::test]
-async fn every_change_to_the_name_of_a_session_is_found_out() {
+async fn every_modification_of_a_session_id_is_detected() {
     let site = Site::start().await;
     let session = site.session("2025-11-25").await;
     let mut wire = site.connect().await;
@@ -122,7 +122,7 @@ async fn every_change_to_the_name_of_a_session_is_found_out() {
         let forged = Session { id, ..session.clone() };
         assert_eq!(wire.ask(&forged.request(1, "ping", &json!({}))).await.status, 404);
     }
-    // Two names are none.
+    // Two session ids are invalid.
     let other = site.session("2025-11-25").await;
     let both = session.request(1, "ping", &json!({})).header("Mcp-Session-Id", &*other.id);
     assert_eq!(wire.ask(&both).await.status, 400);
@@ -130,7 +130,7 @@ async fn every_change_to_the_name_of_a_session_is_found_out() {
 }
 
 #[tokio::test]
-async fn a_session_speaks_one_revision() {
+async fn a_session_has_one_revision() {
     let site = Site::start().await;
     let session = site.session("2025-06-18").await;
     for request in [
@@ -141,7 +141,7 @@ async fn a_session_speaks_one_revision() {
     ] {
         for other in ["2025-11-25", "2025-03-26", "2024-11-05", "1.0.0", "", "2026-07-28", "2099-01-01"] {
             let answer = site.ask(&request.clone().with("MCP-Protocol-Version", other)).await;
-            // A notification that stands alone says nothing to anybody.
+            // A stateless notification has no effect.
             let is_note = request.bytes().windows(13).any(|part| part == b"notifications");
             let stands_alone = is_note && other == "2026-07-28";
             let expected = if stands_alone { 202 } else { 400 };
@@ -152,13 +152,13 @@ async fn a_session_speaks_one_revision() {
     assert_eq!(site.ask(&silent).await.status, 200, "what was agreed holds");
 }
 
-// Any replica with the same key goes on with what another one began; one with another key does not.
+// Any replica with the same state key continues what another one began; one with another key does not.
 #[tokio::test]
-async fn replicas_share_sessions_and_dialogues() {
+async fn replicas_share_sessions_and_request_state() {
     let with = |key: u8| {
         Site::with(Options::new(), move |server| server.state_key([key; 32], Duration::from_secs(60)))
     };
-    let (one, two, stranger) = (with(1).await, with(1).await, with(2).await);
+    let (one, two, other_key) = (with(1).await, with(1).await, with(2).await);
     let session = one.session_by("2025-06-18", &json!({"elicitation": {}})).await;
     for round in 0..3 {
         for site in [&one, &two] {
@@ -166,8 +166,8 @@ async fn replicas_share_sessions_and_dialogues() {
             assert_eq!(answer.messages()[0]["id"], round);
         }
     }
-    assert_eq!(stranger.ask(&session.request(1, "ping", &json!({}))).await.status, 404);
-    // What the client can be asked is known there too.
+    assert_eq!(other_key.ask(&session.request(1, "ping", &json!({}))).await.status, 404);
+    // The client capabilities are known there too.
     let mut wire = two.connect().await;
     wire.begin(&session.call(9, "ask", &json!({}))).await;
     let question = wire.message().await.unwrap();
@@ -191,7 +191,7 @@ async fn replicas_share_sessions_and_dialogues() {
         assert_eq!(answer["result"]["content"][0]["text"], "hello bob");
     }
     // M-15
-    assert_eq!(stranger.ask(&back("ask", state)).await.error(), (200, -32602, json!(7)));
+    assert_eq!(other_key.ask(&back("ask", state)).await.error(), (200, -32602, json!(7)));
     assert_eq!(one.ask(&back("echo", state)).await.error(), (200, -32602, json!(7)), "for another tool");
     let changed =
         format!("{}{}", state.get(..40).unwrap(), if state.as_bytes()[40] == b'A' { 'B' } else { 'A' });
@@ -201,9 +201,9 @@ async fn replicas_share_sessions_and_dialogues() {
     assert_eq!(one.ask(&state.request(1, "ping", &json!({}))).await.status, 404, "no session either");
 }
 
-// H-24 and a race: whatever runs in a session ends with it, and whoever waits is told at once.
+// H-24 and a race: requests that run in a session end with it, and waiting clients get the error at once.
 #[tokio::test]
-async fn the_end_of_a_session_ends_what_runs_in_it() {
+async fn deleting_a_session_ends_its_requests() {
     let mut site = Site::start().await;
     let session = site.session("2025-11-25").await;
     let bystander = site.session("2025-11-25").await;
@@ -217,14 +217,14 @@ async fn the_end_of_a_session_ends_what_runs_in_it() {
     let mut other = site.connect().await;
     other.begin(&bystander.call(1, "wait", &json!({"name": "y"}))).await;
     site.began("y").await;
-    let mut news = site.connect().await;
-    news.begin(&session.get()).await;
+    let mut stream = site.connect().await;
+    stream.begin(&session.get()).await;
     assert_eq!(site.ask(&session.delete()).await.status, 204);
     for mut wire in calls {
         assert_eq!(wire.message().await, None);
         assert_eq!(site.act().await, Act::Dropped("x".to_owned()));
     }
-    assert_eq!(news.message().await, None);
+    assert_eq!(stream.message().await, None);
     site.release(1);
     assert_eq!(other.message().await.unwrap()["result"]["content"][0]["text"], "done y");
 }

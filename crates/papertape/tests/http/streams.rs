@@ -1,13 +1,13 @@
-//! Streams that a client may come back to: what broke is had again, once, and by nobody else.
+//! Resumable streams: missed events are replayed once, and only to their own client.
 
 use papertape::http::Options;
 use serde_json::{Value, json};
 
+use crate::connection::Wire;
 use crate::fixture::{Act, Site};
 use crate::request::Session;
-use crate::wire::Wire;
 
-/// A call that says two things, waits, and says two more; its stream and the ids of the events so far.
+/// A call that sends two notifications, waits, and sends two more; its stream and the ids of the events so far.
 async fn tell(site: &mut Site, session: &Session, id: u64) -> (Wire, Vec<Option<String>>) {
     let level = session.request(90, "logging/setLevel", &json!({"level": "debug"}));
     assert_eq!(site.ask(&level).await.status, 200);
@@ -36,7 +36,7 @@ async fn rest(mut wire: Wire) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn what_broke_is_had_again_from_any_event_on() {
+async fn a_broken_stream_is_resumed_from_any_event() {
     let mut site = Site::start().await;
     let session = site.session("2025-11-25").await;
     let (wire, ids) = tell(&mut site, &session, 1).await;
@@ -54,12 +54,12 @@ async fn what_broke_is_had_again_from_any_event_on() {
             rest.iter().map(|message| message["method"].as_str().unwrap_or("answer")).collect();
         let all = ["notifications/progress", "notifications/message", "notifications/message", "answer"];
         assert_eq!(methods, all[missed..], "{id}");
-        assert_eq!(rest.last().unwrap()["result"]["content"][0]["text"], "told");
+        assert_eq!(rest.last().unwrap()["result"]["content"][0]["text"], "done");
     }
 }
 
 #[tokio::test]
-async fn what_is_still_running_is_waited_for() {
+async fn a_resumed_stream_waits_for_a_running_call() {
     let mut site = Site::start().await;
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
         let session = site.session(revision).await;
@@ -77,14 +77,14 @@ async fn what_is_still_running_is_waited_for() {
     }
 }
 
-// The client knows better than the server whether its connection is still of use: the newest one gets the answer, and the
+// The client knows better than the server whether its connection is still of use: the newest one gets the response, and the
 // one before it ends.
 #[tokio::test]
 async fn the_newest_connection_takes_a_stream_over() {
     let mut site = Site::start().await;
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
         let session = site.session(revision).await;
-        // Nothing tells the server that the client has gone from these.
+        // The server cannot notice that the client has left these.
         let (mut first, ids) = tell(&mut site, &session, 1).await;
         let mut second = site.connect().await;
         assert_eq!(second.begin(&session.resume(ids[0].as_deref().unwrap())).await.status, 200);
@@ -104,7 +104,7 @@ async fn the_newest_connection_takes_a_stream_over() {
 
 // H-27
 #[tokio::test]
-async fn nobody_comes_back_to_what_is_not_theirs() {
+async fn a_stream_is_resumed_by_its_own_client_only() {
     let mut site = Site::with(Options::new().metrics(), |server| server).await;
     let session = site.session("2025-11-25").await;
     let (wire, ids) = tell(&mut site, &session, 1).await;
@@ -142,7 +142,7 @@ async fn nobody_comes_back_to_what_is_not_theirs() {
 
 // The ids of events are of one process and one time: what another one calls the same is another stream.
 #[tokio::test]
-async fn a_replica_does_not_take_anothers_stream_for_its_own() {
+async fn event_ids_are_scoped_to_one_process() {
     let with =
         || Site::with(Options::new(), |server| server.state_key([1; 32], std::time::Duration::from_secs(60)));
     let (mut one, mut two) = (with().await, with().await);
@@ -158,7 +158,7 @@ async fn a_replica_does_not_take_anothers_stream_for_its_own() {
 }
 
 #[tokio::test]
-async fn a_call_may_let_its_connection_go() {
+async fn a_call_may_close_its_connection_early() {
     let mut site = Site::start().await;
     let session = site.session("2025-11-25").await;
     let mut wire = site.connect().await;
@@ -170,12 +170,12 @@ async fn a_call_may_let_its_connection_go() {
     let last = wire.event().await.unwrap();
     assert_eq!(last.retry, Some(7));
     assert_eq!(wire.event().await, None);
-    // The same connection can be used to come back.
+    // The same connection can be used to resume.
     assert_eq!(wire.begin(&session.resume(&id)).await.status, 200);
     site.release(1);
     assert_eq!(wire.message().await.unwrap()["result"]["content"][0]["text"], "polled");
     assert_eq!(wire.message().await, None);
-    // Those who do not know how to come back are not sent away.
+    // Clients that cannot resume keep their connection.
     let session = site.session("2025-06-18").await;
     let mut wire = site.connect().await;
     wire.begin(&session.call(1, "poll", &json!({}))).await;
@@ -186,9 +186,9 @@ async fn a_call_may_let_its_connection_go() {
     assert_eq!((answer.retry, &answer.json()["id"]), (None, &json!(1)));
 }
 
-// Streams that nobody has read to their end are not kept for ever.
+// Abandoned streams are not kept for ever.
 #[tokio::test]
-async fn a_session_keeps_only_so_many_streams() {
+async fn kept_streams_per_session_are_limited() {
     let mut site = Site::with(Options::new().metrics(), |server| server).await;
     let session = site.session("2025-11-25").await;
     let mut first = None;
@@ -203,5 +203,5 @@ async fn a_session_keeps_only_so_many_streams() {
         assert_eq!(site.act().await, Act::Ended("x".to_owned()));
     }
     let answer = site.ask(&session.resume(&first.unwrap())).await;
-    assert_eq!(answer.status, 400, "after 200 that nobody came back to, the first is still there");
+    assert_eq!(answer.status, 400, "after 200 abandoned streams the first is still there");
 }

@@ -1,4 +1,4 @@
-//! Who may ask, and what: a server on a real socket, asked with keys, with tokens that are really signed, and with neither.
+//! Authentication and authorization: a server on a real socket, with API keys, with signed tokens, and with neither.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,22 +7,10 @@
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
-mod entrance;
+mod authentication;
 mod metadata;
 mod principals;
-mod revoking;
+mod revocation;
+mod scope_changes;
 mod scopes;
 mod site;
-mod steps;
-
-#[path = "../../src/transport/http/auth/crypto.rs"]
-mod crypto;
-#[expect(dead_code, reason = "the tests within the library use the rest")]
-#[path = "../../src/transport/http/auth/tests/issuer.rs"]
-mod issuer;
-#[expect(dead_code, reason = "the tests within the library use the rest")]
-#[path = "../../src/transport/http/auth/tests/signing.rs"]
-mod signing;
-
-/// What the server calls itself. Nobody looks it up.
-const RESOURCE: &str = "https://mcp.example.com/mcp";

@@ -1,14 +1,14 @@
-//! Where clients find out who gives tokens.
+//! Protected resource metadata, where clients find the authorization server.
 
 use serde_json::json;
 
-use crate::RESOURCE;
 use crate::site::{Trusting, keyed, send};
+use papertape_testing::oauth::RESOURCE;
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 #[tokio::test]
-async fn the_metadata_is_for_everybody_at_both_places() {
+async fn the_metadata_is_public_at_both_urls() {
     let site = Trusting::start(|auth| auth).await.site;
     for path in [WELL_KNOWN.to_owned(), format!("{WELL_KNOWN}/mcp")] {
         let reply = send(site.request("GET", &path)).await;

@@ -1,4 +1,4 @@
-//! What belongs to one is of no use to another: sessions, dialogues and tasks.
+//! Sessions, request state and tasks belong to one principal.
 
 use papertape::http::{Auth, Keys, NewKey, Options};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ async fn pair() -> (Site, String, String) {
     (site, alice, bob)
 }
 
-/// A request within a session that is no message.
+/// A request within a session that has no message.
 async fn touch(site: &Site, method: &str, token: &str, session: &str, last_event: Option<&str>) -> Reply {
     let request = with_token(site.request(method, "/mcp"), token);
     let request = request.header("mcp-session-id", session).header("mcp-protocol-version", LEGACY);
@@ -19,7 +19,7 @@ async fn touch(site: &Site, method: &str, token: &str, session: &str, last_event
 }
 
 #[tokio::test]
-async fn a_session_is_its_owners() {
+async fn a_session_belongs_to_its_principal() {
     let (site, alice, bob) = pair().await;
     let session = site.open(&alice).await;
     assert_eq!(site.call_within(&alice, &session, "whoami").await.text(), "alice");
@@ -35,31 +35,31 @@ async fn a_session_is_its_owners() {
         assert_eq!(touch(&site, "GET", &bob, &session, Some(event)).await.status, 404);
     }
     assert_eq!(touch(&site, "DELETE", &bob, &session, None).await.status, 404);
-    // Nothing of this has hurt it.
+    // The session is unaffected.
     assert_eq!(site.say(&alice, &session, &ping).await.status, 200);
     assert_eq!(touch(&site, "DELETE", &alice, &session, None).await.status, 204);
     assert_eq!(site.say(&alice, &session, &ping).await.status, 404);
 }
 
-// Who has a name is counted by it, and not by the address that others come from, too.
+// Requests are counted by principal, and not by an address that others share.
 #[tokio::test]
-async fn how_much_one_may_ask_for_at_once_is_counted_by_principal() {
+async fn concurrent_requests_are_limited_per_principal() {
     let keys = [key("alice", &[]), key("bob", &[])];
     let text: String = keys.iter().map(NewKey::entry).collect();
     let options = Options::new().auth(Auth::new().keys(Keys::parse(&text).unwrap())).requests_per_client(1);
     let site = Site::with(options).await;
     let [alice, bob] = keys.each_ref().map(NewKey::secret);
     let session = site.open(alice).await;
-    let news = with_token(site.request("GET", "/mcp"), alice).header("mcp-session-id", &session);
-    let news = news.send().await.unwrap();
-    assert_eq!(news.status(), 200);
+    let stream = with_token(site.request("GET", "/mcp"), alice).header("mcp-session-id", &session);
+    let stream = stream.send().await.unwrap();
+    assert_eq!(stream.status(), 200);
     assert_eq!(site.call(alice, "whoami").await.status, 503);
     assert_eq!(site.call(bob, "whoami").await.text(), "bob");
-    drop(news);
+    drop(stream);
 }
 
 #[tokio::test]
-async fn a_session_shows_nobody_who_somebody_is() {
+async fn a_session_id_does_not_authenticate() {
     let (site, alice, _) = pair().await;
     let session = site.open(&alice).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
@@ -69,7 +69,7 @@ async fn a_session_shows_nobody_who_somebody_is() {
 }
 
 #[tokio::test]
-async fn a_dialogue_is_its_owners() {
+async fn request_state_belongs_to_its_principal() {
     let (site, alice, bob) = pair().await;
     let reply = site.call(&alice, "ask").await;
     assert_eq!(reply.body["result"]["resultType"], "input_required", "{reply:?}");
@@ -84,7 +84,7 @@ async fn a_dialogue_is_its_owners() {
 }
 
 #[tokio::test]
-async fn a_task_is_its_owners() {
+async fn a_task_belongs_to_its_principal() {
     let (site, alice, bob) = pair().await;
     let reply = site.call(&alice, "long").await;
     let id = reply.body["result"]["taskId"].as_str().unwrap_or_else(|| panic!("{reply:?}")).to_owned();
@@ -106,7 +106,7 @@ async fn a_task_is_its_owners() {
 #[tokio::test]
 async fn tasks_are_limited_per_principal() {
     let (site, alice, bob) = pair().await;
-    let most = papertape::Limits::default().tasks_per_principal;
+    let most = papertape::server::Limits::default().tasks_per_principal;
     let mut last = Value::Null;
     for _ in 0..most {
         let reply = site.call(&alice, "endless_task").await;
@@ -116,7 +116,7 @@ async fn tasks_are_limited_per_principal() {
     let refused = site.call(&alice, "endless_task").await;
     assert_eq!(refused.body["result"]["isError"], json!(true), "{refused:?}");
     assert!(refused.text().contains("100 tasks running"), "{refused:?}");
-    // It is nobody else's limit, and a task that ends makes room.
+    // The limit is per principal, and a task that ends makes room.
     assert!(site.call(&bob, "endless_task").await.body["result"]["taskId"].is_string());
     site.ask(&alice, "tasks/cancel", json!({"taskId": last})).await;
     assert!(site.call(&alice, "endless_task").await.body["result"]["taskId"].is_string());

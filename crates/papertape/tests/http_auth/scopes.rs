@@ -1,4 +1,4 @@
-//! What somebody may do: scopes of tools, resources, templates and prompts.
+//! Scopes of tools, resources, templates and prompts.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ async fn forbidden(site: &Site, key: &str, method: &str, params: Value, scopes: 
 }
 
 #[tokio::test]
-async fn a_tool_is_called_by_those_who_have_all_its_scopes() {
+async fn a_tool_needs_all_its_scopes() {
     let (site, keys) = keyed(&[
         ("none", &[]),
         ("reads", &["notes:read"]),
@@ -44,7 +44,7 @@ async fn a_tool_is_called_by_those_who_have_all_its_scopes() {
 }
 
 #[tokio::test]
-async fn resources_prompts_and_completions_are_no_way_around() {
+async fn resources_prompts_and_completions_need_scopes_too() {
     let (site, keys) = keyed(&[("none", &["notes"]), ("reads", &["notes:read"])]).await;
     for (method, params) in readings() {
         forbidden(&site, &keys[0], method, params.clone(), "notes:read").await;
@@ -59,7 +59,7 @@ async fn resources_prompts_and_completions_are_no_way_around() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_forbidden() {
+async fn an_unknown_target_is_not_a_403() {
     let (site, keys) = keyed(&[("none", &[])]).await;
     let reply = site.call(&keys[0], "nothing").await;
     assert_eq!((reply.status, &reply.body["error"]["code"]), (200, &json!(-32602)), "{reply:?}");
@@ -76,7 +76,7 @@ async fn what_is_not_there_is_not_forbidden() {
 }
 
 #[tokio::test]
-async fn sessions_are_no_way_around() {
+async fn scopes_apply_within_sessions() {
     let (site, keys) = keyed(&[("none", &[]), ("both", &["notes:read", "notes:write"])]).await;
     let session = site.open(&keys[0]).await;
     let reply = site.call_within(&keys[0], &session, "write").await;

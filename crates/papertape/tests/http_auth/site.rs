@@ -1,19 +1,20 @@
-//! A server on a real socket, and a client that sends what it is told to.
+//! A server on a real socket, and a client that sends any request.
 
 use std::sync::Arc;
 
 use http::HeaderMap;
 use papertape::http::{Auth, Keys, NewKey, OAuthServer, Options, serve_until};
-use papertape::{Cx, Form, Prompt, PromptOutput, Resource, ResourceTemplate, Server, Tool, ToolError};
+use papertape::server::{Form, Prompt, PromptOutput, Resource, ResourceTemplate, Tool};
+use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::RESOURCE;
-use crate::issuer::FakeIssuer;
-use crate::signing::{Signer, claims_but};
+use papertape_testing::oauth::RESOURCE;
+use papertape_testing::oauth::StubIssuer;
+use papertape_testing::oauth::{TokenSigner, claims_with};
 
 pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY: &str = "2025-11-25";
@@ -111,7 +112,7 @@ impl Site {
             .header("content-type", "application/json")
     }
 
-    /// A request that stands alone, with a token if that is not empty.
+    /// A stateless request, with a token if that is not empty.
     pub(crate) async fn ask(&self, token: &str, method: &str, params: Value) -> Reply {
         send(self.asking(token, method, params)).await
     }
@@ -153,7 +154,7 @@ impl Site {
         with_token(request, token).body(message.to_string())
     }
 
-    /// Opens a session and tells its id.
+    /// Opens a session and returns its id.
     pub(crate) async fn open(&self, token: &str) -> String {
         let params = json!({
             "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
@@ -223,8 +224,8 @@ pub(crate) fn key(name: &str, scopes: &[&str]) -> NewKey {
 /// An issuer, and a server that trusts it.
 pub(crate) struct Trusting {
     pub(crate) site: Site,
-    pub(crate) issuer: FakeIssuer,
-    pub(crate) signer: Signer,
+    pub(crate) issuer: StubIssuer,
+    pub(crate) signer: TokenSigner,
 }
 
 impl Trusting {
@@ -236,16 +237,16 @@ impl Trusting {
         change: impl FnOnce(Auth) -> Auth,
         server: impl FnOnce(OAuthServer) -> OAuthServer,
     ) -> Self {
-        let (issuer, signer) = (FakeIssuer::start().await, Signer::es256(1));
+        let (issuer, signer) = (StubIssuer::start().await, TokenSigner::es256(1));
         issuer.publish(&[&signer]);
         let oauth = OAuthServer::new(RESOURCE).issuer_with_keys(issuer.name(), issuer.jwks_url());
         let site = Site::start(change(Auth::new().oauth(server(oauth)))).await;
         Self { site, issuer, signer }
     }
 
-    /// A token of somebody's, with some scopes.
+    /// A token of a subject, with some scopes.
     pub(crate) fn token(&self, subject: &str, scopes: &str) -> String {
-        let mut claims = claims_but(&self.issuer, "scope", json!(scopes));
+        let mut claims = claims_with(&self.issuer, "scope", json!(scopes));
         claims["sub"] = json!(subject);
         self.signer.sign(&claims)
     }

@@ -1,13 +1,13 @@
-//! Who asks: shown with every request, and never asked for ever.
+//! Credentials: sent with every request, and retried a bounded number of times.
 
+use papertape::client::{ClientOptions, ErrorKind};
 use papertape::http::{Credentials, Endpoint, connect_with};
-use papertape::{ClientOptions, ErrorKind};
 use serde_json::json;
 
 use crate::scripted::{Server, handshake, json, response, run, text, within};
 
 #[test]
-fn every_request_shows_who_asks() {
+fn every_request_sends_the_token() {
     run(async {
         let server =
             Server::new(|seen| handshake(seen).unwrap_or_else(|| json("200 OK", &text(seen, "ok")))).await;
@@ -27,7 +27,7 @@ fn every_request_shows_who_asks() {
 }
 
 #[test]
-fn a_server_that_is_never_content_is_not_asked_for_ever() {
+fn authentication_retries_are_bounded() {
     run(async {
         for status in ["401 Unauthorized", "403 Forbidden"] {
             let server = Server::new(move |_| {
@@ -44,7 +44,7 @@ fn a_server_that_is_never_content_is_not_asked_for_ever() {
 }
 
 #[test]
-fn a_refusal_without_a_challenge_is_told_as_what_it_says() {
+fn a_401_without_a_challenge_is_reported_as_it_is() {
     run(async {
         let error = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"only for \u001b[31mus"}}"#;
         for (body, said) in [

@@ -1,8 +1,9 @@
-//! Responses that are no answers, and servers that are not there.
+//! Invalid responses, and servers that cannot be reached.
 
 use std::time::{Duration, Instant};
 
-use papertape::{ClientError, ClientOptions, ErrorKind, http};
+use papertape::client::{ClientError, ClientOptions, ErrorKind};
+use papertape::http;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -11,7 +12,7 @@ use crate::scripted::{
     within,
 };
 
-/// What a call comes to if its response is this.
+/// The result of a call with this response.
 async fn called(act: impl Fn(&Seen) -> Vec<Step> + Send + Sync + 'static) -> ClientError {
     let server = Server::new(move |seen| match &seen.what()[..] {
         "server/discover" => discovered(seen),
@@ -20,32 +21,32 @@ async fn called(act: impl Fn(&Seen) -> Vec<Step> + Send + Sync + 'static) -> Cli
     .await;
     let client = server.connect().await;
     let failed = client.call("t", json!({})).await.unwrap_err();
-    // The conversation lives on.
+    // The session stays open.
     client.ping().await.unwrap();
     failed
 }
 
 #[test]
-fn what_is_no_answer_fails_the_call_with_a_reason() {
+fn an_invalid_response_fails_the_call_with_a_reason() {
     run(async {
         let html = called(|_| response("200 OK", "content-type: text/html\r\n", "<h1>Welcome</h1>")).await;
-        assert!(broken(&html).contains("the answer is text/html"), "{html}");
+        assert!(broken(&html).contains("the response is text/html"), "{html}");
         assert_eq!(html.bytes(), Some(&b"<h1>Welcome</h1>"[..]));
         let empty = called(|_| response("200 OK", "content-type: application/json\r\n", "")).await;
         assert!(broken(&empty).contains("HTTP 200 with an empty body"), "{empty}");
         let accepted = called(|_| response("202 Accepted", "", "")).await;
         assert!(broken(&accepted).contains("HTTP 202 with an empty body"), "{accepted}");
         let garbage = called(|_| response("200 OK", "content-type: application/json\r\n", "{\"json")).await;
-        assert!(broken(&garbage).contains("no answer to the request"), "{garbage}");
+        assert!(broken(&garbage).contains("no response to the request"), "{garbage}");
         let other = called(|_| json("200 OK", &json!({"jsonrpc": "2.0", "id": 999, "result": {}}))).await;
-        assert!(broken(&other).contains("no answer to the request"), "{other}");
+        assert!(broken(&other).contains("no response to the request"), "{other}");
         let both = called(|seen| {
             json("200 OK", &json!({"jsonrpc": "2.0", "id": seen.message()["id"], "result": {}, "error": {}}))
         })
         .await;
         assert!(broken(&both).contains("both `result` and `error`"), "{both}");
         let ended = called(|_| stream(&[])).await;
-        assert!(broken(&ended).contains("ended before the answer"), "{ended}");
+        assert!(broken(&ended).contains("ended before the response arrived"), "{ended}");
     });
 }
 
@@ -73,7 +74,7 @@ fn an_error_counts_whatever_the_status() {
 }
 
 #[test]
-fn a_status_that_says_no_is_told_with_what_was_said() {
+fn an_error_status_is_reported_with_its_body() {
     run(async {
         let failed = called(|_| response("418 I'm a teapot", "", "short\n\u{1b}[31mand stout")).await;
         let ErrorKind::Http { status: 418, message } = failed.kind() else { panic!("{failed:?}") };
@@ -81,13 +82,13 @@ fn a_status_that_says_no_is_told_with_what_was_said() {
         let failed = called(|_| response("500 Internal Server Error", "", "")).await;
         assert_eq!(
             failed.to_string(),
-            "calling the tool \"t\": the server answered HTTP 500: Internal Server Error"
+            "calling the tool \"t\" failed: the server responded with HTTP 500: Internal Server Error"
         );
     });
 }
 
 #[test]
-fn a_type_may_be_missing_or_decorated() {
+fn the_content_type_may_be_missing_or_have_parameters() {
     run(async {
         for kind in ["", "content-type: Application/JSON; charset=utf-8\r\n", "content-type:\r\n"] {
             let server = Server::new(move |seen| match &seen.what()[..] {
@@ -119,7 +120,10 @@ fn a_busy_server_is_waited_for_as_long_as_the_call_may_take() {
         let client = server.connect().await;
         assert_eq!(text_of(&client.call("t", json!({})).await.unwrap()), "ok");
         let busy = client.call("t", json!({})).await.unwrap_err();
-        assert!(busy.to_string().contains("asks to wait 120 s, but the call has only"), "{busy}");
+        assert!(
+            busy.to_string().contains("it sent `Retry-After: 120`, but the request times out in"),
+            "{busy}"
+        );
         assert!(busy.to_string().contains("deploying"), "{busy}");
         for attempts in [1, 6] {
             let before = server.seen().len();
@@ -131,7 +135,7 @@ fn a_busy_server_is_waited_for_as_long_as_the_call_may_take() {
 }
 
 #[test]
-fn nobody_there() {
+fn connection_refused() {
     run(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -140,22 +144,22 @@ fn nobody_there() {
         assert!(matches!(failed.kind(), ErrorKind::Unreachable(_)), "{failed:?}");
         assert!(failed.to_string().contains(&url) && failed.to_string().contains("refused"), "{failed}");
         let failed = within(http::connect("not a url")).await.unwrap_err();
-        assert!(failed.to_string().contains("\"not a url\" is no URL"), "{failed}");
+        assert!(failed.to_string().contains("\"not a url\" is not a valid URL"), "{failed}");
     });
 }
 
 #[test]
-fn somebody_else_there() {
+fn not_an_mcp_server() {
     run(async {
         let server =
             Server::new(|_| vec![Step::Write(b"SSH-2.0-OpenSSH_9.9\r\n".to_vec()), Step::Close]).await;
         let failed = server.try_connect(ClientOptions::new()).await.unwrap_err();
-        assert!(broken(&failed).contains("does not speak HTTP"), "{failed}");
+        assert!(broken(&failed).contains("is not valid HTTP"), "{failed}");
     });
 }
 
 #[test]
-fn a_silent_server_costs_no_more_than_the_time_there_is() {
+fn a_silent_server_fails_the_call_at_its_timeout() {
     run(async {
         let server = Server::new(|_| vec![Step::Hold]).await;
         let began = Instant::now();

@@ -1,10 +1,10 @@
-//! What legacy revisions keep between requests: sessions, and streams of what nobody asked for.
+//! What session-based revisions keep between requests: sessions, and GET streams of server messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use papertape::client::{Change, ErrorKind, SubscriptionFilter};
 use papertape::protocol::ElicitResult;
-use papertape::{Change, ErrorKind, Interests};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -14,7 +14,7 @@ use crate::scripted::{
 };
 
 #[test]
-fn a_session_is_named_after_it_was_opened_and_ended_at_the_end() {
+fn the_session_id_is_sent_and_deleted_on_close() {
     run(async {
         let server =
             Server::new(|seen| handshake(seen).unwrap_or_else(|| json("200 OK", &text(seen, "ok")))).await;
@@ -38,7 +38,7 @@ fn a_session_is_named_after_it_was_opened_and_ended_at_the_end() {
 }
 
 #[test]
-fn older_revisions_do_not_name_themselves() {
+fn revisions_before_2025_06_18_send_no_version_header() {
     run(async {
         let server = Server::new(|seen| match &seen.what()[..] {
             "initialize" => {
@@ -56,13 +56,13 @@ fn older_revisions_do_not_name_themselves() {
 }
 
 #[test]
-fn what_nobody_asked_for_comes_on_a_stream_that_is_taken_up_again() {
+fn server_messages_come_on_a_get_stream_that_is_resumed() {
     run(async {
         let server = Server::new(|seen| match (&seen.what()[..], seen.header("last-event-id")) {
             ("GET", None) => vec![stream_head(), chunk("id: 7\nretry: 1\ndata:\n\n"), stream_end()],
             ("GET", Some("7")) => {
-                let news = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-                vec![stream_head(), event(&news), Step::Hold]
+                let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+                vec![stream_head(), event(&changed), Step::Hold]
             }
             ("initialize", _) => {
                 let opened = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}}});
@@ -72,7 +72,7 @@ fn what_nobody_asked_for_comes_on_a_stream_that_is_taken_up_again() {
         })
         .await;
         let client = server.try_connect(legacy()).await.unwrap();
-        let mut subscription = client.listen(Interests::new().tools()).await.unwrap();
+        let mut subscription = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
         assert_eq!(subscription.next().await.unwrap(), Some(Change::Tools));
         client.close().await;
         server.left(1).await;
@@ -127,7 +127,7 @@ fn a_session_that_is_always_forgotten_is_an_error() {
 }
 
 #[test]
-fn what_the_server_asks_is_answered_by_a_request() {
+fn server_requests_get_a_response_by_post() {
     run(async {
         let answered = Arc::new(Notify::new());
         let tell = Arc::clone(&answered);
@@ -157,7 +157,7 @@ fn what_the_server_asks_is_answered_by_a_request() {
 }
 
 #[test]
-fn a_call_that_nobody_waits_for_is_taken_back() {
+fn a_dropped_call_is_cancelled() {
     run(async {
         let server = Server::new(|seen| handshake(seen).unwrap_or_else(|| vec![Step::Hold])).await;
         let options = crate::scripted::quick().revision(papertape::protocol::Revision::NEWEST_LEGACY);

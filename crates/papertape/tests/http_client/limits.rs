@@ -1,6 +1,6 @@
 //! Bounds: what a server may send, and what it may make us send.
 
-use papertape::ClientOptions;
+use papertape::client::ClientOptions;
 use serde_json::json;
 
 use crate::scripted::{
@@ -13,7 +13,7 @@ fn small() -> ClientOptions {
 }
 
 #[test]
-fn an_answer_has_a_limit() {
+fn a_response_has_a_size_limit() {
     run(async {
         let server = Server::new(|seen| match (&seen.what()[..], &seen.message()["params"]["name"]) {
             ("server/discover", _) => discovered(seen),
@@ -31,7 +31,7 @@ fn an_answer_has_a_limit() {
         let client = server.try_connect(small()).await.unwrap();
         for tool in ["body", "endless"] {
             let failed = client.call(tool, json!({})).await.unwrap_err();
-            assert!(broken(&failed).contains("longer than the limit of 4096 bytes"), "{failed}");
+            assert!(broken(&failed).contains("larger than the limit of 4096 bytes"), "{failed}");
         }
         let failed = client.call("event", json!({})).await.unwrap_err();
         assert!(broken(&failed).contains("an event is longer than the limit of 4096 bytes"), "{failed}");
@@ -41,7 +41,7 @@ fn an_answer_has_a_limit() {
 }
 
 #[test]
-fn endless_words_about_a_refusal_are_not_waited_for() {
+fn an_endless_error_body_is_not_read_to_its_end() {
     run(async {
         let server = Server::new(|seen| match &seen.what()[..] {
             "server/discover" => discovered(seen),
@@ -59,7 +59,7 @@ fn endless_words_about_a_refusal_are_not_waited_for() {
 }
 
 #[test]
-fn a_server_that_asks_without_end_and_takes_no_answer_stops_being_read() {
+fn a_flood_of_server_requests_stops_being_read() {
     run(async {
         let pings: String = (0..60_000)
             .map(|id| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n\n"))
@@ -77,16 +77,16 @@ fn a_server_that_asks_without_end_and_takes_no_answer_stops_being_read() {
         .await;
         let options = legacy().timeout(std::time::Duration::from_secs(2));
         let client = server.try_connect(options).await.unwrap();
-        // Whether the answer comes through is up to the buffers between; what counts is that there is an end.
+        // Whether the response arrives depends on the buffers between; the call must end.
         drop(client.call("t", json!({})).await);
         client.close().await;
-        // So many at once, and so many once more when the end is wanted.
+        // So many at once, and so many again on close.
         assert!(server.of("an answer").len() <= 2 * 64, "{}", server.of("an answer").len());
     });
 }
 
 #[test]
-fn the_end_does_not_wait_for_a_server_that_does_not_let_go() {
+fn close_does_not_wait_for_an_unresponsive_server() {
     run(async {
         let server = Server::new(|seen| match &seen.what()[..] {
             "DELETE" => vec![Step::Hold],

@@ -10,15 +10,15 @@
 )]
 
 mod auth;
-mod era;
 mod faults;
+mod http_sse;
 mod legacy;
 mod limits;
 mod modern;
-mod old;
+mod negotiation;
 mod redirects;
 mod scripted;
 mod streams;
 mod subscriptions;
 mod tape;
-mod ways;
+mod tls_and_proxy;

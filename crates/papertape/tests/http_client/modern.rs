@@ -1,6 +1,6 @@
-//! Requests that stand alone: what they say about themselves, and how they are left.
+//! Stateless requests: their headers, and how they are cancelled.
 
-use papertape::{Change, ClientOptions, ErrorKind, Interests};
+use papertape::client::{Change, ClientOptions, ErrorKind, SubscriptionFilter};
 use serde_json::{Map, json};
 
 use crate::scripted::{
@@ -13,7 +13,7 @@ fn modern(seen: &Seen) -> Option<Vec<Step>> {
 }
 
 #[test]
-fn every_request_says_in_headers_what_it_is() {
+fn every_request_has_the_mcp_headers() {
     run(async {
         let server = Server::new(|seen| {
             modern(seen).unwrap_or_else(|| match &seen.what()[..] {
@@ -56,7 +56,7 @@ fn every_request_says_in_headers_what_it_is() {
 }
 
 #[test]
-fn arguments_are_mirrored_as_the_tools_say() {
+fn arguments_are_mirrored_in_param_headers() {
     run(async {
         let server = Server::new(|seen| {
             modern(seen).unwrap_or_else(|| match &seen.what()[..] {
@@ -91,7 +91,7 @@ fn arguments_are_mirrored_as_the_tools_say() {
 }
 
 #[test]
-fn a_mismatch_leads_to_the_tools_and_back_once() {
+fn a_header_mismatch_lists_the_tools_and_retries_once() {
     run(async {
         let server = Server::new(|seen| {
             modern(seen).unwrap_or_else(|| match &seen.what()[..] {
@@ -114,7 +114,7 @@ fn a_mismatch_leads_to_the_tools_and_back_once() {
 }
 
 #[test]
-fn who_stops_waiting_leaves_the_connection_and_says_nothing() {
+fn a_dropped_call_closes_its_connection() {
     run(async {
         let server = Server::new(|seen| {
             modern(seen).unwrap_or_else(|| match &seen.message()["params"]["name"] {
@@ -126,10 +126,10 @@ fn who_stops_waiting_leaves_the_connection_and_says_nothing() {
         let client = server.try_connect(quick()).await.unwrap();
         let failed = client.call("silent", json!({})).await.unwrap_err();
         assert!(matches!(failed.kind(), ErrorKind::TimedOut(_)), "{failed:?}");
-        assert_eq!(failed.reached(), "the request was sent; no response came");
+        assert_eq!(failed.stage(), "the request was sent; no response arrived");
         server.left(1).await;
         let failed = client.call("streaming", json!({})).await.unwrap_err();
-        assert_eq!(failed.reached(), "the response began; the answer did not come");
+        assert_eq!(failed.stage(), "the response began; the result did not arrive");
         server.left(2).await;
         client.close().await;
         assert_eq!(server.asked(), ["server/discover", "tools/call", "tools/call"]);
@@ -137,7 +137,7 @@ fn who_stops_waiting_leaves_the_connection_and_says_nothing() {
 }
 
 #[test]
-fn progress_comes_before_the_answer_on_its_stream() {
+fn progress_arrives_before_the_response_on_its_stream() {
     run(async {
         let server = Server::new(|seen| {
             modern(seen).unwrap_or_else(|| {
@@ -148,12 +148,12 @@ fn progress_comes_before_the_answer_on_its_stream() {
         })
         .await;
         let client = server.connect().await;
-        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-        let options =
-            papertape::CallOptions::new().on_progress(move |progress| tell.send(progress.progress).unwrap());
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        let options = papertape::client::CallOptions::new()
+            .on_progress(move |progress| sender.send(progress.progress).unwrap());
         assert_eq!(text_of(&client.call_with("t", json!({}), options).await.unwrap()), "done");
-        assert_eq!(told.try_recv(), Ok(1.0));
-        assert_eq!(told.try_recv(), Ok(2.0));
+        assert_eq!(receiver.try_recv(), Ok(1.0));
+        assert_eq!(receiver.try_recv(), Ok(2.0));
     });
 }
 
@@ -161,19 +161,19 @@ fn progress_comes_before_the_answer_on_its_stream() {
 fn a_subscription_is_a_stream_that_outlives_every_time_out() {
     run(async {
         let go_on = std::sync::Arc::new(tokio::sync::Notify::new());
-        let told = std::sync::Arc::clone(&go_on);
+        let resume = std::sync::Arc::clone(&go_on);
         let server = Server::new(move |seen| {
             modern(seen).unwrap_or_else(|| {
                 let meta = json!({"io.modelcontextprotocol/subscriptionId": seen.message()["id"]});
                 let ack = json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
                     "params": {"_meta": meta, "notifications": {"toolsListChanged": true}}});
-                let news = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": meta}});
-                vec![stream_head(), event(&ack), chunk(": still here\n\n"), Step::Wait(std::sync::Arc::clone(&told)), event(&news), Step::Hold]
+                let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": meta}});
+                vec![stream_head(), event(&ack), chunk(": still here\n\n"), Step::Wait(std::sync::Arc::clone(&resume)), event(&changed), Step::Hold]
             })
         })
         .await;
         let client = server.try_connect(quick()).await.unwrap();
-        let mut subscription = client.listen(Interests::new().tools()).await.unwrap();
+        let mut subscription = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
         let later = tokio::time::timeout(QUICK * 2, subscription.next()).await;
         assert!(later.is_err(), "it is still open after twice the time-out: {later:?}");
         go_on.notify_one();
@@ -186,7 +186,7 @@ fn a_subscription_is_a_stream_that_outlives_every_time_out() {
 }
 
 #[test]
-fn a_server_may_refuse_the_first_request_to_tell_what_it_speaks() {
+fn the_probe_may_be_rejected_with_the_supported_versions() {
     run(async {
         let server = Server::new(|seen| match seen.number {
             0 => {

@@ -1,7 +1,7 @@
 //! Redirects: followed on the same host, refused anywhere else, and never with credentials.
 
+use papertape::client::{ClientError, ClientOptions, ErrorKind};
 use papertape::http::{Credentials, Endpoint, connect_with};
-use papertape::{ClientError, ClientOptions, ErrorKind};
 use serde_json::json;
 
 use crate::scripted::{Server, accepted, discovered, json, response, run, text, text_of, within};
@@ -14,7 +14,7 @@ async fn with_secrets(server: &Server) -> Result<papertape::Client, ClientError>
 }
 
 #[test]
-fn the_same_host_may_send_one_on() {
+fn redirects_on_the_same_host_are_followed() {
     run(async {
         for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
             let server = Server::new(move |seen| match (&seen.path[..], &seen.what()[..]) {
@@ -37,7 +37,7 @@ fn the_same_host_may_send_one_on() {
 }
 
 #[test]
-fn no_other_host_gets_anything() {
+fn redirects_to_other_hosts_are_rejected() {
     run(async {
         for status in [
             "301 Moved Permanently",
@@ -51,9 +51,9 @@ fn no_other_host_gets_anything() {
             let server = Server::new(move |_| response(status, &location, "")).await;
             let failed = with_secrets(&server).await.unwrap_err();
             assert!(matches!(failed.kind(), ErrorKind::Http { .. }), "{failed:?}");
-            let told = failed.to_string();
-            assert!(told.contains(&other.url) && !told.contains("token=x"), "{told}");
-            assert!(told.contains("if you trust that host"), "{told}");
+            let message = failed.to_string();
+            assert!(message.contains(&other.url) && !message.contains("token=x"), "{message}");
+            assert!(message.contains("if you trust that host"), "{message}");
             assert_eq!(other.seen().len(), 0, "{status}");
             assert_eq!(server.seen().len(), 1, "{status}");
         }
@@ -61,18 +61,18 @@ fn no_other_host_gets_anything() {
 }
 
 #[test]
-fn a_redirect_that_would_lose_the_request_is_told() {
+fn a_redirect_that_would_lose_the_body_is_an_error() {
     run(async {
-        for (status, location, told) in [
-            ("301 Moved Permanently", "location: /new\r\n", "/new; use this address"),
-            ("302 Found", "location: /new\r\n", "/new; use this address"),
-            ("307 Temporary Redirect", "", "does not say where"),
-            ("307 Temporary Redirect", "location: http://[\r\n", "which is no address"),
+        for (status, location, expected) in [
+            ("301 Moved Permanently", "location: /new\r\n", "/new; use this URL"),
+            ("302 Found", "location: /new\r\n", "/new; use this URL"),
+            ("307 Temporary Redirect", "", "a redirect without `Location`"),
+            ("307 Temporary Redirect", "location: http://[\r\n", "which is not a valid URL"),
             ("307 Temporary Redirect", "location: /round\r\n", "more than 5 redirects"),
         ] {
             let server = Server::new(move |_| response(status, location, "")).await;
             let failed = with_secrets(&server).await.unwrap_err();
-            assert!(failed.to_string().contains(told), "{failed}");
+            assert!(failed.to_string().contains(expected), "{failed}");
             assert!(server.seen().len() <= 6);
         }
     });

@@ -1,11 +1,12 @@
-//! A server that does with each request what a function says, byte for byte.
+//! A server that handles each request as a function says, byte for byte.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use papertape::client::{ClientError, ClientOptions, ErrorKind};
 use papertape::protocol::Revision;
-use papertape::{Client, ClientError, ClientOptions, ErrorKind, http};
+use papertape::{Client, http};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -46,7 +47,7 @@ impl Seen {
 #[derive(Clone)]
 pub(crate) enum Step {
     Write(Vec<u8>),
-    /// Waits until it is told to go on.
+    /// Waits until it is released.
     Wait(Arc<Notify>),
     /// Waits until the client ends the connection.
     Hold,
@@ -111,7 +112,7 @@ impl Server {
         self.seen.lock().unwrap().clone()
     }
 
-    /// What was asked, in order.
+    /// The requests, in order.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.seen().iter().map(Seen::what).collect()
     }
@@ -153,7 +154,7 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
 pub(crate) const QUICK: Duration = Duration::from_secs(2);
 
 pub(crate) fn quick() -> ClientOptions {
-    ClientOptions::new().timeout(QUICK).longest(QUICK)
+    ClientOptions::new().timeout(QUICK).total_timeout(QUICK)
 }
 
 pub(crate) fn legacy() -> ClientOptions {
@@ -281,7 +282,7 @@ pub(crate) fn text(seen: &Seen, text: &str) -> Value {
     result(seen, &json!({"resultType": "complete", "content": [{"type": "text", "text": text}]}))
 }
 
-/// What a modern server says of itself.
+/// The discover result of a modern server.
 pub(crate) fn discovered(seen: &Seen) -> Vec<Step> {
     let versions = ["2026-07-28", "2025-11-25"];
     let offers = json!({"tools": {}, "resources": {"subscribe": true}});
@@ -294,7 +295,7 @@ pub(crate) fn discovered(seen: &Seen) -> Vec<Step> {
     )
 }
 
-/// What a legacy server says to everything but requests of one's own making.
+/// The response of a legacy server to everything but a test's own requests.
 pub(crate) fn handshake(seen: &Seen) -> Option<Vec<Step>> {
     let opened = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}});
     Some(match &seen.what()[..] {

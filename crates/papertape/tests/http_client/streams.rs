@@ -1,8 +1,8 @@
-//! Streams that end before the answer, and how they are taken up again.
+//! Streams that end before the response, and how they are resumed.
 
 use std::time::{Duration, Instant};
 
-use papertape::ErrorKind;
+use papertape::client::ErrorKind;
 use serde_json::json;
 
 use crate::scripted::{
@@ -10,7 +10,7 @@ use crate::scripted::{
     stream_head, text, text_of,
 };
 
-/// A legacy server that lets go of a call at once; what it does with those who come back.
+/// A legacy server that closes the stream of a call at once, and what it does on resumption.
 async fn letting_go(back: impl Fn(&crate::scripted::Seen) -> Vec<Step> + Send + Sync + 'static) -> Server {
     Server::new(move |seen| match (&seen.what()[..], seen.header("last-event-id")) {
         ("GET", Some(_)) => back(seen),
@@ -27,7 +27,7 @@ async fn letting_go(back: impl Fn(&crate::scripted::Seen) -> Vec<Step> + Send + 
 }
 
 #[test]
-fn a_server_may_let_go_and_be_asked_again() {
+fn a_closed_stream_is_resumed() {
     run(async {
         let server = letting_go(|seen| {
             let call = json!({"id": seen.header("last-event-id").unwrap().parse::<i64>().unwrap()});
@@ -46,7 +46,7 @@ fn a_server_may_let_go_and_be_asked_again() {
 }
 
 #[test]
-fn a_server_that_never_has_the_answer_is_given_up() {
+fn resumption_attempts_are_bounded() {
     run(async {
         let server = letting_go(|_| vec![stream_head(), chunk("retry: 0\n\n"), stream_end()]).await;
         let client = server.try_connect(legacy()).await.unwrap();
@@ -56,13 +56,13 @@ fn a_server_that_never_has_the_answer_is_given_up() {
     });
 }
 
-// A server says 409 while it believes that the connection that broke is alive.
+// A server sends 409 while it has not noticed that the connection broke.
 #[test]
-fn a_server_that_is_not_ready_to_take_one_back_is_asked_again() {
+fn resumption_is_retried_after_409() {
     run(async {
         let refusals = std::sync::Mutex::new(vec![
             response("503 Service Unavailable", "", ""),
-            response("409 Conflict", "", "somebody reads this"),
+            response("409 Conflict", "", "another connection reads this"),
         ]);
         let server = letting_go(move |seen| {
             let call = json!({"id": seen.header("last-event-id").unwrap().parse::<i64>().unwrap()});
@@ -81,7 +81,7 @@ fn a_server_that_is_not_ready_to_take_one_back_is_asked_again() {
 }
 
 #[test]
-fn a_server_that_does_not_take_one_back_says_so() {
+fn a_rejected_resumption_is_an_error() {
     run(async {
         let server = letting_go(|_| response("404 Not Found", "", "what stream?")).await;
         let client = server.try_connect(legacy()).await.unwrap();
@@ -90,8 +90,8 @@ fn a_server_that_does_not_take_one_back_says_so() {
     });
 }
 
-/// What a modern call comes to if its response is this.
-async fn called(steps: Vec<Step>) -> papertape::ClientError {
+/// The result of a modern call with this response.
+async fn called(steps: Vec<Step>) -> papertape::client::ClientError {
     let server = Server::new(move |seen| match &seen.what()[..] {
         "server/discover" => discovered(seen),
         _ => steps.clone(),
@@ -106,22 +106,22 @@ fn a_modern_stream_that_ends_early_is_lost() {
     run(async {
         let noise = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}});
         let ended = called(vec![stream_head(), chunk("id: 1\n\n"), event(&noise), stream_end()]).await;
-        assert!(broken(&ended).contains("ended before the answer came; it is lost"), "{ended}");
+        assert!(broken(&ended).contains("ended before the response arrived; it is lost"), "{ended}");
         assert!(ended.bytes().unwrap().starts_with(b"{\"jsonrpc\""), "what came last is kept");
         let cut =
             called(vec![stream_head(), chunk("data: {\"jsonrpc\":\"2.0\",\"id\":2"), stream_end()]).await;
         assert!(broken(&cut).contains("in the middle of an event"), "{cut}");
         let torn = called(vec![stream_head(), event(&noise), Step::Close]).await;
-        assert!(broken(&torn).contains("broke off"), "{torn}");
+        assert!(broken(&torn).contains("was interrupted"), "{torn}");
         let garbled = called(vec![stream_head(), Step::Write(b"zz\r\n".to_vec()), Step::Close]).await;
-        assert!(broken(&garbled).contains("broke off"), "{garbled}");
+        assert!(broken(&garbled).contains("was interrupted"), "{garbled}");
         let gone = called(vec![Step::Close]).await;
         assert!(matches!(gone.kind(), ErrorKind::Closed), "{gone:?}");
     });
 }
 
 #[test]
-fn an_event_that_is_no_message_is_passed_over() {
+fn an_event_that_is_not_a_message_is_skipped() {
     run(async {
         let server = Server::new(|seen| match &seen.what()[..] {
             "server/discover" => discovered(seen),

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use papertape::Server as Papertape;
+use papertape::client::{Change, ErrorKind, SubscriptionFilter};
 use papertape::http::{self, Options};
-use papertape::{Change, ErrorKind, Interests, Resource, Resources, Server as Papertape};
+use papertape::server::{Resource, Resources};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -20,8 +22,8 @@ use crate::scripted::{
 
 const URI: &str = "note:one";
 
-fn interests() -> Interests {
-    Interests::new().tools().resource(URI)
+fn interests() -> SubscriptionFilter {
+    SubscriptionFilter::new().tools().resource(URI)
 }
 
 /// Opens a session of this name, in which lists and resources can change.
@@ -37,13 +39,13 @@ fn subscribed(seen: &Seen) -> Vec<Step> {
     json("200 OK", &result(seen, &json!({})))
 }
 
-/// A stream that says this, and goes on.
+/// A stream that sends this, and stays open.
 fn telling(method: &str, params: &Value) -> Vec<Step> {
-    let news = json!({"jsonrpc": "2.0", "method": method, "params": params});
-    vec![stream_head(), event(&news), Step::Hold]
+    let changed = json!({"jsonrpc": "2.0", "method": method, "params": params});
+    vec![stream_head(), event(&changed), Step::Hold]
 }
 
-/// A stream that ends with nothing said, after which one may come back at once.
+/// A stream that ends without an event, and may be resumed at once.
 fn idle() -> Vec<Step> {
     vec![stream_head(), chunk("id: 7\nretry: 1\ndata:\n\n"), stream_end()]
 }
@@ -68,7 +70,7 @@ fn an_idle_stream_may_be_closed_again_and_again() {
         })
         .await;
         let client = server.try_connect(legacy()).await.unwrap();
-        let mut changes = client.listen(Interests::new().tools()).await.unwrap();
+        let mut changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
         assert_eq!(changes.next().await.unwrap(), Some(Change::Tools));
         assert_eq!(server.of("GET").len(), 7);
         assert_eq!(server.of("initialize").len(), 1);
@@ -76,15 +78,15 @@ fn an_idle_stream_may_be_closed_again_and_again() {
 }
 
 #[test]
-fn what_is_no_longer_listened_to_is_unsubscribed() {
+fn a_dropped_subscription_is_unsubscribed() {
     run(async {
-        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         let server = Server::new(move |seen| match &seen.what()[..] {
             "initialize" => opened(seen, "s-1"),
             "GET" => vec![stream_head(), Step::Hold],
             "resources/subscribe" => subscribed(seen),
             "resources/unsubscribe" => {
-                tell.send(seen.message()["params"]["uri"].clone()).unwrap();
+                sender.send(seen.message()["params"]["uri"].clone()).unwrap();
                 subscribed(seen)
             }
             _ => handshake(seen).unwrap(),
@@ -92,12 +94,12 @@ fn what_is_no_longer_listened_to_is_unsubscribed() {
         .await;
         let client = server.try_connect(legacy()).await.unwrap();
         drop(client.listen(interests()).await.unwrap());
-        assert_eq!(told.recv().await.unwrap(), URI);
+        assert_eq!(receiver.recv().await.unwrap(), URI);
         client.close().await;
     });
 }
 
-/// A server that forgets its session when it is told to, and says so to GET or to what is posted.
+/// A server that forgets its session on demand, and rejects GET or POST then.
 async fn forgetful(on_get: bool) -> (Server, Arc<AtomicBool>) {
     let forgets = Arc::new(AtomicBool::new(false));
     let is_forgotten = Arc::clone(&forgets);
@@ -121,7 +123,7 @@ async fn forgetful(on_get: bool) -> (Server, Arc<AtomicBool>) {
 }
 
 #[test]
-fn a_new_session_subscribes_again_and_tells_what_may_have_been_missed() {
+fn a_new_session_resubscribes_and_reports_possible_changes() {
     run(async {
         for on_get in [true, false] {
             let (server, forgets) = forgetful(on_get).await;
@@ -157,9 +159,9 @@ fn a_new_session_that_does_not_take_the_subscription_ends_it() {
         })
         .await;
         let client = server.try_connect(legacy()).await.unwrap();
-        let mut changes = client.listen(Interests::new().resource(URI)).await.unwrap();
+        let mut changes = client.listen(SubscriptionFilter::new().resource(URI)).await.unwrap();
         let mut next = changes.next().await;
-        // What may have been missed may be told before.
+        // A change that may have been missed may be reported before.
         while let Ok(Some(_)) = next {
             next = changes.next().await;
         }
@@ -183,14 +185,17 @@ fn a_server_that_forgets_every_session_is_given_up() {
         })
         .await;
         let client = server.try_connect(legacy()).await.unwrap();
-        let mut changes = client.listen(Interests::new().tools()).await.unwrap();
+        let mut changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
         let lost = loop {
             match changes.next().await {
                 Ok(change) => assert_eq!(change, Some(Change::Tools), "it may have been missed"),
                 Err(lost) => break lost,
             }
         };
-        assert!(lost.to_string().contains("forgets one session after the other"), "{lost}");
+        assert!(
+            lost.to_string().contains("forgets every session as soon as its notification stream ends"),
+            "{lost}"
+        );
         assert_eq!(server.of("initialize").len(), 1 + 5);
     });
 }
@@ -219,7 +224,7 @@ fn an_event_id_that_the_server_does_not_know_is_given_up() {
 }
 
 #[test]
-fn what_cannot_be_heard_is_an_error_and_no_silence() {
+fn a_subscription_that_cannot_be_served_is_an_error() {
     run(async {
         for (what, get) in [
             ("405", response("405 Method Not Allowed", "allow: POST\r\n", "")),
@@ -238,14 +243,14 @@ fn what_cannot_be_heard_is_an_error_and_no_silence() {
             })
             .await;
             let client = server.try_connect(legacy()).await.unwrap();
-            let mut changes = client.listen(Interests::new().tools()).await.unwrap();
+            let mut changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
             let lost = changes.next().await.unwrap_err();
             assert!(lost.to_string().contains("waiting for changes"), "{what}: {lost}");
             assert_eq!(changes.next().await.unwrap(), None, "{what}");
             assert_eq!(server.of("initialize").len(), 1, "{what}");
-            // Whoever asks again may have more luck.
+            // The next attempt may succeed.
             hears.store(true, Ordering::SeqCst);
-            let mut changes = client.listen(Interests::new().tools()).await.unwrap();
+            let mut changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
             assert_eq!(changes.next().await.unwrap(), Some(Change::Tools), "{what}");
         }
     });
@@ -262,7 +267,7 @@ fn a_server_that_has_gone_for_good_ends_the_subscription() {
         })
         .await;
         let client = server.try_connect(legacy()).await.unwrap();
-        let mut changes = client.listen(Interests::new().tools()).await.unwrap();
+        let mut changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
         let lost = changes.next().await.unwrap_err();
         assert!(matches!(lost.kind(), ErrorKind::Closed | ErrorKind::Unreachable(_)), "{lost:?}");
     });
@@ -284,20 +289,20 @@ async fn real(address: SocketAddr) -> (SocketAddr, Resources, oneshot::Sender<()
     (address, resources, stop, served)
 }
 
-// The session goes on, because its id is sealed with the same key; what was subscribed is known to nobody any more.
+// The session goes on, because its id is sealed with the same key; its subscriptions are lost.
 #[test]
 fn a_subscription_outlives_a_restart_of_the_server() {
     run(async {
         let (address, _, stop, served) = real(SocketAddr::from(([127, 0, 0, 1], 0))).await;
         let endpoint = http::Endpoint::new(format!("http://{address}/mcp"));
         let client = http::connect_with(endpoint, legacy()).await.unwrap();
-        let mut changes = client.listen(Interests::new().resource(URI)).await.unwrap();
+        let mut changes = client.listen(SubscriptionFilter::new().resource(URI)).await.unwrap();
         stop.send(()).unwrap();
         served.await.unwrap();
         let (_, resources, _stop, _served) = real(address).await;
-        // One may be told because it may have been missed; the others can only be told to who has subscribed.
+        // One may be reported because it may have been missed; the others need a subscription.
         for _ in 0..3 {
-            let told = within(async {
+            let notified = within(async {
                 loop {
                     resources.updated(URI);
                     if let Ok(next) = tokio::time::timeout(Duration::from_millis(50), changes.next()).await {
@@ -305,7 +310,7 @@ fn a_subscription_outlives_a_restart_of_the_server() {
                     }
                 }
             });
-            assert_eq!(told.await, Some(Change::Resource(URI.to_owned())));
+            assert_eq!(notified.await, Some(Change::Resource(URI.to_owned())));
         }
         client.close().await;
     });

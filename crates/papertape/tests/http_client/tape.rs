@@ -1,6 +1,6 @@
-//! The tape of a conversation on HTTP: bodies and events as they crossed.
+//! The tape of a session on HTTP: bodies and events as they crossed.
 
-use papertape::ClientOptions;
+use papertape::client::ClientOptions;
 use papertape::wire::tape::{self, Direction, Entry};
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use papertape::Limits;
+use papertape::server::Limits;
 use serde_json::json;
 
 use crate::fixture;
@@ -13,7 +13,7 @@ use crate::peer::{LEGACY, MODERN, Peer, call, in_words_of, request, run, words};
 /// A call of the tool that counts its calls, without a line end.
 type Q<'a> = &'a dyn Fn(&str) -> Vec<u8>;
 
-/// Sends bytes in every revision: the answers are `expected`, only what was answered ran, and a valid request sent
+/// Sends bytes in every revision: the responses are `expected`, only what was answered ran, and a valid request sent
 /// right after is answered too.
 fn check(input: impl Fn(Q<'_>) -> Vec<u8>, expected: &str) {
     for revision in LEGACY.into_iter().chain([MODERN]) {
@@ -90,14 +90,14 @@ fn with_text(q: Q<'_>, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn text_that_is_no_json_is_answered() {
+fn text_that_is_not_json_gets_an_error() {
     check(|_| b"hello\n".to_vec(), "E(-32700,–)"); // S-01
     check(|_| b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\n".to_vec(), "E(-32700,–)"); // S-02
     check(|_| lines(&[b"hello", b"}", b"[1,"]), "E(-32700,–) E(-32700,–) E(-32700,–)");
 }
 
 #[test]
-fn blank_lines_are_not_answered() {
+fn blank_lines_get_no_response() {
     check(|_| b"\n".to_vec(), ""); // S-03
     check(|_| b"   \t \n".to_vec(), ""); // S-04
     check(|_| b"\r\n\n\r\n \n".to_vec(), "");
@@ -125,7 +125,7 @@ fn a_byte_order_mark_is_ignored_on_any_line() {
         |q| join([BOM, &q("7"), b"\n", BOM, &q("8"), b"\n", &q("9"), b"\n", BOM, &q("10"), b"\r\n"]),
         "R(7) R(8) R(9) R(10)",
     ); // S-08
-    // One is ignored; more are no JSON.
+    // One is ignored; more are not JSON.
     check(|q| join([BOM, BOM, &q("7"), b"\n"]), "E(-32700,–)");
     // As the first bytes of a connection, too.
     run(async {
@@ -136,7 +136,7 @@ fn a_byte_order_mark_is_ignored_on_any_line() {
 }
 
 #[test]
-fn other_encodings_are_answered_per_line() {
+fn other_encodings_get_an_error_per_line() {
     // S-09. The second half of the line end is the first byte of the next line.
     check(|q| join([b"\xFF\xFE", &utf16(&q("7"), u16::to_le_bytes), b"\n\0\n"]), "E(-32700,–) E(-32700,–)");
     check(|q| join([&utf16(&q("7"), u16::to_be_bytes), b"\0\n"]), "E(-32700,–)"); // S-10
@@ -146,7 +146,7 @@ fn other_encodings_are_answered_per_line() {
 }
 
 #[test]
-fn bytes_that_are_no_utf_8_are_answered_and_the_tool_does_not_run() {
+fn invalid_utf_8_gets_an_error_and_the_tool_does_not_run() {
     check(|q| join([b"\0", &q("7"), b"\n"]), "E(-32700,–)"); // S-12
     check(|q| with_text(q, b"\xFF\xFE"), "E(-32700,–)"); // S-13
     // S-14: an overlong NUL, a surrogate, beyond the last character, a lone continuation, a cut-off sequence.
@@ -156,7 +156,7 @@ fn bytes_that_are_no_utf_8_are_answered_and_the_tool_does_not_run() {
 }
 
 #[test]
-fn an_escaped_lone_surrogate_is_answered() {
+fn an_escaped_lone_surrogate_gets_an_error() {
     // S-15: this is JSON, but no text.
     for escaped in [r"\ud800", r"\udc00", r"\ud800\u0041", r"\ude00\ud83d"] {
         check(|q| with_text(q, escaped.as_bytes()), "E(-32700,7)");
@@ -175,7 +175,7 @@ fn text_comes_back_as_it_was_sent() {
 }
 
 #[test]
-fn control_characters_in_strings_are_no_json() {
+fn control_characters_in_strings_are_not_json() {
     // S-17
     for byte in [0x00, 0x01, b'\t', b'\r', 0x1f] {
         check(|q| with_text(q, &[byte]), "E(-32700,–)");
@@ -183,7 +183,7 @@ fn control_characters_in_strings_are_no_json() {
 }
 
 #[test]
-fn two_messages_on_one_line_are_none() {
+fn two_messages_on_one_line_are_invalid() {
     check(|q| join([&q("7"), &q("8"), b"\n"]), "E(-32700,–)"); // S-18
     check(|q| join([&q("7"), b" ", &q("8"), b"\n"]), "E(-32700,–)");
     check(|q| join([&q("7"), b" xyz\n"]), "E(-32700,–)"); // S-19
@@ -191,7 +191,7 @@ fn two_messages_on_one_line_are_none() {
 }
 
 #[test]
-fn a_pretty_printed_request_is_answered_line_by_line() {
+fn a_pretty_printed_request_gets_an_error_per_line() {
     // S-20
     let pretty =
         b"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 7,\n  \"method\": \"tools/list\",\n  \"params\": {}\n}\n";
@@ -216,7 +216,7 @@ fn bytes_may_come_one_by_one() {
 }
 
 #[test]
-fn ten_thousand_requests_in_one_write_are_each_answered_once() {
+fn ten_thousand_requests_in_one_write_get_one_response_each() {
     // S-22
     for revision in ["2025-06-18", MODERN] {
         run(async {
@@ -255,14 +255,14 @@ fn half_a_message_at_the_end_is_let_go() {
 }
 
 #[test]
-fn a_connection_that_says_nothing_ends_in_silence() {
+fn an_empty_connection_ends_without_output() {
     run(async {
         assert_eq!(Peer::connect(fixture::counting().0).end().await, b"");
     });
 }
 
 #[test]
-fn a_line_over_the_limit_is_answered_once_and_skipped() {
+fn a_line_over_the_limit_gets_one_error_and_is_skipped() {
     // R-02, with a limit that is quick to reach.
     let limit = 1_000;
     for (length, expected) in
@@ -289,7 +289,7 @@ fn a_line_over_the_limit_is_answered_once_and_skipped() {
 }
 
 #[test]
-fn an_endless_line_is_answered_before_it_ends() {
+fn an_endless_line_gets_an_error_before_it_ends() {
     run(async {
         let server = fixture::counting().0.limits(Limits { frame: 1_000, ..Limits::default() });
         let mut peer = Peer::open(server, "2025-11-25").await;

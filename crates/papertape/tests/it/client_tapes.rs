@@ -2,7 +2,7 @@
 //!
 //! `tests/tapes/client/REVISION/*.tape`. Comments are stage directions:
 //!
-//! - `#! able`: the client can be asked forms, pages, a model and roots; before `open`
+//! - `#! able`: the client supports form and URL elicitation, sampling and roots; before `open`
 //! - `#! open [REVISION]`, `#! tools`, `#! call TOOL JSON`, `#! read URI`, `#! prompt NAME JSON`, `#! ping`, ...: the caller acts
 //! - `#! advance MS`: time passes
 //! - `#= ...`: what an act came to
@@ -13,10 +13,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use papertape::Client;
+use papertape::client::{CallOptions, ClientError, ClientOptions, SubscriptionFilter};
 use papertape::protocol::{ElicitResult, Reference, Revision, Role, Root, SamplingResult};
-use papertape::wire::frame::{Decoder, Kind};
+use papertape::streams::connect_with;
+use papertape::wire::frame::{Decoder, PieceKind};
 use papertape::wire::tape::{self, Direction, Entry};
-use papertape::{CallOptions, Client, ClientError, ClientOptions, Interests, connect};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, split};
 use tokio::sync::watch;
@@ -80,7 +82,7 @@ async fn play(entries: Vec<Entry>) -> String {
     stage.text
 }
 
-/// The server's end of the wire, and what the caller is doing.
+/// The server's end of the connection, and what the caller is doing.
 struct Stage {
     text: String,
     number: u64,
@@ -116,16 +118,16 @@ impl Stage {
         tape::write(&mut self.text, self.number, direction, None, bytes);
     }
 
-    /// Writes down all that the client does until it waits for somebody else.
+    /// Records what the client does until it waits for its peer.
     async fn settle(&mut self) {
         // With paused time this fires only when every task is waiting.
-        let patience = Duration::from_millis(1);
+        let wait = Duration::from_millis(1);
         while let Ok(Ok(1..)) =
-            tokio::time::timeout(patience, self.from_client.read_buf(self.decoder.space())).await
+            tokio::time::timeout(wait, self.from_client.read_buf(self.decoder.space())).await
         {
             let mut frames = Vec::new();
             while let Some(piece) = self.decoder.next_piece() {
-                assert!(matches!(piece.kind, Kind::Frame(_)), "{piece:?}");
+                assert!(matches!(piece.kind, PieceKind::Frame(_)), "{piece:?}");
                 frames.push(piece.raw.to_vec());
             }
             for frame in frames {
@@ -150,7 +152,7 @@ impl Stage {
                 }
                 let keep = self.client.clone();
                 self.acts.push(tokio::spawn(async move {
-                    match connect(reader, writer, options).await {
+                    match connect_with(reader, writer, options).await {
                         Ok(client) => {
                             let came_to = format!("{} {}", client.revision(), json!(client.server()));
                             keep.send_replace(Some(client));
@@ -184,55 +186,50 @@ fn able(options: ClientOptions) -> ClientOptions {
         .on_url(|_| async { ElicitResult::decline() })
         .on_sampling(|_| async {
             let content = json!({"type": "text", "text": "said"});
-            Ok(SamplingResult {
-                role: Role::Assistant,
-                content,
-                model: "parrot".to_owned(),
-                stop_reason: None,
-            })
+            Ok(SamplingResult::new(Role::Assistant, content, "parrot"))
         })
-        .roots(vec![Root { uri: "file:///home".to_owned(), name: None }])
+        .roots(vec![Root::new("file:///home")])
 }
 
 async fn act(client: Client, verb: String, rest: String) -> String {
     let (first, second) = rest.split_once(' ').unwrap_or((&rest, "{}"));
     let object = || serde_json::from_str::<Map<String, Value>>(second).unwrap();
     match verb.as_str() {
-        "tools" => told(client.tools().await.map(|tools| {
+        "tools" => rendered(client.tools().await.map(|tools| {
             let names = tools.iter().map(|tool| json!([tool.item.name, tool.problems]));
             Value::from_iter(names)
         })),
-        "resources" => told(
+        "resources" => rendered(
             client.resources().await.map(|all| all.into_iter().map(|one| one.item.uri).collect::<Vec<_>>()),
         ),
-        "templates" => told(
+        "templates" => rendered(
             client
                 .resource_templates()
                 .await
                 .map(|all| all.into_iter().map(|one| one.item.uri_template).collect::<Vec<_>>()),
         ),
-        "prompts" => told(
+        "prompts" => rendered(
             client.prompts().await.map(|all| all.into_iter().map(|one| one.item.name).collect::<Vec<_>>()),
         ),
-        "call" => told(client.call(first, object()).await),
+        "call" => rendered(client.call(first, object()).await),
         "follow" => {
             let (tell, told_so_far) = std::sync::mpsc::channel();
             let options = CallOptions::new().on_progress(move |progress| {
                 drop(tell.send(format!("{:?} of {:?}", progress.progress, progress.total)));
             });
-            let result = told(client.call_with(first, object(), options).await);
+            let result = rendered(client.call_with(first, object(), options).await);
             format!("{result} after {:?}", told_so_far.try_iter().collect::<Vec<_>>())
         }
-        "read" => told(client.read(first).await),
-        "prompt" => told(client.prompt(first, object()).await),
+        "read" => rendered(client.read(first).await),
+        "prompt" => rendered(client.prompt(first, object()).await),
         "complete" => {
             let reference = Reference::Prompt { name: first.to_owned() };
-            told(client.complete(reference, "argument", "val", object()).await)
+            rendered(client.complete(reference, "argument", "val", object()).await)
         }
-        "ping" => told(client.ping().await),
-        "request" => told(client.request(first, object().into()).await),
+        "ping" => rendered(client.ping().await),
+        "request" => rendered(client.request(first, object().into()).await),
         "listen" => {
-            let mut interests = Interests::new();
+            let mut interests = SubscriptionFilter::new();
             for word in rest.split(' ') {
                 interests = match word {
                     "tools" => interests.tools(),
@@ -243,8 +240,8 @@ async fn act(client: Client, verb: String, rest: String) -> String {
             }
             match client.listen(interests).await {
                 Ok(mut subscription) => {
-                    let honoured = format!("{:?}", subscription.honoured());
-                    format!("{honoured}, then {:?}", subscription.next().await.unwrap())
+                    let acknowledged = format!("{:?}", subscription.acknowledged());
+                    format!("{acknowledged}, then {:?}", subscription.next().await.unwrap())
                 }
                 Err(error) => error.to_string(),
             }
@@ -253,9 +250,9 @@ async fn act(client: Client, verb: String, rest: String) -> String {
     }
 }
 
-fn told<T: serde::Serialize>(result: Result<T, ClientError>) -> String {
+fn rendered<T: serde::Serialize>(result: Result<T, ClientError>) -> String {
     match result {
         Ok(value) => serde_json::to_string(&value).unwrap(),
-        Err(error) => format!("{error}; {}", error.reached()),
+        Err(error) => format!("{error}; {}", error.stage()),
     }
 }

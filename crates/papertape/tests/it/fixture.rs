@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use papertape::protocol::Content;
 use papertape::protocol::content::{Annotations, Role};
-use papertape::{Content, Cx, Json, Server, Tool, ToolError};
+use papertape::server::Tool;
+use papertape::{Cx, Json, Server, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -76,11 +78,7 @@ async fn parse(args: Echo, _: Cx) -> Result<String, ToolError> {
 }
 
 async fn media(_: Nothing, _: Cx) -> Result<Vec<Content>, ToolError> {
-    let hints = Annotations {
-        audience: vec![Role::User],
-        priority: Some(0.5),
-        last_modified: Some("2026-07-28T00:00:00Z".into()),
-    };
+    let hints = Annotations::new().audience(Role::User).priority(0.5).last_modified("2026-07-28T00:00:00Z");
     Ok(vec![
         Content::text("see and hear").annotated(hints),
         Content::image(b"\x89PNG", "image/png"),
@@ -122,7 +120,7 @@ pub(crate) fn server() -> Server {
             Ok("")
         })
         .tool(
-            Tool::new("list").description("Structured content that is no object."),
+            Tool::new("list").description("Structured content that is not an object."),
             async |_: Nothing, _: Cx| Ok(Json(vec![1, 2, 3])),
         )
         .raw_tool(

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use papertape::{Limits, Server};
+use papertape::Server;
+use papertape::server::Limits;
 use serde_json::json;
 
 use crate::fixture;
@@ -18,7 +19,7 @@ enum Then {
 }
 use Then::{Closed, Open};
 
-/// Sends bytes as the first of a connection, and in an opened one of each kind: the answers are `expected`, framed in
+/// Sends bytes as the first of a connection, and in an opened one of each kind: the responses are `expected`, framed in
 /// kind, and a valid request sent right after is answered, or the connection has ended.
 fn check(input: &[u8], expected: &str, then: Then) {
     for revision in ["", "2025-06-18", "2025-11-25", MODERN] {
@@ -71,7 +72,7 @@ fn server() -> Server {
     Server::new("headers", "1").tool("echo", fixture::echo)
 }
 
-/// Opens a conversation, in frames with headers.
+/// Opens a session, in Content-Length framing.
 async fn open(peer: &mut Peer, revision: &str) {
     let request = match revision {
         "" => return,
@@ -110,7 +111,7 @@ fn framed_words(mut bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_frame_with_headers_is_answered_in_kind() {
+fn a_frame_with_headers_gets_a_response_with_headers() {
     check(&ping_with("Content-Length: @"), "R(7)", Open); // L-01
 }
 
@@ -170,7 +171,7 @@ fn headers_without_a_length_end_the_connection() {
 }
 
 #[test]
-fn a_length_that_is_no_number_ends_the_connection() {
+fn an_invalid_content_length_ends_the_connection() {
     // L-07, L-08
     for length in [
         "-5",
@@ -200,7 +201,7 @@ fn a_length_far_over_the_limit_ends_the_connection() {
 }
 
 #[test]
-fn a_frame_over_the_limit_is_answered_once_and_skipped() {
+fn a_frame_over_the_limit_gets_one_error_and_is_skipped() {
     for (length, expected) in [
         (999, "E(-32700,null)"),
         (1_000, "E(-32700,null)"),
@@ -223,7 +224,7 @@ fn a_frame_over_the_limit_is_answered_once_and_skipped() {
 }
 
 #[test]
-fn a_frame_over_the_limit_is_answered_before_it_has_come() {
+fn a_frame_over_the_limit_gets_an_error_before_its_body() {
     run(async {
         let mut peer = Peer::connect(server().limits(Limits { frame: 1_000, ..Limits::default() }));
         assert_eq!(framed_words(&peer.send("Content-Length: 2000\r\n\r\n").await), "E(-32600,null)");
@@ -337,13 +338,13 @@ fn a_length_counts_bytes() {
 }
 
 #[test]
-fn an_empty_frame_is_no_json() {
+fn an_empty_frame_is_not_json() {
     check(b"Content-Length: 0\r\n\r\n", "E(-32700,–)", Open); // L-15
     check(b"Content-Length: 2\r\n\r\n  ", "E(-32700,–)", Open);
 }
 
 #[test]
-fn a_frame_that_is_no_json_loses_nothing() {
+fn a_frame_that_is_not_json_loses_nothing() {
     check(&framed("hello"), "E(-32700,–)", Open);
     check(&framed("\u{feff}[]"), "E(-32600,–)", Open);
     // Line ends inside a frame are white space.
@@ -380,7 +381,7 @@ fn the_first_message_fixes_the_framing() {
 
 #[test]
 fn a_line_among_frames_with_headers_is_not_lost_in_silence() {
-    // L-16, the other way round: no header has a name like that, and whoever sent the line waits for an answer.
+    // L-16, the other way round: no header has a name like that, and the sender of the line waits for a response.
     let line = format!("{PING}\n");
     let frame = ping_with("Content-Length: @");
     check(&[&frame[..], line.as_bytes()].concat(), "R(7) E(-32700,–)", Closed);

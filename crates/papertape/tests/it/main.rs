@@ -8,22 +8,23 @@
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
-mod alone;
 mod bytes;
 mod client;
 mod client_tapes;
 mod envelope;
-mod everything;
+mod features;
+mod features_hostile;
 mod fixture;
+mod full_server;
 mod headers;
 mod lifecycle;
-mod offers;
-mod offers_hostile;
+mod own_process;
 mod peer;
-mod process;
 mod properties;
 mod skills;
 mod stdio_process;
 mod tapes;
 mod tidy;
 mod tools;
+
+use papertape_testing::process;

@@ -1,4 +1,4 @@
-//! The other end of the wire: a client that writes bytes to a server in memory and reads what comes back.
+//! The other end of the connection: a client that writes bytes to a server in memory and reads what comes back.
 //!
 //! Time is paused: when every task waits, the clock jumps to the next timer. So "the server has done all it will do" is
 //! something a test can wait for, and no test sleeps.
@@ -31,7 +31,7 @@ impl Peer {
     pub(crate) fn connect(server: Server) -> Self {
         let (ours, theirs) = tokio::io::duplex(64 * 1024 * 1024);
         let (reader, writer) = split(theirs);
-        let server = tokio::spawn(papertape::serve(server, reader, writer));
+        let server = tokio::spawn(papertape::streams::serve(server, reader, writer));
         let (from_server, to_server) = split(ours);
         Self { to_server: Some(to_server), from_server, server, rest: Vec::new() }
     }
@@ -103,7 +103,7 @@ impl Peer {
         self.server.is_finished()
     }
 
-    /// Opens a legacy conversation.
+    /// Opens a legacy session.
     pub(crate) async fn initialize(&mut self, revision: &str) {
         let request = format!(
             r#"{{"jsonrpc":"2.0","id":"open","method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"test","version":"1"}}}}}}"#
@@ -199,7 +199,7 @@ pub(crate) fn word(frame: &[u8]) -> String {
     word
 }
 
-/// How an unreadable id is answered (decision 4), for a table that says `–`.
+/// The response to an unreadable id (decision 4), for a table that says `–`.
 pub(crate) fn in_words_of(revision: &str, expected: &str) -> String {
     if revision < "2025-11-25" { expected.replace('–', "null") } else { expected.to_owned() }
 }

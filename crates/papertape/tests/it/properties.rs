@@ -1,11 +1,12 @@
-//! What holds for any bytes and any conversation.
+//! What holds for any bytes and any session.
 //!
 //! No panic, every frame well-formed, every request answered exactly once, and all of it however the bytes are split.
 
 use std::time::Duration;
 
-use papertape::wire::frame::{Decoder, Kind};
-use papertape::{Cx, Limits, Server, Tool, ToolError};
+use papertape::server::{Limits, Tool};
+use papertape::wire::frame::{Decoder, PieceKind};
+use papertape::{Cx, Server, ToolError};
 use proptest::prelude::{
     Just, ProptestConfig, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
@@ -65,8 +66,8 @@ fn play_with(server: impl Fn() -> Server, bytes: &[u8], cuts: &[usize]) -> Vec<V
     decoder.push(&answers);
     let mut frames = Vec::new();
     while let Some(piece) = decoder.next_piece() {
-        let Kind::Frame(body) = piece.kind else { panic!("no frame: {piece:?}") };
-        // Panics if it is no well-formed message.
+        let PieceKind::Frame(body) = piece.kind else { panic!("no frame: {piece:?}") };
+        // Panics if it is not a well-formed message.
         word(body);
         frames.push(body.to_vec());
     }
@@ -128,12 +129,12 @@ fn items() -> impl Strategy<Value = Item> {
     let silent = prop_oneof![
         Just(item(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, None)),
         Just(item(
-            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nobody's"}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"unknown"}}"#,
             None
         )),
         Just(item(r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"panic"}}"#, None)),
         Just(item(r#"{"jsonrpc":"2.0","method":"no/such"}"#, None)),
-        Just(item(r#"{"jsonrpc":"2.0","id":"nobody's","result":{}}"#, None)),
+        Just(item(r#"{"jsonrpc":"2.0","id":"unknown","result":{}}"#, None)),
     ];
     let garbage = prop_oneof![
         Just(item("hello", "E(-32700,ANON)")),
@@ -148,10 +149,10 @@ fn items() -> impl Strategy<Value = Item> {
     prop_oneof![2 => text, 4 => requests, 1 => silent, 2 => garbage]
 }
 
-/// A whole conversation: its bytes, and a word for each answer in no order.
+/// A whole session: its bytes, and a word for each response in no order.
 ///
 /// It begins with a modern request, so that how an unreadable id is answered does not depend on when.
-fn conversation(items: &[Item], headers: bool, last_line_end: bool) -> (Vec<u8>, Vec<String>) {
+fn session(items: &[Item], headers: bool, last_line_end: bool) -> (Vec<u8>, Vec<String>) {
     let opening = item(request(MODERN, "ID", "server/discover", json!({})), "R(ID)");
     let mut bytes = String::new();
     let mut answers = Vec::new();
@@ -219,12 +220,12 @@ proptest! {
     }
 
     #[test]
-    fn a_mutated_conversation_gets_frames_or_nothing(
+    fn a_mutated_session_gets_valid_frames_or_nothing(
         items in prop::collection::vec(items(), 1..6),
         headers in any::<bool>(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
-        let (mut bytes, _) = conversation(&items, headers, true);
+        let (mut bytes, _) = session(&items, headers, true);
         for (at, byte) in changes {
             let at = at.index(bytes.len());
             bytes[at] = byte;
@@ -233,13 +234,13 @@ proptest! {
     }
 
     #[test]
-    fn each_request_is_answered_exactly_once_however_the_bytes_are_split(
+    fn each_request_gets_one_response_for_any_chunking(
         items in prop::collection::vec(items(), 0..20),
         headers in any::<bool>(),
         last_line_end in any::<bool>(),
         cuts in cuts(),
     ) {
-        let (bytes, expected) = conversation(&items, headers, last_line_end);
+        let (bytes, expected) = session(&items, headers, last_line_end);
         let whole = play(&bytes, &[]);
         let mut words: Vec<String> = whole.iter().map(|frame| word(frame)).collect();
         words.sort();
@@ -249,7 +250,7 @@ proptest! {
     }
 
     #[test]
-    fn each_member_of_a_batch_is_answered_exactly_once(
+    fn each_request_of_a_batch_gets_exactly_one_response(
         batches in prop::collection::vec(prop::collection::vec(items(), 1..8), 1..4),
         cuts in cuts(),
     ) {

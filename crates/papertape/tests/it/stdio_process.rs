@@ -73,7 +73,7 @@ fn a_client_that_does_not_read_is_not_read_from_and_loses_nothing() {
         input
     });
     server.wait_until_stuck();
-    assert!(!writer.is_finished(), "it has read every request although nobody reads its answers");
+    assert!(!writer.is_finished(), "it has read every request although its responses are not read");
     let grown = memory(pid, "VmRSS").saturating_sub(before);
     assert!(grown <= 64 * MIB, "it has grown by {grown} bytes");
 
@@ -103,7 +103,7 @@ fn a_client_that_does_not_read_is_not_read_from_and_loses_nothing() {
 
 // S-75
 #[test]
-fn what_is_running_when_the_input_ends_is_answered() {
+fn running_requests_get_a_response_when_the_input_ends() {
     let calls = (0..20).map(|id| call(id, "blob", &json!({"letters": 100_000, "after": 200 + id})));
     let end = run(&mut example("noisy"), OPEN.to_owned() + &calls.collect::<String>());
     let answers = end.is_clean().messages();
@@ -111,9 +111,9 @@ fn what_is_running_when_the_input_ends_is_answered() {
     assert!(answers[1..].iter().all(|answer| text(answer).as_str().unwrap().len() == 100_000));
 }
 
-// M3: a client that has said all and reads 64 KiB now and then gets everything, however long that takes.
+// A client that has said all and reads 64 KiB now and then gets everything, however long that takes.
 #[test]
-fn a_client_that_reads_slowly_gets_every_answer() {
+fn a_client_that_reads_slowly_gets_every_response() {
     const GRACE: Duration = Duration::from_secs(8);
     const CALLS: usize = 400;
     let mut server = noisy("8");
@@ -140,9 +140,9 @@ fn a_client_that_reads_slowly_gets_every_answer() {
     server.wait().is_clean();
 }
 
-// M3: what nobody reads is given up after the grace period, and the exit code and the message tell.
+// Undelivered responses are dropped after the grace period, and the exit code and the message say so.
 #[test]
-fn answers_that_were_not_delivered_make_the_exit_code_say_so() {
+fn undelivered_responses_set_the_exit_code() {
     // More than a pipe takes, and little enough for the server to read on and see the end of its input.
     const CALLS: usize = 30;
     for hang in [false, true] {
@@ -161,14 +161,15 @@ fn answers_that_were_not_delivered_make_the_exit_code_say_so() {
         assert!(whole < CALLS, "everything fitted into the pipe");
         assert_eq!(end.status.code(), Some(1), "{}", end.log);
         let lost = CALLS - whole + usize::from(hang);
-        let told = format!("the client has not read for 500ms: answers not delivered: {lost};");
-        assert!(end.log.contains(&told), "{told}: {}", end.log);
+        let expected =
+            format!("the client has not read its input for 500ms; responses not delivered: {lost};");
+        assert!(end.log.contains(&expected), "{expected}: {}", end.log);
     }
 }
 
 // S-76
 #[test]
-fn two_hundred_slow_tools_answer_in_whole_lines() {
+fn two_hundred_slow_tools_respond_in_whole_lines() {
     let mut server = noisy("10");
     server.send(
         (0..200).map(|id| call(id, "blob", &json!({"letters": 65_536, "after": 50}))).collect::<String>(),
@@ -206,7 +207,7 @@ fn stray_prints_go_to_stderr() {
 
 // S-71 and S-77
 #[test]
-fn a_tool_that_prints_more_than_anybody_reads_delays_nobody() {
+fn a_tool_that_prints_without_a_reader_delays_no_other() {
     let (unread, stderr) = std::io::pipe().unwrap();
     let mut command = example("noisy");
     command.arg("0.3").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
@@ -235,7 +236,7 @@ fn a_tool_that_prints_more_than_anybody_reads_delays_nobody() {
 
 // S-77
 #[test]
-fn a_child_process_can_neither_write_to_the_wire_nor_read_from_it() {
+fn a_child_process_does_not_inherit_the_protocol_streams() {
     // `cat` would take the pings for itself, and end only with the input.
     let script = "echo hi from the child; cat; echo bye";
     let mut server = noisy("10");
@@ -255,7 +256,7 @@ fn a_child_process_can_neither_write_to_the_wire_nor_read_from_it() {
 #[test]
 fn a_child_process_inherits_no_other_descriptor() {
     const LIST: &str = "ls /proc/$$/fd";
-    // Whoever runs the tests may have left some open.
+    // The test runner may have left some open.
     let usual = run(Command::new("sh").args(["-c", LIST]), "").output;
     let end = run(&mut example("noisy"), OPEN.to_owned() + &call(1, "child", &json!({"script": LIST})));
     let log = end.is_clean().log.strip_prefix("printed before serving").unwrap();
@@ -272,7 +273,7 @@ fn a_tool_that_reads_stdin_finds_it_empty() {
 }
 
 #[test]
-fn a_panic_is_answered_and_survived() {
+fn a_panic_gets_an_error_and_is_survived() {
     let mut server = noisy("10");
     for (id, later) in [(1, false), (2, true)] {
         server.send(call(id, "panic", &json!({"later": later})));
@@ -344,7 +345,7 @@ fn a_tool_that_never_ends_is_given_up_after_the_grace_period() {
 
 // Decision 12. A runtime waits for its blocking threads when it is dropped, as `#[tokio::main]` does at the end.
 #[test]
-fn a_tool_that_blocks_a_thread_for_ever_is_given_up_after_the_grace_period() {
+fn a_tool_that_blocks_its_thread_is_abandoned_after_the_grace_period() {
     let mut server = noisy("0.3");
     server.send(call(1, "block", &json!({})));
     server.wait_for_log("blocking");
@@ -353,7 +354,7 @@ fn a_tool_that_blocks_a_thread_for_ever_is_given_up_after_the_grace_period() {
 
 // Decision 12. No runtime can stop a function that never awaits; the process ends all the same.
 #[test]
-fn a_tool_that_blocks_where_it_was_called_cannot_keep_the_server_from_ending() {
+fn a_blocking_tool_does_not_prevent_shutdown() {
     let mut server = noisy("0.3");
     server.send(call(1, "block", &json!({"here": true})));
     server.wait_for_log("blocking");
@@ -364,7 +365,7 @@ fn a_tool_that_blocks_where_it_was_called_cannot_keep_the_server_from_ending() {
 }
 
 #[test]
-fn a_tool_that_blocks_where_it_was_called_delays_nobody() {
+fn a_tool_that_blocks_its_thread_delays_no_other() {
     let mut server = noisy("0.3");
     server.send(ping(1) + &call(2, "block", &json!({"here": true})) + &ping(3));
     assert_eq!(server.message()["id"], 1);

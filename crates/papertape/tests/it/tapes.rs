@@ -69,11 +69,11 @@ async fn play(entries: Vec<Entry>) -> String {
     };
     let everything = first == "#! everything";
     let mut server = match first {
-        "#! everything" => crate::everything::server(),
+        "#! everything" => crate::full_server::server(),
         "#! skills" => crate::skills::server(),
         _ => fixture::server(),
     };
-    // Only who holds a handle can change what a server offers.
+    // Only a handle can change what a server offers.
     let handles = everything.then(|| (server.tools(), server.resources(), server.prompts()));
     let mut peer = Peer::connect(server);
     for entry in entries {

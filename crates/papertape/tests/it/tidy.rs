@@ -1,25 +1,35 @@
 //! What ARCHITECTURE.md says is absent is absent.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Every file below a folder, without what builds and installers have put there.
+fn files_below(folder: PathBuf) -> Vec<PathBuf> {
+    let mut folders = vec![folder];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if !path.is_dir() {
+                files.push(path);
+            } else if !name.starts_with('.') && name != "target" && name != "node_modules" {
+                folders.push(path);
+            }
+        }
+    }
+    files
+}
 
 /// Every source file of the library, as its path below `src` and its text without tests and comments.
 fn sources() -> Vec<(String, String)> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut folders = vec![src.clone()];
     let mut sources = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let text = fs::read_to_string(&path).unwrap();
-            let code = text.split("#[cfg(test)]").next().unwrap().lines();
-            let code: Vec<&str> = code.filter(|line| !line.trim_start().starts_with("//")).collect();
-            sources.push((path.strip_prefix(&src).unwrap().display().to_string(), code.join("\n")));
-        }
+    for path in files_below(src.clone()) {
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap().lines();
+        let code: Vec<&str> = code.filter(|line| !line.trim_start().starts_with("//")).collect();
+        sources.push((path.strip_prefix(&src).unwrap().display().to_string(), code.join("\n")));
     }
     assert!(sources.len() > 20);
     sources
@@ -45,17 +55,89 @@ fn wire_and_protocol_have_no_async_no_io_and_no_clock() {
 
 #[test]
 fn revisions_are_named_in_one_place() {
-    only_in(&["Revision::V"], |path| ["protocol/revision.rs", "protocol/project.rs"].contains(&path));
+    only_in(&["Revision::V"], |path| ["protocol/revision.rs", "protocol/project/tests.rs"].contains(&path));
 }
 
 #[test]
 fn only_stdio_touches_stdout() {
     only_in(&["io::stdout", "stdio::stdout", "_stdout(", "println!", "print!("], |path| {
-        path == "transport/stdio.rs"
+        path == "transport/stdio/standard_streams.rs"
     });
 }
 
 #[test]
 fn nothing_is_decoded_by_trial() {
     only_in(&["untagged", "serde(flatten"], |_| false);
+}
+
+/// The families of row ids in docs/behaviour.md: a letter, a hyphen and two digits; `G` has a number alone.
+const FAMILIES: &str = "SLMHRCPODI";
+
+/// The row ids in a text, such as `H-24` and `G9`: whole words only, so that `SHA-25` of `SHA-256`, `P-256` or `UTF-16` are
+/// none.
+fn row_ids(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && !"-_".contains(c)).filter(|word| {
+        let mut letters = word.chars();
+        let Some(family) = letters.next() else { return false };
+        match (letters.as_str().strip_prefix('-'), family) {
+            (Some(digits), _) if FAMILIES.contains(family) => digits.len() == 2 && is_number(digits),
+            (None, 'G') => (1..=2).contains(&letters.as_str().len()) && is_number(letters.as_str()),
+            _ => false,
+        }
+    })
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[test]
+fn row_ids_differ_from_other_names() {
+    let text =
+        "// S-70 to S-75, C-23 (G9); G11: not P-256, SHA-25, UTF-16, x_S-01, ISO-8859, G, G123, S-1, A-01";
+    assert_eq!(row_ids(text).collect::<Vec<_>>(), ["S-70", "S-75", "C-23", "G9", "G11"]);
+}
+
+/// The numbers of the decisions that a text cites, as in "decision 4".
+fn cited_decisions(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let after = words.clone().skip(1);
+    words
+        .zip(after)
+        .filter(|(word, next)| word.eq_ignore_ascii_case("decision") && is_number(next))
+        .map(|(_, number)| number)
+}
+
+#[test]
+fn every_cited_row_and_decision_is_in_the_behaviour_table() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("docs/behaviour.md")).unwrap();
+    let rows: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split(" |").next())
+        .filter(|cell| row_ids(cell).next() == Some(cell))
+        .collect();
+    let mut unique = rows.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), rows.len(), "an id has two rows");
+
+    let mut cited = 0;
+    for path in ["bench", "crates", "docs", "interop"].iter().flat_map(|name| files_below(root.join(name))) {
+        let ours =
+            path.extension().is_some_and(|end| ["rs", "py", "md", "mjs"].iter().any(|our| end == *our));
+        if !ours || path.ends_with("docs/behaviour.md") || path.ends_with("tests/it/tidy.rs") {
+            continue;
+        }
+        let (text, path) = (fs::read_to_string(&path).unwrap(), path.display());
+        for id in row_ids(&text) {
+            assert!(rows.contains(&id), "{path} cites {id}, which has no row in docs/behaviour.md");
+            cited += 1;
+        }
+        for number in cited_decisions(&text) {
+            let known = page.lines().any(|line| line.starts_with(&format!("{number}. **")));
+            assert!(known, "{path} cites decision {number}, which docs/behaviour.md does not have");
+        }
+    }
+    assert!(cited > 300, "only {cited} citations were found");
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use papertape::Client;
 use papertape::protocol::Revision;
-use papertape_servers::blog::Options;
-use papertape_servers::blog::folder::Folder;
-use papertape_servers::blog::ingest;
+use papertape_search::Options;
+use papertape_search::corpus::folder::Folder;
+use papertape_search::index;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -66,20 +66,20 @@ async fn a_server_leaves_the_index_of_another_folder_alone() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_refused_goes_on_when_the_index_is_its_own() {
+async fn a_server_of_another_folder_goes_on_when_the_index_is_its_own() {
     let (_, index, other) = two_folders("blog_made_its_own").await;
     let options = with_index(&other, &index);
     let client = open(options.clone(), Revision::MODERN).await;
     assert!(is_refusal(&failure(&client, "search_blog", query("kettles")).await));
-    let anyway = ingest::Options { full: true, ..ingest::Options::default() };
+    let anyway = index::Options { full: true, ..index::Options::default() };
     let (folder, store) = (Folder::open(&other).unwrap(), options.embedded().unwrap());
-    ingest::run_with(&folder, &store, None, anyway, &|_| ()).await.unwrap();
-    let mut answer = call(&client, "search_blog", query("kettles")).await;
-    while answer.is_error {
-        assert!(is_refusal(text(&answer)), "{answer:?}");
-        answer = call(&client, "search_blog", query("kettles")).await;
+    index::run_with(&folder, &store, None, anyway, &|_| ()).await.unwrap();
+    let mut result = call(&client, "search_blog", query("kettles")).await;
+    while result.is_error {
+        assert!(is_refusal(text(&result)), "{result:?}");
+        result = call(&client, "search_blog", query("kettles")).await;
     }
-    let found = answer.structured_content.unwrap().to_value().unwrap();
+    let found = result.structured_content.unwrap().to_value().unwrap();
     assert_eq!(found["hits"][0]["source"], "kettles.md", "{found}");
 }
 
@@ -96,7 +96,7 @@ async fn an_index_follows_its_folder_wherever_that_goes() {
     while !sources(&client, query("hive")).await.is_empty() {}
 }
 
-/// What a search answers once its note says that the folder has no files any more. Till then, and then, nothing is lost.
+/// The result of a search once its note says that the folder has no files any more. Till then, and then, nothing is lost.
 async fn found_without_files(client: &Client) -> Value {
     loop {
         let found = search(client, query("hive")).await;
@@ -112,7 +112,7 @@ async fn a_watched_folder_that_goes_away_takes_nothing_from_an_index_elsewhere()
     let (folder, index, _) = two_folders("blog_unmounted").await;
     let client = open(Options { watch: true, ..with_index(&folder, &index) }, Revision::MODERN).await;
     assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
-    // What is seen of a disk that is no longer mounted.
+    // As with a disk that is not mounted.
     let disk = folder.with_file_name("blog_unmounted_disk");
     fs::remove_dir_all(&disk).ok();
     fs::rename(&folder, &disk).unwrap();

@@ -1,10 +1,10 @@
-//! What is said when something is missing or broken: the server starts, lists its tools, and the call says what to do.
+//! Errors when something is missing or damaged: the server starts, lists its tools, and the call says what to do.
 
 use std::fs;
 
 use papertape::protocol::Revision;
-use papertape_servers::blog::Options;
-use papertape_servers::blog::embed::Choice;
+use papertape_search::Options;
+use papertape_search::embed::Choice;
 use serde_json::json;
 
 use super::{failure, modern, open, options, query, search, sources, three_languages, write};
@@ -29,7 +29,7 @@ async fn a_folder_that_is_not_there_is_named_but_not_its_place() {
 }
 
 #[tokio::test]
-async fn an_index_that_is_not_there_is_made_by_somebody_else() {
+async fn an_index_that_is_missing_is_made_by_another_process() {
     let nowhere = scratch("blog_no_index").join("index");
     let client = open(Options { index: Some(nowhere), ..super::anywhere() }, Revision::MODERN).await;
     let said = failure(&client, "search_blog", query("x")).await;
@@ -38,10 +38,10 @@ async fn an_index_that_is_not_there_is_made_by_somebody_else() {
 }
 
 #[tokio::test]
-async fn why_there_are_no_vectors_is_told() {
+async fn why_there_are_no_vectors_is_reported() {
     let folder = three_languages("blog_no_model");
-    let nobody = Choice::parse(scratch("blog_no_model_here").to_str().unwrap()).unwrap();
-    let client = open(Options { embed: Some(nobody), ..options(&folder) }, Revision::MODERN).await;
+    let empty = Choice::parse(scratch("blog_no_model_here").to_str().unwrap()).unwrap();
+    let client = open(Options { embed: Some(empty), ..options(&folder) }, Revision::MODERN).await;
     loop {
         let found = search(&client, query("hive")).await;
         let note = found["note"].as_str().unwrap();
@@ -67,7 +67,7 @@ async fn an_index_alone_can_be_searched() {
 }
 
 #[tokio::test]
-async fn a_folder_that_has_gone_leaves_its_index_with_a_word_of_caution() {
+async fn a_folder_that_is_gone_leaves_its_index_with_a_note() {
     let folder = three_languages("blog_gone");
     let index = scratch("blog_gone_index").join("index");
     let both = Options { index: Some(index), ..options(&folder) };
@@ -82,7 +82,7 @@ async fn a_folder_that_has_gone_leaves_its_index_with_a_word_of_caution() {
 }
 
 #[tokio::test]
-async fn an_index_that_is_none_is_told_apart() {
+async fn an_index_of_another_program_is_reported() {
     let folder = three_languages("blog_broken");
     let index = scratch("blog_broken_index");
     write(&index, "readme.txt", "not an index");

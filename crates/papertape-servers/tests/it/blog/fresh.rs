@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use papertape::Client;
+use papertape::client::{Change, ClientOptions, Subscription, SubscriptionFilter};
 use papertape::protocol::Revision;
-use papertape::{Change, Client, ClientOptions, Interests, Subscription};
-use papertape_servers::blog::Options;
-use papertape_servers::blog::embed::Choice;
+use papertape_search::Options;
+use papertape_search::embed::Choice;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -18,7 +19,7 @@ fn watched(folder: &Path) -> Options {
     Options { watch: true, ..options(folder) }
 }
 
-/// Waits for a change, whatever else is told before it.
+/// Waits for a change, ignoring other notifications.
 async fn hear(changes: &mut Subscription, change: &Change) {
     while changes.next().await.unwrap().as_ref() != Some(change) {}
 }
@@ -28,13 +29,13 @@ async fn uris(client: &Client) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_file_that_is_changed_is_found_when_its_change_is_told() {
+async fn a_changed_file_is_found_when_its_notification_comes() {
     for revision in [Revision::MODERN, Revision::NEWEST_LEGACY] {
         let folder = three_languages("blog_watch");
         let client = open(watched(&folder), revision).await;
         assert!(sources(&client, query("marmalade")).await.is_empty());
         let mut changes =
-            client.listen(Interests::new().resources().resource("blog:///bees.md")).await.unwrap();
+            client.listen(SubscriptionFilter::new().resources().resource("blog:///bees.md")).await.unwrap();
 
         write(&folder, "bees.md", "# Bees\n\nHoney beats marmalade.\n");
         hear(&mut changes, &Change::Resource("blog:///bees.md".into())).await;
@@ -55,10 +56,11 @@ async fn a_file_that_is_changed_is_found_when_its_change_is_told() {
 }
 
 #[tokio::test]
-async fn a_file_is_listed_for_as_long_as_it_says_something() {
+async fn a_file_is_listed_while_it_has_text() {
     let folder = three_languages("blog_emptied");
     let client = open(watched(&folder), Revision::MODERN).await;
-    let mut changes = client.listen(Interests::new().resources().resource("blog:///bees.md")).await.unwrap();
+    let mut changes =
+        client.listen(SubscriptionFilter::new().resources().resource("blog:///bees.md")).await.unwrap();
     write(&folder, "bees.md", "");
     hear(&mut changes, &Change::Resource("blog:///bees.md".into())).await;
     assert!(!uris(&client).await.contains(&"blog:///bees.md".to_owned()));
@@ -73,7 +75,7 @@ async fn a_file_is_listed_for_as_long_as_it_says_something() {
 async fn a_folder_that_is_replaced_is_watched_on() {
     let folder = three_languages("blog_replaced").join("notas");
     let client = open(watched(&folder), Revision::MODERN).await;
-    let mut changes = client.listen(Interests::new().resources()).await.unwrap();
+    let mut changes = client.listen(SubscriptionFilter::new().resources()).await.unwrap();
     fs::rename(&folder, folder.with_file_name("old")).unwrap();
     write(&folder, "other.md", "# Other\n\nabout kettles\n");
     while uris(&client).await != ["blog:///other.md"] {
@@ -99,7 +101,7 @@ async fn an_index_that_is_replaced_is_listed_and_searched_in_its_own_language() 
     let client = open(alone, Revision::MODERN).await;
     assert_eq!(uris(&client).await, ["blog:///bees.md"]);
     assert_eq!(sources(&client, query("hive")).await, ["bees.md"]);
-    let mut changes = client.listen(Interests::new().resources()).await.unwrap();
+    let mut changes = client.listen(SubscriptionFilter::new().resources()).await.unwrap();
     // Both are of generation 1.
     fs::rename(places.join("index"), places.join("old")).unwrap();
     fs::rename(places.join("other"), places.join("index")).unwrap();
@@ -110,7 +112,7 @@ async fn an_index_that_is_replaced_is_listed_and_searched_in_its_own_language() 
 }
 
 #[tokio::test]
-async fn an_index_that_is_taken_away_is_made_again() {
+async fn a_removed_index_is_rebuilt() {
     let folder = three_languages("blog_taken");
     let client = open(watched(&folder), Revision::MODERN).await;
     assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
@@ -122,7 +124,7 @@ async fn an_index_that_is_taken_away_is_made_again() {
 }
 
 #[tokio::test]
-async fn what_changed_while_nobody_served_is_found_at_once() {
+async fn changes_while_no_server_ran_are_found_at_once() {
     let folder = three_languages("blog_start");
     let client = modern(&folder).await;
     assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
@@ -142,18 +144,19 @@ async fn two_servers_of_one_folder_get_along() {
     for client in [&first, &second] {
         assert_eq!(sources(client, query("hive")).await[0], "bees.md");
     }
-    let mut news = Vec::new();
+    let mut subscriptions = Vec::new();
     for client in [&first, &second] {
-        news.push(client.listen(Interests::new().resources()).await.unwrap());
+        subscriptions.push(client.listen(SubscriptionFilter::new().resources()).await.unwrap());
     }
     write(&folder, "late.md", "# Late\n\nabout lanterns\n");
-    for (client, changes) in [&first, &second].into_iter().zip(&mut news) {
+    for (client, changes) in [&first, &second].into_iter().zip(&mut subscriptions) {
         hear(changes, &Change::Resources).await;
         assert_eq!(sources(client, query("lanterns")).await, ["late.md"]);
     }
 }
 
-/// A service that takes the first call and never answers it. Tells when a call has come, and when its caller has given up.
+/// A service that takes the first call and never responds. Reports when a call has come, and when its caller has given
+/// up.
 async fn silent() -> (String, watch::Receiver<bool>, watch::Receiver<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -170,7 +173,7 @@ async fn silent() -> (String, watch::Receiver<bool>, watch::Receiver<bool>) {
 }
 
 #[tokio::test]
-async fn what_changes_while_a_model_thinks_is_found() {
+async fn changes_while_a_model_works_are_found() {
     let folder = three_languages("blog_thinking");
     let (url, mut was_called, has_left) = silent().await;
     let options = Options {
@@ -184,7 +187,7 @@ async fn what_changes_while_a_model_thinks_is_found() {
         ClientOptions::new(),
     )
     .await;
-    let mut changes = client.listen(Interests::new().resources()).await.unwrap();
+    let mut changes = client.listen(SubscriptionFilter::new().resources()).await.unwrap();
     was_called.wait_for(|called| *called).await.unwrap();
     write(&folder, "otters.md", "# Otters\n\nThey hold hands.\n");
     while !uris(&client).await.contains(&"blog:///otters.md".to_owned()) {

@@ -1,41 +1,41 @@
-//! Questions that nobody means well.
+//! Hostile queries, arguments, URIs and files.
 
 use papertape::protocol::Revision;
 use serde_json::{Value, json};
 
-use super::naughty::naughty;
+use super::hostile_strings::strings;
 use super::{call, failure, modern, open, options, query, search, sources, text, three_languages, write};
 use crate::refusal;
 
 #[tokio::test]
-async fn any_words_are_a_question_and_no_syntax() {
-    let client = modern(&three_languages("blog_naughty")).await;
-    assert!(search(&client, query("")).await["note"].as_str().unwrap().contains("no words"));
-    let naughty = naughty();
-    assert!(naughty.len() > 515, "{}", naughty.len());
-    for words in &naughty {
-        let found = search(&client, query(words)).await;
+async fn any_text_is_a_query_without_syntax() {
+    let client = modern(&three_languages("blog_hostile_strings")).await;
+    assert!(search(&client, query("")).await["note"].as_str().unwrap().contains("no terms"));
+    let strings = strings();
+    assert!(strings.len() > 515, "{}", strings.len());
+    for text in &strings {
+        let found = search(&client, query(text)).await;
         let hits = found["hits"].as_array().unwrap();
-        if !words.chars().any(char::is_alphanumeric) {
-            assert!(hits.is_empty(), "{words:?}: {found}");
+        if !text.chars().any(char::is_alphanumeric) {
+            assert!(hits.is_empty(), "{text:?}: {found}");
         }
-        // Read as words, not as orders: those that are there are found.
-        if words.contains("bees") {
-            assert_eq!(hits[0]["source"], "bees.md", "{words:?}: {found}");
+        // Treated as terms, not as syntax: those that occur are found.
+        if text.contains("bees") {
+            assert_eq!(hits[0]["source"], "bees.md", "{text:?}: {found}");
         }
-        // As long as names of files and tags may be.
-        let name: String = words.chars().take(200).collect();
+        // Within the length limits of paths and tags.
+        let name: String = text.chars().take(200).collect();
         let filtered = json!({ "query": "bees", "path_prefix": name, "tag": name });
         let found = search(&client, filtered).await;
-        let is_nothing = words.is_empty();
-        assert_eq!(found["hits"].as_array().unwrap().is_empty(), !is_nothing, "{words:?}: {found}");
+        let is_nothing = text.is_empty();
+        assert_eq!(found["hits"].as_array().unwrap().is_empty(), !is_nothing, "{text:?}: {found}");
         let said = failure(&client, "read_chunk", json!({ "source": name, "chunk_index": 0 })).await;
         assert!(said.starts_with("Not found: "), "{said}");
     }
 }
 
 #[tokio::test]
-async fn arguments_that_are_none_are_refused_in_words() {
+async fn invalid_arguments_are_errors_with_a_remedy() {
     let folder = three_languages("blog_arguments");
     let table = [
         ("search_blog", json!({}), "query"),
@@ -59,7 +59,7 @@ async fn arguments_that_are_none_are_refused_in_words() {
     ];
     for revision in [Revision::MODERN, Revision::ALL[0]] {
         let client = open(options(&folder), revision).await;
-        for (tool, arguments, word) in table.clone() {
+        for (tool, arguments, expected) in table.clone() {
             let shown: String = arguments.to_string().chars().take(60).collect();
             let said = if revision.invalid_arguments_are_results() {
                 failure(&client, tool, arguments).await
@@ -68,14 +68,14 @@ async fn arguments_that_are_none_are_refused_in_words() {
                 assert_eq!(code, -32602, "{shown}");
                 said
             };
-            assert!(said.contains(word) && said.len() < 2_000, "{shown}: {said}");
+            assert!(said.contains(expected) && said.len() < 2_000, "{shown}: {said}");
         }
         assert!(!search(&client, query("hive")).await["hits"].as_array().unwrap().is_empty());
     }
 }
 
 #[tokio::test]
-async fn no_address_leads_out_of_the_folder() {
+async fn no_uri_leads_out_of_the_folder() {
     let folder = three_languages("blog_paths");
     let secret = folder.with_file_name("blog_paths-secret");
     write(&secret, "key.md", "# Key\n\nopen sesame\n");
@@ -120,7 +120,7 @@ async fn no_address_leads_out_of_the_folder() {
 }
 
 #[tokio::test]
-async fn what_is_no_markdown_is_no_reason_to_fail() {
+async fn files_that_are_not_markdown_do_not_cause_failures() {
     let folder = three_languages("blog_odd");
     write(&folder, "binary.md", "\u{0}\u{1}\u{2}");
     std::fs::write(folder.join("latin.md"), b"ma\xf1ana \xff\xfe").unwrap();

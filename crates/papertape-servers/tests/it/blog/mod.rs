@@ -1,22 +1,25 @@
 //! The blog server as a client meets it: folders of real files, indexed on first use.
 
-mod asking;
 mod elsewhere;
 mod faults;
 mod fresh;
 mod hostile;
-mod naughty;
+mod hostile_strings;
 mod offers;
 mod searching;
 mod shipped;
+mod stop_words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use papertape::Client;
+use papertape::client::ClientOptions;
+use papertape::protocol::Content;
 use papertape::protocol::{CallToolResult, Revision};
-use papertape::{Client, ClientOptions, Content};
-use papertape_servers::blog::{self, Options};
+use papertape_search::Options;
+use papertape_servers::blog;
 use serde_json::{Value, json};
 
 use crate::scratch;
@@ -77,18 +80,18 @@ fn options(folder: &Path) -> Options {
     Options { content: Some(folder.to_owned()), ..anywhere() }
 }
 
-/// What a server is told that is not told where its texts are, by whoever runs these tests.
+/// Options without a folder.
 fn anywhere() -> Options {
     let keys = Path::new(env!("CARGO_TARGET_TMPDIR")).join("it.keys");
     Options { index_keys: Some(keys), ..Options::default() }
 }
 
-/// The same for a server whose answers wait for what is new, however busy the machine is.
+/// Options of a server whose queries wait for changes to be indexed, however busy the machine is.
 fn patient(folder: &Path) -> Options {
-    Options { patience: Some(Duration::from_secs(60)), ..options(folder) }
+    Options { freshness_wait: Some(Duration::from_secs(60)), ..options(folder) }
 }
 
-/// A client of a server whose first index is made: on a busy machine that may take longer than a question waits.
+/// A client of a server whose first index is made: on a busy machine that may take longer than a query waits.
 async fn open(options: Options, revision: Revision) -> Client {
     let client = crate::open(blog::server(options).await.unwrap(), revision, ClientOptions::new()).await;
     while text(&call(&client, "search_blog", query("x")).await).contains("the index is being made") {}
@@ -124,13 +127,13 @@ async fn sources(client: &Client, arguments: Value) -> Vec<String> {
     found["hits"].as_array().unwrap().iter().map(|hit| hit["source"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The words of a tool that failed.
+/// The error text of a tool call that fails.
 async fn failure(client: &Client, tool: &str, arguments: Value) -> String {
     let result = call(client, tool, arguments.clone()).await;
     assert!(result.is_error, "{tool} {arguments}: {result:?}");
     text(&result).to_owned()
 }
 
-fn query(words: &str) -> Value {
-    json!({ "query": words })
+fn query(text: &str) -> Value {
+    json!({ "query": text })
 }

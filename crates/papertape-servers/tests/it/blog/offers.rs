@@ -1,15 +1,18 @@
 //! Files as resources, completion on their paths, and the prompt.
 
-use papertape::protocol::{Reference, Resource, Revision, Role};
-use papertape::{Client, Content, Interests, Listed, Warning};
+use papertape::Client;
+use papertape::client::{ListEntry, SubscriptionFilter};
+use papertape::protocol::Content;
+use papertape::protocol::{Reference, ResourceDefinition, Revision, Role};
+use papertape::server::Warning;
 use serde_json::{Map, json};
 
 use super::{SPANISH, modern, open, options, three_languages, write};
 use crate::{refusal, scratch};
 
-/// The resources, when there are so many: a server that is slow to open its index begins to speak before it can list them.
-async fn list(client: &Client, count: usize) -> Vec<Listed<Resource>> {
-    let mut changes = client.listen(Interests::new().resources()).await.unwrap();
+/// The resources, once there are so many: a server may respond before it has opened its index.
+async fn list(client: &Client, count: usize) -> Vec<ListEntry<ResourceDefinition>> {
+    let mut changes = client.listen(SubscriptionFilter::new().resources()).await.unwrap();
     loop {
         let listed = client.resources().await.unwrap();
         if listed.len() >= count {
@@ -70,15 +73,15 @@ async fn paths_are_completed() {
 }
 
 #[tokio::test]
-async fn a_question_comes_with_the_passages_that_may_answer_it() {
+async fn the_prompt_has_the_passages_that_may_answer_it() {
     let folder = three_languages("blog_prompt");
     for revision in Revision::ALL {
         let client = open(options(&folder), revision).await;
         let listed = client.prompts().await.unwrap();
         assert_eq!((listed.len(), listed[0].item.name.as_str()), (1, "answer_from_blog"));
         let question = "Where should a hive stand?";
-        let words = json!({ "question": question }).as_object().cloned().unwrap();
-        let filled = client.prompt("answer_from_blog", words).await.unwrap();
+        let arguments = json!({ "question": question }).as_object().cloned().unwrap();
+        let filled = client.prompt("answer_from_blog", arguments).await.unwrap();
         assert_eq!(Warning::of_prompt("answer_from_blog", &filled), []);
         let [message] = filled.messages.as_slice() else { panic!("{filled:?}") };
         let Content::Text(request) = &message.content else { panic!("{message:?}") };
@@ -92,8 +95,8 @@ async fn a_question_comes_with_the_passages_that_may_answer_it() {
         assert!(passage.contains("morning sun"), "{passage}");
         assert!(request.contains(&format!("<passage>\n{}\n</passage>", passage.trim_end())), "{request}");
 
-        let words = json!({ "question": "zzzzqqqq" }).as_object().cloned().unwrap();
-        let filled = client.prompt("answer_from_blog", words).await.unwrap();
+        let arguments = json!({ "question": "zzzzqqqq" }).as_object().cloned().unwrap();
+        let filled = client.prompt("answer_from_blog", arguments).await.unwrap();
         let [message] = filled.messages.as_slice() else { panic!("{filled:?}") };
         assert!(format!("{message:?}").contains("found nothing"), "{message:?}");
     }
@@ -124,14 +127,14 @@ async fn what_has_nothing_to_read_is_not_listed() {
     let template = Reference::Resource { uri: "blog:///{+path}".into() };
     let completed = client.complete(template, "path", "", Map::new()).await.unwrap();
     assert_eq!(completed.values, names);
-    // Who knows that a file is there gets what it says, which is nothing.
+    // It can be read by its URI, and is empty.
     assert_eq!(client.read("blog:///empty.md").await.unwrap()[0].text.as_deref(), Some(""));
 }
 
 #[tokio::test]
-async fn a_resource_that_is_not_there_is_answered_with_the_nearest() {
+async fn a_missing_resource_is_an_error_that_suggests_the_nearest() {
     let client = modern(&three_languages("blog_nearest_resource")).await;
-    for (uri, words) in [
+    for (uri, expected) in [
         ("blog:///bee.md", "there is no file \"bee.md\". The nearest there is: blog:///bees.md"),
         ("blog:///bee.md#chunk0", "there is no file \"bee.md\". The nearest there is: blog:///bees.md"),
         (
@@ -140,7 +143,7 @@ async fn a_resource_that_is_not_there_is_answered_with_the_nearest() {
         ),
     ] {
         let (_, said) = refusal(client.read(uri).await);
-        assert!(said.ends_with(words), "{uri}: {said}");
+        assert!(said.ends_with(expected), "{uri}: {said}");
     }
     for fragment in ["#chunk999", "#chunk01", "#the-hive", "#"] {
         let (_, said) = refusal(client.read(&format!("blog:///bees.md{fragment}")).await);

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::{call, failure, modern, open, options, query, search, sources, text, three_languages};
 
 #[tokio::test]
-async fn words_are_found_in_three_languages() {
+async fn terms_are_found_in_three_languages() {
     let client = modern(&three_languages("blog_languages")).await;
-    for (words, source) in [
+    for (text, source) in [
         ("where does a hive stand", "bees.md"),
         ("harvesting honey", "bees.md"),
         ("cancion", "notas/huerto nuevo.md"),
@@ -16,8 +16,8 @@ async fn words_are_found_in_three_languages() {
         ("成年猫喂食", "猫.md"),
         ("牛奶", "猫.md"),
     ] {
-        let found = sources(&client, query(words)).await;
-        assert_eq!(found.first().map(String::as_str), Some(source), "{words}: {found:?}");
+        let found = sources(&client, query(text)).await;
+        assert_eq!(found.first().map(String::as_str), Some(source), "{text}: {found:?}");
     }
 }
 
@@ -48,10 +48,10 @@ async fn a_hit_says_where_it_is_and_how_it_begins() {
 #[tokio::test]
 async fn files_can_be_chosen_by_path_tag_and_date() {
     let client = modern(&three_languages("blog_filters")).await;
-    let words = "bees huerto 猫";
-    let all = sources(&client, json!({ "query": words, "top_k": 20 })).await;
+    let terms = "bees huerto 猫";
+    let all = sources(&client, json!({ "query": terms, "top_k": 20 })).await;
     // Some clients write every number with a fraction.
-    assert_eq!(sources(&client, json!({ "query": words, "top_k": 20.0 })).await, all);
+    assert_eq!(sources(&client, json!({ "query": terms, "top_k": 20.0 })).await, all);
     for (filter, only) in [
         (json!({ "path_prefix": "notas/" }), Some("notas/huerto nuevo.md")),
         (json!({ "path_prefix": "./notas" }), Some("notas/huerto nuevo.md")),
@@ -66,28 +66,28 @@ async fn files_can_be_chosen_by_path_tag_and_date() {
         (json!({ "since": "2024-01-01", "until": "2024-02-29" }), None),
     ] {
         let mut arguments = filter.clone();
-        arguments["query"] = json!(words);
+        arguments["query"] = json!(terms);
         arguments["top_k"] = json!(20);
         let found = sources(&client, arguments).await;
         let right: Vec<&String> = all.iter().filter(|source| Some(source.as_str()) == only).collect();
         assert_eq!(found.iter().collect::<Vec<_>>(), right, "{filter}");
     }
     for (name, day) in [("since", "2024-99-99"), ("until", "2024-02-31"), ("until", "2023-02-29")] {
-        let said = failure(&client, "search_blog", json!({ "query": words, name: day })).await;
-        assert!(said.contains(name) && said.contains(day) && said.contains("no day"), "{said}");
+        let said = failure(&client, "search_blog", json!({ "query": terms, name: day })).await;
+        assert!(said.contains(name) && said.contains(day) && said.contains("not a day"), "{said}");
     }
     for (name, day) in [("since", "yesterday"), ("until", "2024-5-1"), ("until", "1 May 2024")] {
-        let said = failure(&client, "search_blog", json!({ "query": words, name: day })).await;
+        let said = failure(&client, "search_blog", json!({ "query": terms, name: day })).await;
         assert!(said.contains(name) && said.contains(day) && said.contains("YYYY-MM-DD"), "{said}");
     }
-    let range = json!({ "query": words, "since": "2024-03-02", "until": "2024-03-01" });
+    let range = json!({ "query": terms, "since": "2024-03-02", "until": "2024-03-01" });
     let said = failure(&client, "search_blog", range).await;
     assert!(said.contains("since (2024-03-02) is after until (2024-03-01)"), "{said}");
-    let one_day = json!({ "query": words, "since": "2024-03-01", "until": "2024-03-01" });
+    let one_day = json!({ "query": terms, "since": "2024-03-01", "until": "2024-03-01" });
     let found = sources(&client, one_day).await;
     assert!(!found.is_empty() && found.iter().all(|source| source == "bees.md"), "{found:?}");
     for nothing in [json!(null), json!("")] {
-        let arguments = json!({ "query": words, "top_k": 20, "path_prefix": nothing, "tag": nothing });
+        let arguments = json!({ "query": terms, "top_k": 20, "path_prefix": nothing, "tag": nothing });
         assert_eq!(sources(&client, arguments).await, all);
     }
 }
@@ -103,13 +103,13 @@ async fn as_many_hits_as_were_asked_for() {
     for top_k in [1, 7, 20] {
         assert_eq!(sources(&client, json!({ "query": "otters", "top_k": top_k })).await.len(), top_k);
     }
-    // The same question has the same answer.
+    // The same query has the same result.
     let first = search(&client, json!({ "query": "otters", "top_k": 20 })).await;
     assert_eq!(search(&client, json!({ "query": "otters", "top_k": 20 })).await, first);
 }
 
 #[tokio::test]
-async fn a_chunk_that_is_not_there_is_answered_with_the_nearest() {
+async fn a_missing_chunk_is_an_error_that_suggests_the_nearest() {
     let client = modern(&three_languages("blog_nearest")).await;
     let place = |source: &str, index: u64| json!({ "source": source, "chunk_index": index });
     for (source, index, nearest) in [

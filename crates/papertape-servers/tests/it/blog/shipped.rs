@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use papertape::protocol::Revision;
-use papertape_servers::blog::Options;
+use papertape_search::Options;
 use serde_json::json;
 
 use super::{anywhere, call, failure, open, options, query, sources, text, three_languages, write};
@@ -28,7 +28,7 @@ async fn a_folder_with_the_index_of_another_is_served_from_its_files() {
 }
 
 #[tokio::test]
-async fn an_index_of_another_without_its_folder_is_a_refusal_with_a_way_out() {
+async fn an_index_of_another_user_without_its_folder_is_an_error_with_a_remedy() {
     let folder = three_languages("blog_shipped_alone");
     open(of_another(&folder), Revision::MODERN).await.close().await;
     let index = folder.join(".papertape");

@@ -137,7 +137,7 @@ fn a_null_for_what_is_optional_counts_as_absent() {
 }
 
 #[test]
-fn variants_are_told_apart_by_an_enum_of_one() {
+fn variants_are_discriminated_by_an_enum_of_one() {
     check::<Shape>(&json!({
         "type": "object",
         "anyOf": [
@@ -189,17 +189,17 @@ fn only_recursive_types_have_references() {
     assert!(taken::<Tree>(tree(json!([tree(json!([]))]))).is_ok());
     let problem = taken::<Tree>(tree(json!([{"leaf": leaf, "same": leaf, "childern": []}]))).unwrap_err();
     assert!(
-        problem.contains("\"childern\" in \"/children/0\" is not known to it: did you mean \"children\"?"),
+        problem.contains("\"childern\" in \"/children/0\" is unknown: did you mean \"children\"?"),
         "{problem}"
     );
 }
 
 #[test]
-fn what_a_type_does_not_have_is_refused() {
+fn unknown_members_are_rejected() {
     let trip = json!({"to": "x", "always": "walk", "cuont": 1});
-    assert_eq!(taken::<Trip>(trip), Err("\"cuont\" is not known to it: did you mean \"count\"?".to_owned()));
-    assert_eq!(taken::<Nothing>(json!({"x": 1})), Err("\"x\" is not known to it".to_owned()));
-    assert_eq!(taken::<()>(json!({"x": 1})), Err("\"x\" is not known to it".to_owned()));
+    assert_eq!(taken::<Trip>(trip), Err("\"cuont\" is unknown: did you mean \"count\"?".to_owned()));
+    assert_eq!(taken::<Nothing>(json!({"x": 1})), Err("\"x\" is unknown".to_owned()));
+    assert_eq!(taken::<()>(json!({"x": 1})), Err("\"x\" is unknown".to_owned()));
 }
 
 #[test]

@@ -1,29 +1,30 @@
-//! Text to the values of MCP's own HTTP headers and back, for both sides.
+//! The values of MCP's own HTTP headers, encoded and decoded.
 
 use data_encoding::BASE64;
 use http::HeaderValue;
 use serde_json::Value;
 
-/// The revision that a message is written in.
+/// The revision of a message.
 pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
-/// The session, in revisions that have any.
+/// The session id, in session-based revisions.
 pub(crate) const SESSION_ID: &str = "mcp-session-id";
 /// The method of a request.
 pub(crate) const METHOD: &str = "mcp-method";
-/// What a request is about: the name of a tool or prompt, the URI of a resource, the id of a task.
+/// The name of the tool or prompt, the URI of the resource, or the id of the task.
 pub(crate) const NAME: &str = "mcp-name";
-/// Before the name of an argument that is mirrored.
+/// The prefix of headers that repeat an argument.
 pub(crate) const PARAM: &str = "mcp-param-";
 
 const OPEN: &str = "=?base64?";
 const CLOSE: &str = "?=";
 
-/// Why a value of a header is no text.
+/// Why the value of a header cannot be decoded.
+#[cfg(any(test, feature = "http-server"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Undecodable {
     #[error("it has bytes that are not ASCII text")]
     NotText,
-    #[error("it has bytes that are not ASCII text: write =?base64?..?= with the base64 of its UTF-8")]
+    #[error("it has bytes that are not ASCII text: encode it as =?base64?..?= with the base64 of its UTF-8")]
     NotAscii,
     #[error("what stands between =?base64? and ?= is not base64")]
     NotBase64,
@@ -31,7 +32,8 @@ pub(crate) enum Undecodable {
     NotUtf8,
 }
 
-/// Text as the value of a header: as it is, or wrapped in base64 if a header could not carry it or would change it.
+/// Text as the value of a header: as it is, or as base64 if a header cannot represent it.
+#[cfg(any(test, feature = "http-client"))]
 pub(crate) fn encode(text: &str) -> HeaderValue {
     let plain = text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
         && !text.starts_with(' ')
@@ -42,17 +44,19 @@ pub(crate) fn encode(text: &str) -> HeaderValue {
     } else {
         HeaderValue::from_str(&format!("{OPEN}{}{CLOSE}", BASE64.encode(text.as_bytes())))
     };
-    // Neither form has a character that a header cannot have.
+    // Both forms are valid header values.
     value.unwrap_or(HeaderValue::from_static(""))
 }
 
-/// The text of a header that is never wrapped: a gateway that routes by it must see what the server sees.
+/// The text of a header that is never base64: a gateway that routes by it must see the same value as the server.
+#[cfg(any(test, feature = "http-server"))]
 pub(crate) fn plain(value: &HeaderValue) -> Result<String, Undecodable> {
     let text = value.to_str().map_err(|_| Undecodable::NotText)?;
     Ok(text.trim_matches([' ', '\t']).to_owned())
 }
 
-/// The text of `Mcp-Name` or `Mcp-Param-*`, the only headers that may be wrapped in base64.
+/// The text of `Mcp-Name` or `Mcp-Param-*`, the only headers that may be base64.
+#[cfg(any(test, feature = "http-server"))]
 pub(crate) fn decode(value: &HeaderValue) -> Result<String, Undecodable> {
     let text = plain(value).map_err(|_| Undecodable::NotAscii)?;
     let Some(base64) = wrapped(&text) else { return Ok(text) };
@@ -60,13 +64,13 @@ pub(crate) fn decode(value: &HeaderValue) -> Result<String, Undecodable> {
     String::from_utf8(bytes).map_err(|_| Undecodable::NotUtf8)
 }
 
-/// What stands between the markers, if they are there, letter for letter.
+/// The text between the base64 markers, if they are present (case-sensitive).
 fn wrapped(text: &str) -> Option<&str> {
     text.strip_prefix(OPEN)?.strip_suffix(CLOSE)
 }
 
-/// The value that a path leads to, as text; nothing if it is not there, null, or no plain value.
-pub(crate) fn mirrored(arguments: &Value, path: &[String]) -> Option<String> {
+/// The argument at a path, as text; `None` if it is absent, null, an array or an object.
+pub(crate) fn param_value(arguments: &Value, path: &[String]) -> Option<String> {
     match path.iter().try_fold(arguments, |value, member| value.get(member))? {
         Value::String(text) => Some(text.clone()),
         Value::Bool(truth) => Some(truth.to_string()),
@@ -81,16 +85,16 @@ pub(crate) fn mirrored(arguments: &Value, path: &[String]) -> Option<String> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "http-client", feature = "http-server"))]
 mod tests {
     use http::HeaderValue;
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
     use serde_json::json;
 
-    use super::{Undecodable, decode, encode, mirrored};
+    use super::{Undecodable, decode, encode, param_value};
 
     #[test]
-    fn what_a_header_can_carry_stays_as_it_is() {
+    fn valid_header_values_are_not_encoded() {
         for (text, value) in [
             ("us-west1", "us-west1"),
             ("", ""),
@@ -111,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_told() {
+    fn undecodable_values_are_rejected_with_a_reason() {
         let of = |bytes: &[u8]| decode(&HeaderValue::from_bytes(bytes).unwrap());
         assert_eq!(of(b"\t plain \t"), Ok("plain".to_owned()));
         assert_eq!(of(b"\xc3\xa9"), Err(Undecodable::NotAscii));
@@ -123,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_values_are_mirrored() {
+    fn only_scalar_arguments_have_a_value() {
         let arguments = json!({"a": {"b": "x"}, "i": -7, "f": 42.0, "t": true, "n": null, "l": [1]});
         let of = |path: &[&str]| {
-            mirrored(&arguments, &path.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
+            param_value(&arguments, &path.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
         };
         assert_eq!(of(&["a", "b"]).as_deref(), Some("x"));
         assert_eq!(of(&["i"]).as_deref(), Some("-7"));
@@ -139,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_comes_back(text in any::<String>()) {
+        fn any_text_round_trips(text in any::<String>()) {
             let value = encode(&text);
             prop_assert!(value.to_str().is_ok());
             prop_assert_eq!(decode(&value).unwrap(), text);

@@ -1,22 +1,30 @@
-//! MCP on HTTP: requests to messages and answers to responses, for both eras, both sides.
+//! MCP on HTTP, for clients and servers, in stateless and session-based revisions.
 //!
-//! A byte that comes to a server meets, in this order: `accept` (connections, their limits and deadlines), `server` (which
-//! era, which session), `auth` (who asks). A client's goes through `client`, and `oauth` if the server wants to know who asks.
+//! A request that reaches a server passes `papertape_http1` (connections, their limits and deadlines), then `server`. A
+//! client's requests go through `client`.
 
-pub(crate) mod accept;
-mod auth;
+#[cfg(feature = "http-client")]
 mod client;
 pub(crate) mod headers;
-mod oauth;
+#[cfg(feature = "http-server")]
 mod server;
 
-pub use accept::raise_open_file_limit;
-pub use auth::{Algorithm, Auth, AuthSetupError, Keys, NewKey, OAuthServer};
+#[cfg(feature = "http-client")]
 pub use client::{Endpoint, connect, connect_with};
-pub use oauth::{
-    Assertion, AuthError, AuthStep, Browser, Credentials, Dpop, FileTokens, IdentityProvider, MemoryTokens,
-    OAuth, OAuthClient, OAuthFlow, Redirect, SavedTokens, Secret, TokenKey, TokenStore,
+#[cfg(feature = "http-server")]
+pub use papertape_http1::raise_open_file_limit;
+#[cfg(all(feature = "http-client", feature = "oauth"))]
+pub use papertape_oauth::client::{
+    Assertion, Browser, Dpop, FileTokens, IdentityProvider, MemoryTokens, OAuth, OAuthClient, OAuthFlow,
+    Redirect, SavedTokens, Secret, TokenKey, TokenStore,
 };
-#[cfg(unix)]
+#[cfg(feature = "http-client")]
+pub use papertape_oauth::client::{AuthError, AuthStep, Credentials};
+#[cfg(all(feature = "http-server", feature = "oauth"))]
+pub use papertape_oauth::server::{Algorithm, OAuthServer};
+#[cfg(feature = "http-server")]
+pub use papertape_oauth::server::{Auth, AuthSetupError, Keys, NewKey};
+#[cfg(all(feature = "http-server", unix))]
 pub use server::serve;
+#[cfg(feature = "http-server")]
 pub use server::{ConnectionLimits, HttpBody, HttpService, Options, serve_until, service};

@@ -83,7 +83,7 @@ fn the_known_cases() {
         ("retry: 5s\nretry:\nretry: -1\nretry: 1.5\nretry: +1\n\n", &[]),
         ("retry: 0\n\n", &["-|-|-|0"]),
         ("retry: 99999999999999999999\n\n", &["-|-|-|18446744073709551615"]),
-        // What has no end is no event.
+        // A block without an end is not an event.
         ("data: a\n", &[]),
         ("data: a", &[]),
         ("data: a\n\ndata: b\n", &["-|a|-|-"]),
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_again(
+    fn a_written_event_is_read_back(
         name in prop::option::of("[^\r\n]{0,10}"),
         id in prop::option::of("[^\r\n\0]{0,10}"),
         retry in any::<Option<u64>>(),

@@ -1,10 +1,10 @@
-//! Right answers in wrong bytes: what is understood all the same, and what the error says of the rest.
+//! Correct responses in wrong bytes: what is accepted all the same, and what the error says of the rest.
 
 use std::sync::{Arc, Mutex};
 
+use papertape::client::{ClientOptions, ErrorKind};
 use papertape::protocol::Revision;
 use papertape::wire::Framing;
-use papertape::{ClientOptions, ErrorKind};
 use serde_json::{Value, json};
 
 use super::log::Log;
@@ -21,7 +21,7 @@ fn impatient() -> ClientOptions {
 
 // C-02
 #[test]
-fn garbage_is_skipped_and_never_answered_and_does_not_fill_the_log() {
+fn garbage_is_skipped_and_logged_within_bounds() {
     run(async {
         for options in [patient(), legacy()] {
             let (log, _guard) = Log::of_this_thread();
@@ -29,7 +29,7 @@ fn garbage_is_skipped_and_never_answered_and_does_not_fill_the_log() {
             assert_eq!(text(&client, "fault").await, "after the garbage");
             let lines = log.lines();
             assert!(lines.len() <= 100, "{} lines: {:?}", lines.len(), &lines[..5]);
-            // The server's judgement: nothing of it was answered.
+            // The server's judgement: none of it got a response.
             lives_and_ends(client).await;
         }
     });
@@ -37,15 +37,19 @@ fn garbage_is_skipped_and_never_answered_and_does_not_fill_the_log() {
 
 // C-02
 #[test]
-fn garbage_is_told_when_a_call_fails_after_it() {
+fn garbage_is_reported_when_a_later_call_fails() {
     run(async {
         let client = open(&["garbage", "3"]).await;
         assert_eq!(text(&client, "fault").await, "after the garbage");
         let error = hang(&client).await;
-        // A blank line is none.
+        // A blank line is not a message.
         says(
             &error,
-            &["2 lines to stdout that are no MCP message", "INFO handling request", "logs belong on stderr"],
+            &[
+                "2 lines to stdout that are not MCP messages",
+                "INFO handling request",
+                "logs belong on stderr",
+            ],
         );
         assert_eq!(error.bytes().unwrap(), b"2026-08-23T10:00:00Z INFO handling request");
         end(client).await;
@@ -53,7 +57,7 @@ fn garbage_is_told_when_a_call_fails_after_it() {
 }
 
 #[test]
-fn what_other_hosts_understand_is_understood() {
+fn variations_that_other_hosts_accept_are_accepted() {
     run(async {
         for mode in ["crlf", "bom", "batched", "header-answers"] {
             for options in [patient(), legacy()] {
@@ -68,7 +72,7 @@ fn what_other_hosts_understand_is_understood() {
 }
 
 #[test]
-fn a_server_that_reads_headers_only_is_spoken_to_with_headers() {
+fn a_server_that_reads_headers_only_gets_headers() {
     run(async {
         for revision in [Revision::MODERN, Revision::NEWEST_LEGACY] {
             let options = patient().framing(Framing::ContentLength).revision(revision);
@@ -82,37 +86,37 @@ fn a_server_that_reads_headers_only_is_spoken_to_with_headers() {
         let error = not_opened(&["headers-only", "--pids", pids.path()], options).await;
         assert_eq!(timed_out(&error), ONCE_IT_RUNS);
         pids.are_gone_now(1);
-        // Nobody minds headers who reads both.
+        // A client that reads both framings accepts headers.
         let client = open_with(&["well-behaved"], patient().framing(Framing::ContentLength)).await;
         lives_and_ends(client).await;
     });
 }
 
 #[test]
-fn servers_that_cannot_be_understood_are_told_why() {
+fn unreadable_server_output_is_reported_with_the_cause() {
     run(async {
         tokio::join!(
-            a_server_whose_messages_take_several_lines_is_told_so(),
-            a_server_that_writes_utf_16_is_told_so(),
+            multi_line_messages_are_reported(),
+            utf_16_output_is_reported(),
             a_server_that_keeps_its_output_back_is_late(),
         );
     });
 }
 
-async fn a_server_whose_messages_take_several_lines_is_told_so() {
+async fn multi_line_messages_are_reported() {
     let pids = Pids::new();
     let error = not_opened(&["pretty", "--pids", pids.path()], impatient()).await;
     assert_eq!(timed_out(&error), ONCE_IT_RUNS);
-    says(&error, &["no MCP message", "JSON over several lines", "a message must be one line"]);
+    says(&error, &["not MCP messages", "JSON over several lines", "a message must be one line"]);
     assert_eq!(error.bytes().unwrap(), b"{");
     pids.are_gone_now(1);
 }
 
-async fn a_server_that_writes_utf_16_is_told_so() {
+async fn utf_16_output_is_reported() {
     let pids = Pids::new();
     let error = not_opened(&["utf-16", "--pids", pids.path()], impatient()).await;
     assert_eq!(timed_out(&error), ONCE_IT_RUNS);
-    says(&error, &["no MCP message", "UTF-16", "MCP is UTF-8"]);
+    says(&error, &["not MCP messages", "UTF-16", "MCP is UTF-8"]);
     assert!(error.bytes().unwrap().starts_with(b"\xff\xfe{\0"), "{error:?}");
     pids.are_gone_now(1);
 }
@@ -121,17 +125,17 @@ async fn a_server_that_keeps_its_output_back_is_late() {
     let pids = Pids::new();
     let error = not_opened(&["unflushed", "--pids", pids.path()], impatient()).await;
     assert_eq!(timed_out(&error), ONCE_IT_RUNS);
-    assert_eq!(error.reached(), "the request was sent; no answer came");
+    assert_eq!(error.stage(), "the request was sent; no response arrived");
     pids.are_gone_now(1);
 }
 
 #[test]
-fn text_that_is_glued_to_an_answer_is_told() {
+fn text_on_the_line_of_a_message_is_reported() {
     run(async {
         for (how, words) in [
-            ("before", &["1 line", "Working ... {", "text is glued to the front of a message"][..]),
-            ("after", &["1 line", "no MCP message", "glued"]),
-            ("twice", &["1 line", "no MCP message", "glued"]),
+            ("before", &["1 line", "Working ... {", "text precedes a message on the same line"][..]),
+            ("after", &["1 line", "not an MCP message", "something follows a message on the same line"]),
+            ("twice", &["1 line", "not an MCP message", "something follows a message on the same line"]),
         ] {
             let client = open(&["glued", how]).await;
             let waiting = client.clone();
@@ -151,7 +155,7 @@ fn text_that_is_glued_to_an_answer_is_told() {
 }
 
 #[test]
-fn a_last_answer_without_a_line_end_counts() {
+fn a_last_response_without_a_line_end_counts() {
     run(async {
         let client = open(&["unfinished"]).await;
         assert_eq!(text(&client, "fault").await, "unfinished");
@@ -161,7 +165,7 @@ fn a_last_answer_without_a_line_end_counts() {
 }
 
 #[test]
-fn half_an_answer_is_none_and_is_shown() {
+fn half_a_response_fails_the_call_and_is_quoted() {
     run(async {
         let client = open(&["cut-off"]).await;
         let error = fault(&client).await;
@@ -169,8 +173,8 @@ fn half_an_answer_is_none_and_is_shown() {
         assert_eq!(error.exit().unwrap().code(), Some(3));
         let bytes = error.bytes().unwrap();
         assert!(bytes.starts_with(b"{\"") && !bytes.ends_with(b"}"), "{}", bytes.escape_ascii());
-        says(&error, &["exit status 3", "no MCP message"]);
-        assert!(!error.to_string().contains("glued"), "nothing was: {error}");
+        says(&error, &["exit status 3", "not an MCP message"]);
+        assert!(!error.to_string().contains("on the same line"), "nothing was: {error}");
         assert_eq!(client.close().await.unwrap().code(), Some(3));
     });
 }
@@ -222,7 +226,7 @@ fn every_frame_is_shown_both_ways_and_in_order() {
                 format!("{direction:?} {what}")
             })
             .collect();
-        // The banner may come before the question.
+        // The banner may come before the probe.
         let mut sorted = words.clone();
         sorted.sort();
         assert_eq!(

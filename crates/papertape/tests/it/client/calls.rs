@@ -1,10 +1,11 @@
-//! Calls: how long they may take, how they are taken back, and many at once.
+//! Calls: timeouts, cancellation, and many at once.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use papertape::Client;
+use papertape::client::CallOptions;
 use papertape::protocol::Reference;
-use papertape::{CallOptions, Client};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
@@ -16,16 +17,16 @@ use super::{
 
 // C-06
 #[test]
-fn a_call_that_hangs_is_taken_back_when_its_time_is_over() {
+fn a_call_that_times_out_is_cancelled() {
     run(async {
         for options in [patient(), legacy()] {
             let client = open_with(&["well-behaved"], options).await;
             let error = hang(&client).await;
             assert_eq!(timed_out(&error), SHORT);
-            assert_eq!(error.doing(), "calling the tool \"hang\"");
-            assert_eq!(error.reached(), "the request was sent; no answer came");
+            assert_eq!(error.operation(), "calling the tool \"hang\"");
+            assert_eq!(error.stage(), "the request was sent; no response arrived");
             assert!(error.exit().is_none() && error.bytes().is_none() && error.stderr().is_empty());
-            says(&error, &["calling the tool \"hang\"", "did not answer within 0.2 s"]);
+            says(&error, &["calling the tool \"hang\"", "did not respond within 0.2 s"]);
             let cancelled = report(&client, "was_cancelled").await;
             assert_eq!(cancelled.as_array().unwrap().len(), 1, "{cancelled}");
             assert_eq!(
@@ -41,7 +42,7 @@ fn a_call_that_hangs_is_taken_back_when_its_time_is_over() {
 #[test]
 fn the_time_of_all_calls_is_an_option_of_the_client() {
     run(async {
-        let client = open_with(&["well-behaved"], patient().timeout(SHORT).longest(SHORT)).await;
+        let client = open_with(&["well-behaved"], patient().timeout(SHORT).total_timeout(SHORT)).await;
         assert_eq!(timed_out(&client.call("hang", json!({})).await.unwrap_err()), SHORT);
         assert_eq!(report(&client, "was_cancelled").await.as_array().unwrap().len(), 1);
         end(client).await;
@@ -50,7 +51,7 @@ fn the_time_of_all_calls_is_an_option_of_the_client() {
 
 // C-06
 #[test]
-fn an_answer_that_comes_after_the_call_was_taken_back_is_ignored() {
+fn a_response_after_cancellation_is_ignored() {
     run(async {
         let client = open(&["late"]).await;
         for _ in 0..3 {
@@ -63,7 +64,7 @@ fn an_answer_that_comes_after_the_call_was_taken_back_is_ignored() {
 
 // C-06
 #[test]
-fn a_call_whose_future_is_dropped_is_taken_back() {
+fn a_dropped_call_is_cancelled() {
     run(async {
         let client = open(&["well-behaved"]).await;
         let mut calls = JoinSet::new();
@@ -84,7 +85,7 @@ fn a_call_whose_future_is_dropped_is_taken_back() {
 
 // C-06
 #[test]
-fn a_call_that_was_answered_is_not_taken_back() {
+fn a_completed_call_is_not_cancelled() {
     run(async {
         let client = open(&["well-behaved"]).await;
         let slow = client.clone();
@@ -99,7 +100,7 @@ fn a_call_that_was_answered_is_not_taken_back() {
 
 // C-20
 #[test]
-fn a_thousand_calls_at_once_each_get_their_own_answer() {
+fn a_thousand_calls_at_once_each_get_their_own_response() {
     run(async {
         for options in [patient(), legacy()] {
             let client = open_with(&["shuffled", "1000"], options).await;
@@ -159,11 +160,12 @@ fn progress_without_end_does_not_keep_a_call_alive_for_ever() {
         for options in [patient(), legacy()] {
             let client = open_with(&["progress-forever"], options).await;
             // The maximum is hard, whatever the time-out was.
-            let (seen, result) = progress_of(&client, "fault", CallOptions::new().longest(SHORT * 5)).await;
+            let (seen, result) =
+                progress_of(&client, "fault", CallOptions::new().total_timeout(SHORT * 5)).await;
             assert_eq!(result, Err(SHORT * 5));
             assert!(!seen.is_empty() && seen.windows(2).all(|pair| pair[0] < pair[1]), "{seen:?}");
             assert_eq!(report(&client, "was_cancelled").await.as_array().unwrap().len(), 1);
-            // What comes still is nobody's.
+            // What still arrives is dropped.
             lives_and_ends(client).await;
         }
     });
@@ -171,7 +173,7 @@ fn progress_without_end_does_not_keep_a_call_alive_for_ever() {
 
 // C-24
 #[test]
-fn progress_is_asked_for_only_by_those_who_want_it() {
+fn a_progress_token_is_sent_only_with_a_progress_handler() {
     run(async {
         let tokens = |options: CallOptions| async {
             let frames = Arc::new(Mutex::new(Vec::new()));
@@ -191,18 +193,18 @@ fn progress_is_asked_for_only_by_those_who_want_it() {
         assert_eq!(tokens(CallOptions::new()).await, Value::Null);
         assert!(tokens(CallOptions::new().on_progress(drop)).await.is_i64());
         // It buys time.
-        assert!(tokens(CallOptions::new().timeout(SHORT * 100).longest(SHORT * 1000)).await.is_i64());
+        assert!(tokens(CallOptions::new().timeout(SHORT * 100).total_timeout(SHORT * 1000)).await.is_i64());
     });
 }
 
 #[test]
-fn progress_that_makes_no_sense_is_nobodys() {
+fn invalid_progress_is_dropped() {
     run(async {
         for options in [patient(), legacy()] {
             let client = open_with(&["odd-progress"], options).await;
             let (seen, result) = progress_of(&client, "fault", CallOptions::new()).await;
             assert_eq!(result.as_deref(), Ok("done"));
-            // Neither that of others, nor what is no number, nor what comes after the answer.
+            // Neither that of other calls, nor an invalid number, nor any after the response.
             assert!(seen.first() == Some(&1.0) && seen.last() == Some(&2.0), "{seen:?}");
             assert!(seen.iter().all(|progress| *progress <= 2.0), "{seen:?}");
             lives_and_ends(client).await;
@@ -235,16 +237,16 @@ fn large_arguments_and_results_cross_whole() {
 }
 
 #[test]
-fn what_else_can_be_asked_says_what_it_was_for() {
+fn errors_of_every_request_name_the_request() {
     run(async {
         let client = open(&["well-behaved"]).await;
         let error = client.read("file:///a").await.unwrap_err();
-        assert_eq!((code(&error), error.doing()), (-32601, "reading the resource \"file:///a\""));
+        assert_eq!((code(&error), error.operation()), (-32601, "reading the resource \"file:///a\""));
         let error = client.prompt("greet", Map::new()).await.unwrap_err();
-        assert_eq!((code(&error), error.doing()), (-32601, "asking for the prompt \"greet\""));
+        assert_eq!((code(&error), error.operation()), (-32601, "getting the prompt \"greet\""));
         let of = Reference::Prompt { name: "greet".to_owned() };
         let error = client.complete(of, "who", "A", Map::new()).await.unwrap_err();
-        assert_eq!((code(&error), error.doing()), (-32601, "completing the argument \"who\""));
+        assert_eq!((code(&error), error.operation()), (-32601, "completing the argument \"who\""));
         let asked = ["server/discover", "resources/read", "prompts/get", "completion/complete"];
         assert_eq!(heard(&client).await, asked);
         end(client).await;
@@ -252,13 +254,13 @@ fn what_else_can_be_asked_says_what_it_was_for() {
 }
 
 #[test]
-fn parameters_that_are_no_object_are_not_sent() {
+fn params_that_are_not_an_object_are_not_sent() {
     run(async {
         let client = open(&["well-behaved"]).await;
         for params in [json!([1]), json!("text"), json!(1), json!(true)] {
             let error = client.request("tools/list", params).await.unwrap_err();
-            assert_eq!(error.reached(), "nothing was sent");
-            says(&error, &["asking \"tools/list\"", "must be an object"]);
+            assert_eq!(error.stage(), "the request was not sent");
+            says(&error, &["the request \"tools/list\" failed", "must be an object"]);
         }
         for params in [Value::Null, json!({})] {
             let result = client.request("tools/list", params).await.unwrap();

@@ -1,6 +1,6 @@
-//! Servers that tell of changes: when asked, unasked, wrongly, or not at all.
+//! Servers that send change notifications: with a subscription, without one, wrongly, or not at all.
 
-use papertape::{Change, Interests, Subscription};
+use papertape::client::{Change, Subscription, SubscriptionFilter};
 use serde_json::json;
 
 use super::{
@@ -10,8 +10,8 @@ use super::{
 
 const FILE: &str = "file:///a";
 
-fn all() -> Interests {
-    Interests::new().tools().prompts().resources().resource(FILE)
+fn all() -> SubscriptionFilter {
+    SubscriptionFilter::new().tools().prompts().resources().resource(FILE)
 }
 
 /// What comes until the subscription ends.
@@ -23,21 +23,21 @@ async fn rest(mut subscription: Subscription) -> Vec<Change> {
     changes
 }
 
-fn told() -> [Change; 3] {
+fn expected_changes() -> [Change; 3] {
     [Change::Tools, Change::Resources, Change::Resource(FILE.to_owned())]
 }
 
 #[test]
-fn changes_are_told_as_long_as_somebody_listens() {
+fn changes_are_reported_as_long_as_there_is_a_subscription() {
     run(async {
         for options in [patient(), legacy()] {
             let client = open_with(&["changes"], options).await;
             let mut changes = client.listen(all()).await.unwrap();
             // There are no prompts.
-            assert_eq!(*changes.honoured(), Interests::new().tools().resources().resource(FILE));
+            assert_eq!(*changes.acknowledged(), SubscriptionFilter::new().tools().resources().resource(FILE));
             for _ in 0..2 {
-                assert!(text(&client, "fault").await.starts_with("told"));
-                for change in told() {
+                assert!(text(&client, "fault").await.starts_with("sent"));
+                for change in expected_changes() {
                     assert_eq!(changes.next().await.unwrap(), Some(change));
                 }
             }
@@ -47,7 +47,7 @@ fn changes_are_told_as_long_as_somebody_listens() {
                 assert_eq!(last, "resources/unsubscribe");
             } else {
                 assert_eq!(last, "notifications/cancelled");
-                assert_eq!(text(&client, "fault").await, "told 0");
+                assert_eq!(text(&client, "fault").await, "sent 0");
             }
             lives_and_ends(client).await;
         }
@@ -55,15 +55,15 @@ fn changes_are_told_as_long_as_somebody_listens() {
 }
 
 #[test]
-fn only_what_was_asked_for_is_told() {
+fn only_changes_of_the_filter_are_reported() {
     run(async {
         for options in [patient(), legacy()] {
             let client = open_with(&["changes"], options).await;
-            let mut tools = client.listen(Interests::new().tools()).await.unwrap();
-            let mut resources = client.listen(Interests::new().resources()).await.unwrap();
-            let none = client.listen(Interests::new()).await.unwrap();
-            assert_eq!(*none.honoured(), Interests::new());
-            assert!(text(&client, "fault").await.starts_with("told"));
+            let mut tools = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
+            let mut resources = client.listen(SubscriptionFilter::new().resources()).await.unwrap();
+            let none = client.listen(SubscriptionFilter::new()).await.unwrap();
+            assert_eq!(*none.acknowledged(), SubscriptionFilter::new());
+            assert!(text(&client, "fault").await.starts_with("sent"));
             assert_eq!(tools.next().await.unwrap(), Some(Change::Tools));
             assert_eq!(resources.next().await.unwrap(), Some(Change::Resources));
             end(client).await;
@@ -75,13 +75,13 @@ fn only_what_was_asked_for_is_told() {
 }
 
 #[test]
-fn a_change_that_waits_to_be_read_is_told_once() {
+fn unread_duplicate_changes_are_coalesced() {
     run(async {
         for options in [patient(), legacy()] {
             let client = open_with(&["changes"], options).await;
-            let changes = client.listen(Interests::new().tools()).await.unwrap();
+            let changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
             for _ in 0..3 {
-                assert!(text(&client, "fault").await.starts_with("told"));
+                assert!(text(&client, "fault").await.starts_with("sent"));
             }
             end(client).await;
             assert_eq!(rest(changes).await, [Change::Tools]);
@@ -90,13 +90,13 @@ fn a_change_that_waits_to_be_read_is_told_once() {
 }
 
 #[test]
-fn a_subscription_that_the_server_ends_is_over_after_what_was_told() {
+fn a_subscription_ended_by_the_server_delivers_earlier_changes() {
     run(async {
         for how in ["result", "cancelled", "both"] {
             let client = open(&["changes", how]).await;
             let changes = client.listen(all()).await.unwrap();
-            assert_eq!(rest(changes).await, told(), "{how}");
-            // What is over is not taken back.
+            assert_eq!(rest(changes).await, expected_changes(), "{how}");
+            // An ended subscription is not cancelled.
             assert_eq!(report(&client, "was_cancelled").await, json!([]));
             lives_and_ends(client).await;
         }
@@ -108,7 +108,7 @@ fn a_subscription_ends_with_its_server() {
     run(async {
         let client = open(&["changes", "exit"]).await;
         let changes = client.listen(all()).await.unwrap();
-        assert_eq!(rest(changes).await, told());
+        assert_eq!(rest(changes).await, expected_changes());
         let error = client.ping().await.unwrap_err();
         is_closed(&error);
         assert_eq!(error.exit().unwrap().code(), Some(3));
@@ -117,21 +117,21 @@ fn a_subscription_ends_with_its_server() {
 }
 
 #[test]
-fn what_is_told_too_early_too_late_or_to_others_is_told_to_nobody() {
+fn notifications_too_early_too_late_or_for_others_are_dropped() {
     run(async {
         let client = open(&["changes-oddly"]).await;
         let changes = client.listen(all()).await.unwrap();
-        assert_eq!(rest(changes).await, told());
+        assert_eq!(rest(changes).await, expected_changes());
         lives_and_ends(client).await;
     });
 }
 
 #[test]
-fn a_server_that_honours_nothing_says_so_and_stays_open() {
+fn an_empty_acknowledged_filter_keeps_the_subscription_open() {
     run(async {
         let client = open(&["listen-nothing"]).await;
         let changes = client.listen(all()).await.unwrap();
-        assert_eq!(*changes.honoured(), Interests::new());
+        assert_eq!(*changes.acknowledged(), SubscriptionFilter::new());
         lives(&client).await;
         end(client).await;
         assert_eq!(rest(changes).await, []);
@@ -139,20 +139,20 @@ fn a_server_that_honours_nothing_says_so_and_stays_open() {
 }
 
 #[test]
-fn a_server_that_does_not_acknowledge_is_waited_for_no_longer_than_for_a_call() {
+fn a_missing_acknowledgement_times_out_like_a_call() {
     run(async {
-        let client = open_with(&["listen-silent"], patient().timeout(SHORT).longest(SHORT)).await;
+        let client = open_with(&["listen-silent"], patient().timeout(SHORT).total_timeout(SHORT)).await;
         let error = client.listen(all()).await.unwrap_err();
         assert_eq!(timed_out(&error), SHORT);
-        assert_eq!(error.doing(), "asking to hear of changes");
-        assert_eq!(error.reached(), "the request was sent; no acknowledgement came");
+        assert_eq!(error.operation(), "subscribing to changes");
+        assert_eq!(error.stage(), "the request was sent; no acknowledgement arrived");
         assert_eq!(report(&client, "was_cancelled").await.as_array().unwrap().len(), 1);
         end(client).await;
     });
 }
 
 #[test]
-fn a_wait_for_the_acknowledgement_that_is_dropped_is_taken_back() {
+fn a_dropped_listen_request_is_cancelled() {
     run(async {
         let client = open(&["listen-silent"]).await;
         tokio::select! {
@@ -165,12 +165,12 @@ fn a_wait_for_the_acknowledgement_that_is_dropped_is_taken_back() {
 }
 
 #[test]
-fn a_server_that_refuses_is_told_in_its_own_words() {
+fn a_rejected_subscription_is_reported_with_the_servers_message() {
     run(async {
         let client = open(&["listen-refused"]).await;
         let error = client.listen(all()).await.unwrap_err();
         assert_eq!(code(&error), -32601);
-        says(&error, &["asking to hear of changes", "no subscriptions here"]);
+        says(&error, &["subscribing to changes", "no subscriptions here"]);
         assert_eq!(report(&client, "was_cancelled").await, json!([]));
         lives_and_ends(client).await;
     });

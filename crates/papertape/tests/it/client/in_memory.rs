@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use papertape::client::{CallOptions, Change, ClientOptions, ErrorKind, SubscriptionFilter};
 use papertape::protocol::{Content, Revision};
-use papertape::{CallOptions, Change, ClientOptions, ErrorKind, Interests, Server, Tool, memory};
+use papertape::server::Tool;
+use papertape::{Server, memory};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
@@ -14,7 +16,7 @@ use crate::fixture;
 use crate::peer::{run, run_threads};
 
 #[test]
-fn every_revision_can_be_spoken() {
+fn every_revision_can_be_negotiated() {
     run(async {
         for revision in Revision::ALL {
             let client = memory::connect_with(fixture::server(), ClientOptions::new().revision(revision))
@@ -36,14 +38,14 @@ fn every_revision_can_be_spoken() {
             assert!(client.call("panic", json!({})).await.is_err());
             assert_eq!(code(&client.request("no/such", json!({})).await.unwrap_err()), -32601);
             assert!(client.request("tools/list", Value::Null).await.unwrap()["tools"].is_array());
-            // It is no process.
+            // It is not a process.
             assert_eq!(client.close().await, None);
         }
     });
 }
 
 #[test]
-fn the_newest_revision_is_spoken_if_nobody_wants_another() {
+fn the_newest_revision_is_negotiated_by_default() {
     run(async {
         let client = memory::connect(fixture::server()).await.unwrap();
         assert_eq!(client.revision(), Revision::MODERN);
@@ -57,7 +59,7 @@ fn the_newest_revision_is_spoken_if_nobody_wants_another() {
 }
 
 #[test]
-fn arguments_that_the_schema_does_not_allow_are_told_as_the_revision_has_it() {
+fn invalid_arguments_are_reported_per_revision() {
     run(async {
         for revision in Revision::ALL {
             let client = memory::connect_with(fixture::server(), ClientOptions::new().revision(revision))
@@ -85,19 +87,19 @@ fn progress_buys_time_up_to_the_longest() {
             let short = Duration::from_millis(150);
             let began = Instant::now();
             // Twenty steps of 100 ms, each in time.
-            let options = CallOptions::new().timeout(short).longest(Duration::from_secs(60));
+            let options = CallOptions::new().timeout(short).total_timeout(Duration::from_secs(60));
             let result = client.call_with("work", json!({"steps": 20}), options).await.unwrap();
             assert_eq!(text_of(&result), "did 20 steps");
             assert!(began.elapsed() >= Duration::from_secs(2));
 
             // The same without a word of progress within the time.
-            let options = CallOptions::new().timeout(short).longest(Duration::from_secs(60));
+            let options = CallOptions::new().timeout(short).total_timeout(Duration::from_secs(60));
             let error = client.call_with("wait", json!({}), options).await.unwrap_err();
             assert_eq!(timed_out(&error), short);
 
             // Ever more progress does not help beyond the longest.
             let began = Instant::now();
-            let options = CallOptions::new().timeout(short).longest(Duration::from_secs(3));
+            let options = CallOptions::new().timeout(short).total_timeout(Duration::from_secs(3));
             let error = client.call_with("work", json!({"steps": 1000}), options).await.unwrap_err();
             assert_eq!(timed_out(&error), Duration::from_secs(3));
             assert!(began.elapsed() < Duration::from_millis(3100), "{:?}", began.elapsed());
@@ -121,14 +123,14 @@ fn a_call_may_take_for_ever_or_no_time_at_all() {
             .probe_timeout(forever)
             .open_timeout(forever)
             .timeout(forever)
-            .longest(forever);
+            .total_timeout(forever);
         let client = memory::connect_with(fixture::server(), options).await.unwrap();
         let result = client.call("work", json!({"steps": 1000})).await.unwrap();
         assert_eq!(text_of(&result), "did 1000 steps");
         assert!(!client.tools().await.unwrap().is_empty());
-        let changes = client.listen(Interests::new().tools()).await.unwrap();
-        assert_eq!(*changes.honoured(), Interests::new().tools());
-        let options = CallOptions::new().timeout(Duration::ZERO).longest(Duration::ZERO);
+        let changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
+        assert_eq!(*changes.acknowledged(), SubscriptionFilter::new().tools());
+        let options = CallOptions::new().timeout(Duration::ZERO).total_timeout(Duration::ZERO);
         let error = client.call_with("wait", json!({}), options).await.unwrap_err();
         assert_eq!(timed_out(&error), Duration::ZERO);
         client.ping().await.unwrap();
@@ -137,7 +139,7 @@ fn a_call_may_take_for_ever_or_no_time_at_all() {
 }
 
 #[test]
-fn progress_is_told_with_its_words() {
+fn progress_has_its_message() {
     run(async {
         let client = memory::connect(fixture::server()).await.unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -154,14 +156,14 @@ fn progress_is_told_with_its_words() {
 }
 
 #[test]
-fn tools_that_come_and_go_at_run_time_are_told_and_listed() {
+fn tools_added_and_removed_at_run_time_are_notified_and_listed() {
     run(async {
         for revision in [Revision::V2024_11_05, Revision::NEWEST_LEGACY, Revision::MODERN] {
             let client = memory::connect_with(fixture::server(), ClientOptions::new().revision(revision))
                 .await
                 .unwrap();
-            let mut changes = client.listen(Interests::new().tools()).await.unwrap();
-            assert_eq!(*changes.honoured(), Interests::new().tools());
+            let mut changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
+            assert_eq!(*changes.acknowledged(), SubscriptionFilter::new().tools());
             let count = client.tools().await.unwrap().len();
             for (word, grown) in [("added", 1), ("removed", 0)] {
                 assert_eq!(text_of(&client.call("grow", json!({})).await.unwrap()), word);
@@ -175,7 +177,7 @@ fn tools_that_come_and_go_at_run_time_are_told_and_listed() {
 }
 
 #[test]
-fn a_server_that_breaks_its_own_output_schema_is_caught_by_the_server_already() {
+fn the_server_validates_its_own_output() {
     run(async {
         let client = memory::connect(fixture::server()).await.unwrap();
         client.tools().await.unwrap();
@@ -197,7 +199,7 @@ fn a_server_that_cannot_serve_does_not_open() {
 }
 
 #[test]
-fn what_is_under_way_when_the_conversation_is_closed_fails() {
+fn calls_in_flight_fail_when_the_client_is_closed() {
     run(async {
         let client = memory::connect(fixture::server()).await.unwrap();
         let waiting = client.clone();
@@ -213,7 +215,7 @@ fn what_is_under_way_when_the_conversation_is_closed_fails() {
 }
 
 #[test]
-fn a_thousand_calls_at_once_do_not_meet() {
+fn a_thousand_calls_at_once_are_not_mixed_up() {
     run(async {
         let client = memory::connect(fixture::server()).await.unwrap();
         let mut calls = tokio::task::JoinSet::new();
@@ -230,7 +232,7 @@ fn a_thousand_calls_at_once_do_not_meet() {
 }
 
 #[test]
-fn a_stream_that_is_no_server_does_not_open() {
+fn a_stream_that_is_not_an_mcp_server_does_not_open() {
     run(async {
         let (ours, mut theirs) = tokio::io::duplex(1024);
         let (reader, writer) = tokio::io::split(ours);
@@ -239,7 +241,7 @@ fn a_stream_that_is_no_server_does_not_open() {
             theirs.write_all(page).await.unwrap();
             std::future::pending::<()>().await;
         };
-        let opening = papertape::connect(reader, writer, ClientOptions::new());
+        let opening = papertape::streams::connect_with(reader, writer, ClientOptions::new());
         let error = tokio::select! {
             () = web => unreachable!(),
             opened = opening => opened.unwrap_err(),
@@ -250,7 +252,7 @@ fn a_stream_that_is_no_server_does_not_open() {
         let (ours, theirs) = tokio::io::duplex(1024);
         drop(theirs);
         let (reader, writer) = tokio::io::split(ours);
-        is_closed(&papertape::connect(reader, writer, ClientOptions::new()).await.unwrap_err());
+        is_closed(&papertape::streams::connect_with(reader, writer, ClientOptions::new()).await.unwrap_err());
     });
 }
 
@@ -275,7 +277,7 @@ fn a_peer_that_floods_can_be_left() {
             while !input.is_finished() && write.write_all(lines.as_bytes()).await.is_ok() {}
         });
         let options = ClientOptions::new().revision(Revision::NEWEST_LEGACY);
-        let client = papertape::connect(reader, writer, options).await.unwrap();
+        let client = papertape::streams::connect_with(reader, writer, options).await.unwrap();
         let error = client.call_with("any", json!({}), CallOptions::new().timeout(SHORT)).await;
         timed_out(&error.unwrap_err());
         assert_eq!(client.close().await, None);
@@ -283,19 +285,19 @@ fn a_peer_that_floods_can_be_left() {
 }
 
 #[test]
-fn headers_that_make_no_sense_end_the_conversation_and_are_told() {
+fn invalid_headers_end_the_session_and_are_reported() {
     run(async {
         let (ours, mut theirs) = tokio::io::duplex(1024);
         let (reader, writer) = tokio::io::split(ours);
         theirs.write_all(b"Content-Length: many\r\n\r\n{}").await.unwrap();
-        let error = papertape::connect(reader, writer, ClientOptions::new()).await.unwrap_err();
+        let error = papertape::streams::connect_with(reader, writer, ClientOptions::new()).await.unwrap_err();
         says(&error, &["Content-Length"]);
         assert!(error.bytes().unwrap().starts_with(b"Content-Length: many"), "{error:?}");
     });
 }
 
 #[test]
-fn a_log_line_between_headers_ends_the_conversation_and_is_told() {
+fn a_log_line_between_headers_ends_the_session_and_is_reported() {
     run(async {
         let (ours, mut theirs) = tokio::io::duplex(4096);
         let (reader, writer) = tokio::io::split(ours);
@@ -313,11 +315,11 @@ fn a_log_line_between_headers_ends_the_conversation_and_is_told() {
             std::future::pending::<()>().await;
         });
         let options = ClientOptions::new().revision(Revision::NEWEST_LEGACY);
-        let client = papertape::connect(reader, writer, options).await.unwrap();
+        let client = papertape::streams::connect_with(reader, writer, options).await.unwrap();
         let error = client.call("any", json!({})).await.unwrap_err();
         says(&error, &["Content-Length"]);
         assert!(error.bytes().unwrap().starts_with(b"INFO the tool"), "{error:?}");
-        // From here on nobody knows where a message begins.
+        // From here on the start of the next message is unknown.
         assert!(client.call("any", json!({})).await.is_err());
         client.close().await;
     });

@@ -1,19 +1,19 @@
-//! Lists that are long, endless or no lists.
+//! Lists that are long, endless or invalid.
 
+use papertape::client::{ErrorKind, ListEntry};
 use papertape::protocol::ToolDefinition;
-use papertape::{ErrorKind, Listed};
 
 use super::{
     SHORT, broken, code, end, heard, legacy, lives_and_ends, open, open_with, patient, run, says, timed_out,
 };
 
-fn names(tools: &[Listed<ToolDefinition>]) -> Vec<&str> {
+fn names(tools: &[ListEntry<ToolDefinition>]) -> Vec<&str> {
     tools.iter().map(|tool| &*tool.item.name).collect()
 }
 
 /// Nothing is wrong but with the last one.
 #[track_caller]
-fn only_the_last_is_wrong<'a>(tools: &'a [Listed<ToolDefinition>], words: &str) -> &'a str {
+fn only_the_last_is_wrong<'a>(tools: &'a [ListEntry<ToolDefinition>], words: &str) -> &'a str {
     let (last, others) = tools.split_last().unwrap();
     for other in others {
         assert_eq!(other.problems, [""; 0]);
@@ -60,7 +60,7 @@ fn tools_of_the_same_name_are_all_there_and_marked() {
 
 // C-27, M-18
 #[test]
-fn a_list_with_ever_more_pages_ends_after_a_thousand_whatever_its_cursors_are() {
+fn an_endless_list_ends_after_a_thousand_pages() {
     run(async {
         for (kind, options) in [("fresh", patient()), ("loop", patient()), ("loop", legacy())] {
             let client = open_with(&["cursor", kind], options).await;
@@ -116,24 +116,24 @@ fn cursors_are_given_back_as_they_came() {
 
 // M-18
 #[test]
-fn a_cursor_that_is_no_string_is_told() {
+fn a_cursor_that_is_not_a_string_is_an_error() {
     run(async {
         let client = open(&["cursor", "number"]).await;
         let tools = client.tools().await.unwrap();
         assert_eq!(names(&tools), ["page_1"]);
-        only_the_last_is_wrong(&tools, "`nextCursor` is 2 and no string");
+        only_the_last_is_wrong(&tools, "`nextCursor` is 2, not a string");
         lives_and_ends(client).await;
     });
 }
 
 // M-18
 #[test]
-fn a_cursor_that_the_server_refuses_is_told_with_the_page() {
+fn a_rejected_cursor_is_reported_with_its_page() {
     run(async {
         let client = open(&["cursor", "refused"]).await;
         let error = client.tools().await.unwrap_err();
         assert_eq!(code(&error), -32602);
-        assert_eq!(error.doing(), "listing tools (page 2)");
+        assert_eq!(error.operation(), "listing tools (page 2)");
         says(&error, &["the cursor has expired"]);
         // Three times from the beginning, and no more often.
         assert_eq!(heard(&client).await.iter().filter(|method| *method == "tools/list").count(), 6);
@@ -143,14 +143,14 @@ fn a_cursor_that_the_server_refuses_is_told_with_the_page() {
 
 // C-27
 #[test]
-fn a_list_that_is_none_is_told_with_what_came_instead() {
+fn an_invalid_list_result_is_reported_with_its_value() {
     run(async {
         for kind in ["missing", "null", "object"] {
             for options in [patient(), legacy()] {
                 let client = open_with(&["odd-list", kind], options).await;
                 let error = client.tools().await.unwrap_err();
                 assert!(broken(&error).contains("no array `tools`"), "{error}");
-                assert_eq!(error.doing(), "listing tools");
+                assert_eq!(error.operation(), "listing tools");
                 assert!(error.bytes().unwrap().starts_with(b"{"), "{error:?}");
                 lives_and_ends(client).await;
             }
@@ -159,7 +159,7 @@ fn a_list_that_is_none_is_told_with_what_came_instead() {
 }
 
 #[test]
-fn a_list_cannot_ask_back() {
+fn a_list_request_cannot_require_input() {
     run(async {
         let client = open(&["list-asks"]).await;
         let error = client.tools().await.unwrap_err();
@@ -175,12 +175,12 @@ fn a_list_cannot_ask_back() {
 
 // C-15
 #[test]
-fn a_list_that_does_not_come_is_waited_for_no_longer_than_a_call() {
+fn a_list_has_the_timeout_of_a_call() {
     run(async {
-        let client = open_with(&["list-silent"], patient().timeout(SHORT).longest(SHORT)).await;
+        let client = open_with(&["list-silent"], patient().timeout(SHORT).total_timeout(SHORT)).await;
         let error = client.tools().await.unwrap_err();
         assert_eq!(timed_out(&error), SHORT);
-        assert_eq!(error.doing(), "listing tools");
+        assert_eq!(error.operation(), "listing tools");
         end(client).await;
     });
 }

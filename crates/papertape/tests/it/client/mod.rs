@@ -4,40 +4,41 @@
 //! `faulty` also judges the client and exits with code 9 if that ever sent what no client may send, so nearly every test
 //! ends in [`end`], which wants code 0.
 //!
-//! Tests wait for what they can see, never for time to pass; what may hang fails after [`PATIENCE`].
+//! Tests wait for what they can see, never for time to pass; what may hang fails after [`TIMEOUT`].
 //! A time-out is [`SHORT`] or [`ONCE_IT_RUNS`] where a test waits for it to fire, and [`LONG`] where it must not.
 
-mod answers;
 mod bytes;
 mod calls;
 mod changes;
-mod ending;
+mod dropped_clients;
+mod floods;
 mod in_memory;
-mod leaving;
 mod lists;
 mod log;
+mod not_servers;
 mod numbers;
 mod opening;
 mod pids;
-mod questions;
+mod responses;
 mod results;
 mod scripted;
-mod strangers;
-mod stubborn;
+mod server_exit;
+mod server_requests;
+mod slow_exit;
 mod tools;
-mod weight;
 
 use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use papertape::Client;
+use papertape::client::{CallOptions, ClientError, ClientOptions, ErrorKind};
 use papertape::protocol::{CallToolResult, Content, Revision};
-use papertape::stdio::{ServerCommand, spawn_with};
-use papertape::{CallOptions, Client, ClientError, ClientOptions, ErrorKind};
+use papertape::stdio::{ServerCommand, connect_with};
 use serde_json::{Value, json};
 
 /// Fires on failure only.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 /// A time-out that must not fire.
 const LONG: Duration = Duration::from_secs(600);
 /// A time-out that is to fire.
@@ -74,21 +75,21 @@ fn run<T>(test: impl Future<Output = T>) -> T {
 }
 
 async fn in_time<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("it hangs")
+    tokio::time::timeout(TIMEOUT, future).await.expect("it hangs")
 }
 
-/// Opens a conversation with a server that misbehaves only later.
+/// Opens a session with a server that misbehaves only later.
 async fn open(words: &[&str]) -> Client {
     open_with(words, patient()).await
 }
 
 async fn open_with(words: &[&str], options: ClientOptions) -> Client {
-    spawn_with(faulty(words), options).await.unwrap()
+    connect_with(faulty(words), options).await.unwrap()
 }
 
-/// Why a conversation cannot be opened.
+/// Why a session cannot be opened.
 async fn not_opened(words: &[&str], options: ClientOptions) -> ClientError {
-    spawn_with(faulty(words), options).await.unwrap_err()
+    connect_with(faulty(words), options).await.unwrap_err()
 }
 
 /// The one text of a result.
@@ -105,7 +106,7 @@ async fn text(client: &Client, tool: &str) -> String {
     text_of(&client.call(tool, json!({})).await.unwrap()).to_owned()
 }
 
-/// What the server reports, such as what it `was_heard` to say.
+/// What the server reports, such as `was_heard`.
 async fn report(client: &Client, tool: &str) -> Value {
     serde_json::from_str(&text(client, tool).await).unwrap()
 }
@@ -124,32 +125,38 @@ async fn fault(client: &Client) -> ClientError {
 
 /// The same, with little time.
 async fn fault_in_short(client: &Client) -> ClientError {
-    client.call_with("fault", json!({}), CallOptions::new().timeout(SHORT).longest(SHORT)).await.unwrap_err()
+    client
+        .call_with("fault", json!({}), CallOptions::new().timeout(SHORT).total_timeout(SHORT))
+        .await
+        .unwrap_err()
 }
 
 /// Why the tool `hang` gives no result: it never does.
 async fn hang(client: &Client) -> ClientError {
-    client.call_with("hang", json!({}), CallOptions::new().timeout(SHORT).longest(SHORT)).await.unwrap_err()
+    client
+        .call_with("hang", json!({}), CallOptions::new().timeout(SHORT).total_timeout(SHORT))
+        .await
+        .unwrap_err()
 }
 
-/// The conversation goes on as if nothing had happened.
+/// The session continues unaffected.
 async fn lives(client: &Client) {
     let echoed = client.call("echo", json!({"text": "smörgås"})).await.unwrap();
     assert_eq!(text_of(&echoed), "smörgås");
 }
 
-/// The conversation goes on, and when it ends the server has nothing to complain of.
+/// The session continues, and when it ends the server has no complaint.
 async fn lives_and_ends(client: Client) {
     lives(&client).await;
     end(client).await;
 }
 
-/// Ends the conversation; the server must have nothing to complain of.
+/// Ends the session; the server must have no complaint.
 async fn end(client: Client) {
     let last = client.clone();
     let status = client.close().await.expect("it was a process");
     if status.code() != Some(0) {
-        // Only an error tells what was on stderr.
+        // Only an error has the content of stderr.
         panic!("{status}: {}", last.ping().await.unwrap_err().stderr());
     }
 }
@@ -163,7 +170,7 @@ fn broken(error: &ClientError) -> &str {
     }
 }
 
-/// The code of the error that the server answered with.
+/// The code of the error response.
 #[track_caller]
 fn code(error: &ClientError) -> i64 {
     match error.kind() {

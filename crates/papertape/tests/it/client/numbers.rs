@@ -1,7 +1,9 @@
 //! Numbers of any size: digit for digit from the client to a tool and back, or refused, and never rounded.
 
+use papertape::client::{ClientOptions, ErrorKind};
 use papertape::protocol::{RawJson, Revision};
-use papertape::{ClientOptions, ErrorKind, Json, Server, Tool, memory};
+use papertape::server::Tool;
+use papertape::{Json, Server, memory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -79,7 +81,7 @@ fn a_number_that_would_be_rounded_is_refused_by_name() {
                 ("typed", format!(r#"{{"any": {{"deep": [{number}]}}}}"#)),
                 ("raw", format!(r#"{{"a": {number}}}"#)),
             ] {
-                let told = match client.call(tool, raw(&json)).await {
+                let message = match client.call(tool, raw(&json)).await {
                     Ok(result) => {
                         assert!(result.is_error, "{result:?}");
                         text_of(&result).to_owned()
@@ -89,7 +91,7 @@ fn a_number_that_would_be_rounded_is_refused_by_name() {
                         error.to_string()
                     }
                 };
-                assert!(told.contains(number), "{tool} {number}: {told}");
+                assert!(message.contains(number), "{tool} {number}: {message}");
             }
             client.close().await;
         }

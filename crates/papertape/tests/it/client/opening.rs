@@ -1,9 +1,9 @@
-//! How a conversation is opened with servers that are older, newer, slower or worse than expected.
+//! How a session is opened with servers that are older, newer, slower or worse than expected.
 
 use std::sync::{Arc, Mutex};
 
+use papertape::client::{ClientOptions, ErrorKind};
 use papertape::protocol::Revision;
-use papertape::{ClientOptions, ErrorKind};
 use serde_json::{Value, json};
 
 use super::log::Log;
@@ -15,13 +15,13 @@ use super::{
 
 const PROBED: [&str; 3] = ["server/discover", "initialize", "notifications/initialized"];
 
-/// A client that does not wait long for servers that do not know the question.
+/// A client that does not wait long for servers that do not know the probe.
 fn impatient() -> ClientOptions {
     patient().probe_timeout(SHORT)
 }
 
 #[test]
-fn a_modern_server_is_asked_once_and_tells_all() {
+fn a_modern_server_is_opened_with_one_request() {
     run(async {
         for words in [&["well-behaved"][..], &["well-behaved", "--modern"]] {
             let client = open(words).await;
@@ -38,7 +38,7 @@ fn a_modern_server_is_asked_once_and_tells_all() {
 }
 
 #[test]
-fn a_server_of_an_older_era_is_opened_with_a_handshake_in_the_same_process() {
+fn a_legacy_server_is_opened_with_initialize_in_the_same_process() {
     run(async {
         let pids = Pids::new();
         let client = open(&["well-behaved", "--legacy", "--pids", pids.path()]).await;
@@ -54,7 +54,7 @@ fn a_server_of_an_older_era_is_opened_with_a_handshake_in_the_same_process() {
 }
 
 #[test]
-fn a_revision_that_is_wanted_is_the_only_one_tried() {
+fn a_requested_revision_is_the_only_one_tried() {
     run(async {
         for revision in Revision::ALL {
             let client = open_with(&["well-behaved"], patient().revision(revision)).await;
@@ -67,7 +67,7 @@ fn a_revision_that_is_wanted_is_the_only_one_tried() {
 }
 
 #[test]
-fn a_revision_that_the_server_does_not_speak_is_not_replaced_by_another() {
+fn an_unsupported_pinned_revision_is_an_error() {
     run(async {
         let pids = Pids::new();
         let wanted = Revision::MODERN;
@@ -78,7 +78,13 @@ fn a_revision_that_the_server_does_not_speak_is_not_replaced_by_another() {
             matches!(error.kind(), ErrorKind::Unsupported { wanted: Some(named), .. } if *named == wanted),
             "{error:?}"
         );
-        says(&error, &["server/discover", "does not speak 2026-07-28, and does not say what it speaks"]);
+        says(
+            &error,
+            &[
+                "server/discover",
+                "does not support revision 2026-07-28, and does not name those that it supports",
+            ],
+        );
 
         let wanted = Revision::V2025_06_18;
         let error =
@@ -89,14 +95,14 @@ fn a_revision_that_the_server_does_not_speak_is_not_replaced_by_another() {
 
         let words = &["initialize-version", "2024-11-05", "--pids", pids.path()];
         let error = not_opened(words, patient().revision(wanted)).await;
-        says(&error, &["does not speak 2025-06-18", "but 2024-11-05"]);
+        says(&error, &["does not support revision 2025-06-18", "but 2024-11-05"]);
         pids.are_gone_now(3);
     });
 }
 
 // C-01
 #[test]
-fn a_banner_before_the_first_answer_is_skipped_and_logged_once() {
+fn a_banner_before_the_first_response_is_skipped_and_logged_once() {
     run(async {
         let (log, _guard) = Log::of_this_thread();
         let client = open(&["banner"]).await;
@@ -121,23 +127,23 @@ fn a_server_that_never_opens_is_given_up_and_ended() {
         let options = patient().probe_timeout(SHORT).open_timeout(ONCE_IT_RUNS);
         let error = not_opened(&["never-opens", "--pids", pids.path()], options).await;
         assert_eq!(timed_out(&error), ONCE_IT_RUNS);
-        assert!(error.doing().contains("initialize"), "{error:?}");
-        assert_eq!(error.reached(), "the request was sent; no answer came");
+        assert!(error.operation().contains("initialize"), "{error:?}");
+        assert_eq!(error.stage(), "the request was sent; no response arrived");
         assert_eq!(error.bytes(), None);
-        says(&error, &["did not answer within 3 s"]);
+        says(&error, &["did not respond within 3 s"]);
         pids.are_gone_now(1);
 
         let options = patient().open_timeout(ONCE_IT_RUNS).revision(Revision::MODERN);
         let error = not_opened(&["never-opens", "--pids", pids.path()], options).await;
         assert_eq!(timed_out(&error), ONCE_IT_RUNS);
-        assert!(error.doing().contains("server/discover"), "{error:?}");
+        assert!(error.operation().contains("server/discover"), "{error:?}");
         pids.are_gone_now(2);
     });
 }
 
 // C-16
 #[test]
-fn a_server_that_does_not_answer_the_probe_is_opened_with_a_handshake() {
+fn a_server_that_ignores_the_probe_is_opened_with_initialize() {
     run(async {
         for mode in ["probe-silent", "probe-garbage"] {
             let pids = Pids::new();
@@ -152,7 +158,7 @@ fn a_server_that_does_not_answer_the_probe_is_opened_with_a_handshake() {
 
 // C-16
 #[test]
-fn any_error_that_an_old_server_has_for_the_probe_leads_to_a_handshake() {
+fn any_probe_error_of_a_legacy_server_leads_to_initialize() {
     run(async {
         for error in ["-32601", "-32602", "-32600", "-32000", "-32603", "-32700", "-32001", "0", "404"] {
             let client = open(&["probe-error", error]).await;
@@ -165,14 +171,14 @@ fn any_error_that_an_old_server_has_for_the_probe_leads_to_a_handshake() {
 
 // C-16
 #[test]
-fn a_complaint_that_only_modern_servers_have_is_the_end_of_it() {
+fn a_modern_error_code_does_not_lead_to_initialize() {
     run(async {
         let pids = Pids::new();
         for complaint in [-32020, -32021] {
             let error =
                 not_opened(&["probe-error", &complaint.to_string(), "--pids", pids.path()], patient()).await;
             assert_eq!(code(&error), complaint);
-            says(&error, &["asking the server what it speaks", "what is that?"]);
+            says(&error, &["`server/discover` failed", "what is that?"]);
         }
         pids.are_gone_now(2);
     });
@@ -180,7 +186,7 @@ fn a_complaint_that_only_modern_servers_have_is_the_end_of_it() {
 
 // C-16
 #[test]
-fn an_answer_that_names_no_modern_revision_leads_to_a_handshake() {
+fn a_probe_response_without_a_modern_revision_leads_to_initialize() {
     run(async {
         for mode in ["probe-empty", "probe-legacy-versions"] {
             let client = open(&[mode]).await;
@@ -193,7 +199,7 @@ fn an_answer_that_names_no_modern_revision_leads_to_a_handshake() {
 
 // C-16
 #[test]
-fn a_modern_answer_counts_also_if_it_is_late() {
+fn a_late_probe_response_counts() {
     run(async {
         // Before the answer to `initialize`, after it, and although that is refused.
         for mode in ["probe-late", "probe-out-of-order", "slow-start"] {
@@ -209,7 +215,7 @@ fn a_modern_answer_counts_also_if_it_is_late() {
 
 // C-16
 #[test]
-fn a_modern_answer_after_the_handshake_is_only_told() {
+fn a_late_probe_response_is_only_reported_as_newer_revision() {
     run(async {
         let client = open_with(&["probe-too-late"], impatient()).await;
         assert_eq!(client.revision(), Revision::V2025_11_25);
@@ -223,7 +229,7 @@ fn a_modern_answer_after_the_handshake_is_only_told() {
 
 // C-16
 #[test]
-fn a_server_that_has_not_read_the_probe_is_not_asked_anything_else() {
+fn nothing_is_sent_while_the_probe_is_unread() {
     run(async {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&seen);
@@ -242,19 +248,19 @@ fn a_server_that_has_not_read_the_probe_is_not_asked_anything_else() {
 
 // C-15
 #[test]
-fn a_server_that_reads_nothing_is_given_up_when_the_opening_may_take_no_longer() {
+fn a_server_that_reads_nothing_fails_at_the_opening_timeout() {
     run(async {
         let options = impatient().open_timeout(ONCE_IT_RUNS);
         let error = not_opened(&["never-reads"], options).await;
         assert_eq!(timed_out(&error), ONCE_IT_RUNS);
-        assert_eq!(error.reached(), "the request was sent; the server has not read it");
-        says(&error, &["did not answer within 3 s (ClientOptions::open_timeout sets how long it may take)"]);
+        assert_eq!(error.stage(), "the request was sent; the server has not read it");
+        says(&error, &["did not respond within 3 s (limit: ClientOptions::open_timeout)"]);
     });
 }
 
 // C-16
 #[test]
-fn a_server_that_is_broken_by_the_probe_is_started_again_with_a_handshake() {
+fn a_server_broken_by_the_probe_is_restarted_with_initialize() {
     run(async {
         let pids = Pids::new();
         let client = open_with(&["probe-breaks", "--pids", pids.path()], impatient()).await;
@@ -269,7 +275,7 @@ fn a_server_that_is_broken_by_the_probe_is_started_again_with_a_handshake() {
 
 // C-16
 #[test]
-fn a_modern_server_without_a_common_revision_is_not_tried_with_a_handshake() {
+fn no_common_modern_revision_does_not_lead_to_initialize() {
     run(async {
         let pids = Pids::new();
         let error = not_opened(&["probe-unsupported", "--pids", pids.path()], patient()).await;
@@ -282,7 +288,7 @@ fn a_modern_server_without_a_common_revision_is_not_tried_with_a_handshake() {
 
 // C-16
 #[test]
-fn a_server_that_refuses_the_probe_but_names_our_revision_is_taken_at_its_word() {
+fn a_probe_error_with_a_common_revision_is_accepted() {
     run(async {
         let client = open(&["probe-unsupported", "2026-07-28"]).await;
         assert_eq!(client.revision(), Revision::MODERN);
@@ -292,7 +298,7 @@ fn a_server_that_refuses_the_probe_but_names_our_revision_is_taken_at_its_word()
 
 // C-16
 #[test]
-fn a_server_that_dies_of_the_probe_is_started_again_with_a_handshake() {
+fn a_server_that_exits_on_the_probe_is_restarted_with_initialize() {
     run(async {
         let pids = Pids::new();
         let client = open(&["probe-exits", "--pids", pids.path()]).await;
@@ -306,7 +312,7 @@ fn a_server_that_dies_of_the_probe_is_started_again_with_a_handshake() {
 }
 
 #[test]
-fn the_revision_that_a_handshake_ends_in_must_be_one_we_speak() {
+fn the_negotiated_revision_must_be_supported() {
     run(async {
         for revision in Revision::ALL.into_iter().filter(|revision| revision.opens_with_handshake()) {
             let client = open(&["initialize-version", revision.as_str()]).await;
@@ -325,7 +331,7 @@ fn the_revision_that_a_handshake_ends_in_must_be_one_we_speak() {
 }
 
 #[test]
-fn what_the_handshake_leaves_out_is_done_without_but_for_the_revision() {
+fn an_initialize_result_needs_only_the_revision() {
     run(async {
         let client = open(&["initialize-without", "serverInfo"]).await;
         assert_eq!(client.server().name, "");
@@ -345,12 +351,12 @@ fn what_the_handshake_leaves_out_is_done_without_but_for_the_revision() {
 }
 
 #[test]
-fn a_refused_handshake_is_told_in_the_servers_own_words() {
+fn a_rejected_handshake_is_reported_with_the_servers_message() {
     run(async {
         let pids = Pids::new();
         let error = not_opened(&["initialize-error", "--pids", pids.path()], patient()).await;
         assert_eq!(code(&error), -32603);
-        assert_eq!(error.reached(), "the server answered");
+        assert_eq!(error.stage(), "the response arrived");
         says(&error, &["initialize", "the licence has expired"]);
         pids.are_gone_now(1);
     });

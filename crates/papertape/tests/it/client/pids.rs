@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// A file into which `faulty --pids` writes the id of each process.
 pub(super) struct Pids(PathBuf);
@@ -108,11 +108,11 @@ fn stat(pid: Pid) -> Vec<String> {
     fields.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Waits for something that nobody tells.
+/// Waits for a condition that cannot be subscribed to.
 pub(super) async fn until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(began.elapsed() < TIMEOUT, "waited in vain for {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -1,7 +1,8 @@
-//! Results of tools that are odd: against their own schema, of no kind, or without sense.
+//! Unusual results of tools: against their own schema, of an unknown type, or invalid.
 
+use papertape::Client;
+use papertape::client::{ClientError, ErrorKind};
 use papertape::protocol::{Content, Reference, Revision};
-use papertape::{Client, ClientError, ErrorKind};
 use serde_json::{Map, Value, json};
 
 use super::{broken, lives_and_ends, not_opened, open, open_with, patient, run, text_of};
@@ -13,11 +14,11 @@ async fn result(client: &Client, tool: &str) -> Result<papertape::protocol::Call
 const SPEAKS_OUTPUT: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
 
 #[test]
-fn a_result_is_held_against_the_output_schema_once_that_is_known() {
+fn a_result_is_validated_once_the_output_schema_is_known() {
     run(async {
         for revision in SPEAKS_OUTPUT {
             let client = open_with(&["odd-results"], patient().revision(revision)).await;
-            // Nobody knows of any schema yet.
+            // The tools have not been listed yet, so there is no schema.
             assert_eq!(
                 result(&client, "output_breaks_schema").await.unwrap().structured_content.unwrap(),
                 json!({"n": "one"})
@@ -28,7 +29,7 @@ fn a_result_is_held_against_the_output_schema_once_that_is_known() {
             assert_eq!(fine.structured_content.unwrap(), json!({"n": 1}));
             let error = result(&client, "output_breaks_schema").await.unwrap_err();
             let problem = broken(&error);
-            assert!(problem.contains("breaks the tool's own output schema"), "{problem}");
+            assert!(problem.contains("violates the tool's output schema"), "{problem}");
             assert!(problem.contains("/n") && problem.contains("integer"), "{problem}");
             let bytes: Value = serde_json::from_slice(error.bytes().unwrap()).unwrap();
             assert_eq!(bytes["structuredContent"]["n"], "one");
@@ -61,7 +62,7 @@ fn revisions_without_structured_output_do_not_mind() {
 }
 
 #[test]
-fn what_can_be_read_is_a_result() {
+fn readable_results_are_accepted() {
     run(async {
         for revision in SPEAKS_OUTPUT {
             let client = open_with(&["odd-results"], patient().revision(revision)).await;
@@ -71,7 +72,7 @@ fn what_can_be_read_is_a_result() {
             let any = result(&client, "output_not_an_object").await.unwrap();
             assert_eq!(any.structured_content.unwrap(), json!([1, 2]));
             assert!(result(&client, "content_empty").await.unwrap().content.is_empty());
-            // Bytes are decoded by whoever wants them.
+            // Bytes are decoded on demand.
             let image = result(&client, "content_bad_base64").await.unwrap();
             assert!(
                 matches!(&image.content[..], [Content::Image(image)] if image.data == "%%%"),
@@ -85,7 +86,7 @@ fn what_can_be_read_is_a_result() {
 }
 
 #[test]
-fn what_cannot_be_read_fails_the_call_and_is_shown() {
+fn an_unreadable_result_fails_the_call_and_is_quoted() {
     run(async {
         for revision in Revision::ALL {
             let client = open_with(&["odd-results"], patient().revision(revision)).await;
@@ -106,9 +107,9 @@ fn what_cannot_be_read_fails_the_call_and_is_shown() {
                     Ok(result) => panic!("{tool} in {revision}: {result:?}"),
                     Err(error) => error,
                 };
-                assert!(broken(&error).starts_with("the result makes no sense: "), "{tool}: {error}");
-                assert_eq!(error.doing(), format!("calling the tool \"{tool}\""));
-                assert_eq!(error.reached(), "the server answered");
+                assert!(broken(&error).starts_with("the result is invalid: "), "{tool}: {error}");
+                assert_eq!(error.operation(), format!("calling the tool \"{tool}\""));
+                assert_eq!(error.stage(), "the response arrived");
                 serde_json::from_slice::<Value>(error.bytes().unwrap()).unwrap();
             }
             lives_and_ends(client).await;
@@ -118,7 +119,7 @@ fn what_cannot_be_read_fails_the_call_and_is_shown() {
 
 // M-17
 #[test]
-fn a_result_of_an_unknown_kind_is_none_where_results_have_kinds() {
+fn an_unknown_result_type_is_an_error_in_modern_revisions() {
     run(async {
         let client = open(&["odd-results"]).await;
         for (tool, kind) in [("type_weird", "\"weird\""), ("type_number", "5")] {
@@ -151,7 +152,7 @@ fn a_result_of_an_unknown_kind_is_refused_on_every_method() {
             client.complete(Reference::Prompt { name: "p".into() }, "a", "v", Map::new()).await.map(drop),
             client.ping().await,
             client.request("vendor/method", json!({})).await.map(drop),
-            client.listen(papertape::Interests::new().tools()).await.map(drop),
+            client.listen(papertape::client::SubscriptionFilter::new().tools()).await.map(drop),
         ];
         for (index, result) in failed.into_iter().enumerate() {
             let error = result.unwrap_err();

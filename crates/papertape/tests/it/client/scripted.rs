@@ -4,8 +4,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use papertape::Client;
+use papertape::client::{CallOptions, ClientError, ClientOptions};
 use papertape::protocol::{ElicitResult, Revision};
-use papertape::{CallOptions, Client, ClientError, ClientOptions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, split};
 
@@ -30,7 +31,7 @@ async fn connect<M: Display + Send>(
         }
     });
     let (reader, writer) = split(ours);
-    papertape::connect(reader, writer, options).await
+    papertape::streams::connect_with(reader, writer, options).await
 }
 
 fn legacy() -> ClientOptions {
@@ -84,7 +85,7 @@ fn output_schemas_are_forgotten_when_the_tools_have_changed() {
 }
 
 #[test]
-fn an_answer_that_comes_before_the_request_is_not_its_answer() {
+fn a_response_before_its_request_is_not_matched() {
     run(async {
         let client = connect(legacy(), |message| match message["method"].as_str() {
             // Ids count up, so the next ones can be guessed.
@@ -105,7 +106,7 @@ fn an_answer_that_comes_before_the_request_is_not_its_answer() {
 }
 
 #[test]
-fn a_server_cannot_take_back_what_the_client_has_asked() {
+fn a_server_cannot_cancel_requests_of_the_client() {
     run(async {
         let client = connect(legacy(), |message| match message["method"].as_str() {
             Some("initialize") => vec![opened(message)],
@@ -125,7 +126,7 @@ fn a_server_cannot_take_back_what_the_client_has_asked() {
 }
 
 #[test]
-fn questions_with_the_same_id_and_too_many_at_once_are_refused() {
+fn duplicate_and_excess_server_requests_are_rejected() {
     run(async {
         let (asked, refused) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let count = Arc::clone(&asked);
@@ -165,7 +166,7 @@ fn questions_with_the_same_id_and_too_many_at_once_are_refused() {
 }
 
 #[test]
-fn one_member_that_makes_no_sense_does_not_spoil_what_the_server_says_of_itself() {
+fn an_invalid_member_of_a_discover_result_is_ignored() {
     run(async {
         let client = connect(legacy(), |message| match message["method"].as_str() {
             Some("initialize") => vec![result(
@@ -191,7 +192,7 @@ fn one_member_that_makes_no_sense_does_not_spoil_what_the_server_says_of_itself(
 }
 
 #[test]
-fn a_modern_server_that_says_little_of_itself_is_modern_all_the_same() {
+fn a_sparse_discover_result_is_accepted() {
     run(async {
         for odd in [
             json!({}),
@@ -263,7 +264,7 @@ fn a_list_with_ever_more_bytes_ends_after_64_mib() {
 }
 
 #[test]
-fn answers_in_one_batch_are_all_taken() {
+fn responses_in_one_batch_are_all_matched() {
     run(async {
         let mut kept = Vec::new();
         let client = connect(legacy(), move |message| match message["method"].as_str() {
@@ -287,7 +288,7 @@ fn answers_in_one_batch_are_all_taken() {
 }
 
 #[test]
-fn a_request_of_the_servers_that_is_broken_is_never_answered() {
+fn an_invalid_server_request_gets_no_response() {
     run(async {
         let answered = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&answered);

@@ -1,6 +1,6 @@
-//! Tools that are defined badly: each is listed, with what is wrong with it.
+//! Invalid tool definitions: each is listed, with its problems.
 
-use papertape::Listed;
+use papertape::client::ListEntry;
 use papertape::protocol::ToolDefinition;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -26,29 +26,29 @@ const ODD: [(&str, &[&str]); 30] = [
     ("ref_missing", &["`inputSchema` is invalid: "]),
     ("ref_loop", &["`inputSchema` is invalid: "]),
     ("schema_deep", &[]),
-    ("header_bad", &["`x-mcp-header` \"\\\"Bad Header\\\\r\\\\n\\\"\" is no name of a header"]),
-    ("header_empty", &["`x-mcp-header` \"\\\"\\\"\" is no name of a header"]),
+    ("header_bad", &["`x-mcp-header` \"\\\"Bad Header\\\\r\\\\n\\\"\" is not a valid header name"]),
+    ("header_empty", &["`x-mcp-header` \"\\\"\\\"\" is not a valid header name"]),
     (
         "header_of_an_object",
-        &["`x-mcp-header` \"\\\"Region\\\"\" is on a value that is no string, integer or boolean"],
+        &["`x-mcp-header` \"\\\"Region\\\"\" is on a value that is not a string, integer or boolean"],
     ),
     ("header_twice", &["`x-mcp-header` "]),
     ("output_schema_text", &["`outputSchema` is invalid: a schema must be a JSON object"]),
     ("name_missing", &["missing field `name`"]),
-    ("name_number", &["`name` makes no sense: invalid type: integer `5`, expected a string"]),
+    ("name_number", &["`name` is invalid: invalid type: integer `5`, expected a string"]),
     ("name_empty", &["`name` is empty"]),
     ("name_strange", &[]),
     ("name_long", &[]),
-    ("title_number", &["`title` makes no sense: invalid type: integer `5`, expected a string"]),
-    ("description_object", &["`description` makes no sense: invalid type: map, expected a string"]),
-    ("annotations_text", &["`annotations` makes no sense: "]),
+    ("title_number", &["`title` is invalid: invalid type: integer `5`, expected a string"]),
+    ("description_object", &["`description` is invalid: invalid type: map, expected a string"]),
+    ("annotations_text", &["`annotations` is invalid: "]),
     ("tool_null", &["invalid type: null"]),
     ("tool_text", &["invalid type: string \"echo\""]),
     ("members_unknown", &[]),
 ];
 
 /// Whether a tool has exactly these problems.
-fn has_problems(tool: &Listed<ToolDefinition>, expected: &[&str]) -> bool {
+fn has_problems(tool: &ListEntry<ToolDefinition>, expected: &[&str]) -> bool {
     let fits = |(problem, beginning): (&String, &&str)| {
         problem.starts_with(*beginning) && (15..500).contains(&problem.len())
     };
@@ -57,7 +57,7 @@ fn has_problems(tool: &Listed<ToolDefinition>, expected: &[&str]) -> bool {
 
 // C-27, S-53
 #[test]
-fn tools_that_make_no_sense_are_listed_with_the_reason() {
+fn invalid_tools_are_listed_with_the_reason() {
     run(async {
         for options in [patient(), legacy()] {
             let client = open_with(&["odd-tools"], options).await;
@@ -82,7 +82,7 @@ fn tools_that_make_no_sense_are_listed_with_the_reason() {
 
 // C-27
 #[test]
-fn what_can_be_understood_of_an_odd_tool_is_and_all_of_it_is_kept() {
+fn an_unusual_tool_definition_is_parsed_and_kept_whole() {
     run(async {
         let client = open(&["odd-tools"]).await;
         let tools = client.tools().await.unwrap();
@@ -90,7 +90,7 @@ fn what_can_be_understood_of_an_odd_tool_is_and_all_of_it_is_kept() {
             let index = ODD.iter().position(|(name, _)| *name == odd).unwrap();
             &tools[index]
         };
-        // One member that makes no sense does not spoil the others.
+        // One invalid member does not affect the others.
         for odd in ["title_number", "description_object", "annotations_text"] {
             assert_eq!(tool(odd).item.name, odd);
             assert_eq!(tool(odd).item.input_schema["type"], "object");
@@ -113,7 +113,7 @@ fn what_can_be_understood_of_an_odd_tool_is_and_all_of_it_is_kept() {
 
 // C-27, S-53
 #[test]
-fn a_schema_that_refers_to_the_network_is_refused_and_nothing_is_fetched() {
+fn a_schema_with_a_remote_reference_is_rejected() {
     run(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/schema.json", listener.local_addr().unwrap());
@@ -125,7 +125,7 @@ fn a_schema_that_refers_to_the_network_is_refused_and_nothing_is_fetched() {
         // It can be called all the same: the server knows what it means.
         assert!(client.call("ref_remote", json!({})).await.is_err());
         lives_and_ends(client).await;
-        // Whoever had connected would be waiting here.
+        // A connection would be waiting here.
         let none = tokio::time::timeout(std::time::Duration::from_millis(1), listener.accept()).await;
         assert!(none.is_err(), "{none:?}");
     });

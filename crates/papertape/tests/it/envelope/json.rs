@@ -1,6 +1,6 @@
 //! What is JSON, how deep, and what is not.
 
-use papertape::Limits;
+use papertape::server::Limits;
 
 use super::{SOME, call_with, check, check_in};
 use crate::fixture;
@@ -31,7 +31,7 @@ fn nesting_is_bounded() {
         "E(-32600,7)",
     );
     check(&deep, "E(-32600,–)");
-    // Brackets in strings are no levels.
+    // Brackets in strings are not levels.
     let text = format!(r#""\\\"{}""#, "[{".repeat(1_000));
     check(
         &format!(
@@ -42,7 +42,7 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn deep_nesting_that_never_closes_is_no_json() {
+fn deep_unclosed_nesting_is_not_json() {
     // S-52
     check(&"[".repeat(100_000), "E(-32700,–)");
     check(&"{\"a\":".repeat(1_000_000), "E(-32700,–)");
@@ -53,7 +53,7 @@ fn deep_nesting_that_never_closes_is_no_json() {
 }
 
 #[test]
-fn json_that_is_no_message_is_refused() {
+fn json_that_is_not_a_message_is_rejected() {
     // S-55
     for line in [
         "1",
@@ -219,7 +219,7 @@ fn syntax_comes_before_shape() {
 }
 
 #[test]
-fn an_answer_is_one_compact_line() {
+fn a_response_is_one_compact_line() {
     run(async {
         let mut peer = Peer::open(fixture::counting().0, "2025-11-25").await;
         let answer = peer.send(call_with("7").replace("META", "") + "\n").await;

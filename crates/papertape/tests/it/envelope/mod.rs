@@ -13,10 +13,10 @@ use crate::peer::{LEGACY, MODERN, Peer, in_words_of, run, words};
 /// One revision of each kind.
 const SOME: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-11-25", MODERN];
 
-/// What `META` in a line stands for in a modern conversation; nothing in a legacy one.
+/// What `META` in a line stands for in a stateless session; nothing in a legacy one.
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"#;
 
-/// Sends one line in each of some revisions: the answers are `expected`, only what was answered ran, and a valid
+/// Sends one line in each of some revisions: the responses are `expected`, only what was answered ran, and a valid
 /// request sent right after is answered too. In the line, `META` is the `_meta` that a modern request needs; in what is
 /// expected, `–` is an unreadable id, answered as decision 4 says.
 fn check_in(revisions: &[&str], line: &str, expected: &str) {
@@ -97,7 +97,7 @@ fn an_integer_may_be_written_as_a_float() {
 }
 
 #[test]
-fn what_is_no_id_is_refused() {
+fn an_invalid_id_is_rejected() {
     // S-34, S-35, S-36, S-37
     for id in [
         "1.5",
@@ -118,7 +118,7 @@ fn what_is_no_id_is_refused() {
     }
     // A string that no text can hold.
     check(&call_with(r#""\ud800""#), "E(-32600,–)");
-    // 01 and the like are no JSON at all.
+    // 01 and the like are not JSON.
     for id in ["01", "+1", "1.", ".1", "1e", "0x7", "NaN", "Infinity", "-", "nul", "'7'"] {
         check(&call_with(id), "E(-32700,–)");
     }
@@ -267,12 +267,12 @@ fn a_call_must_name_a_tool() {
 }
 
 #[test]
-fn arguments_that_break_the_schema_are_an_error_or_a_result_by_revision() {
+fn invalid_arguments_are_an_error_or_a_result_by_revision() {
     // S-48
     for (arguments, named) in [
         (json!({"a": 1, "b": "two"}), vec!["\"b\"", "\"two\"", "integer"]),
         (json!({"a": 1}), vec!["\"b\"", "missing"]),
-        (json!({"a": 1, "b": 2, "c": 3}), vec!["\"c\"", "not known"]),
+        (json!({"a": 1, "b": 2, "c": 3}), vec!["\"c\"", "unknown"]),
     ] {
         for revision in LEGACY.into_iter().chain([MODERN]) {
             run(async {
@@ -321,7 +321,7 @@ fn a_name_given_twice_is_refused_and_nothing_runs() {
         ),
         "E(-32600,7)",
     );
-    // In the arguments, the last one wins, as in most languages; other members are nobody's business.
+    // In the arguments, the last one wins, as in most languages; other members are ignored.
     check(
         r#"{"jsonrpc":"2.0","id":7,"x":1,"x":2,"method":"tools/call","params":{META"name":"count","arguments":{"text":"a","text":"b"}}}"#,
         "R(7)",
@@ -329,7 +329,7 @@ fn a_name_given_twice_is_refused_and_nothing_runs() {
 }
 
 #[test]
-fn an_id_given_twice_is_no_readable_id_whatever_else_is_given_twice() {
+fn a_duplicate_id_member_is_unreadable() {
     check(
         r#"{"jsonrpc":"2.0","method":"tools/list","method":"tools/call","id":7,"id":8,"params":{META"name":"count"}}"#,
         "E(-32600,–)",
@@ -356,7 +356,7 @@ fn batches_are_for_one_revision_only() {
     // S-60
     check_in(&["2025-03-26"], &format!("[{note},{note}]"), "");
     check_in(&others, &format!("[{note},{note}]"), "E(-32600,–)");
-    // Answers are not answered in a batch either.
+    // Responses get no response in a batch either.
     check_in(&["2025-03-26"], r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#, "");
 }
 
@@ -375,7 +375,7 @@ fn a_batch_that_is_wrong_as_a_whole_is_refused_as_a_whole() {
     let batch: Vec<String> = (0..100).map(|id| call_with(&format!("{id}"))).collect();
     let answers: Vec<String> = (0..100).map(|id| format!("R({id})")).collect();
     check_in(&["2025-03-26"], &format!("[{}]", batch.join(",")), &format!("[{}]", answers.join(" ")));
-    // No JSON is no batch.
+    // What is not JSON is not a batch.
     check(&format!("[{},]", call_with("7")), "E(-32700,–)");
     check(&format!("[{} {}]", call_with("7"), call_with("8")), "E(-32700,–)");
 }
@@ -390,7 +390,7 @@ fn a_batch_before_the_handshake_is_refused() {
 }
 
 #[test]
-fn nobody_answers_an_answer() {
+fn a_response_is_not_responded_to() {
     // S-62, S-63, M-14
     for line in [
         r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
@@ -459,7 +459,7 @@ fn unknown_members_are_ignored() {
 }
 
 #[test]
-fn an_unreadable_id_is_null_until_a_revision_that_omits_it_is_in_use() {
+fn an_unreadable_id_is_null_or_omitted_by_revision() {
     // Decision 4
     run(async {
         let mut peer = Peer::connect(fixture::counting().0);
@@ -477,7 +477,7 @@ fn an_unreadable_id_is_null_until_a_revision_that_omits_it_is_in_use() {
         garbage("null").await;
         let mut peer = Peer::connect(fixture::counting().0);
         assert_eq!(words(&peer.send("hello\n").await), "E(-32700,null)");
-        // Asked for, but not spoken: not in use.
+        // Requested, but not supported: not in use.
         let unknown = META.replace("2026-07-28", "2099-01-01");
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{unknown}"x":0}}}}"#);
         assert_eq!(words(&peer.send(line + "\nhello\n").await), "E(-32022,1) E(-32700,null)");

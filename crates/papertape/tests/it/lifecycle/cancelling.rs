@@ -1,4 +1,4 @@
-//! Calls that are taken back.
+//! Cancelled calls.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use papertape::{Cx, Server, Tool, ToolError};
+use papertape::server::Tool;
+use papertape::{Cx, Server, ToolError};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -74,7 +75,7 @@ fn waiting() -> (Server, Arc<Notify>, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn a_cancelled_call_stops_and_is_not_answered() {
+fn a_cancelled_call_stops_and_gets_no_response() {
     // M-09
     for revision in LEGACY.into_iter().chain([MODERN]) {
         run(async {
@@ -121,7 +122,7 @@ fn a_cancelled_member_of_a_batch_is_left_out() {
 }
 
 #[test]
-fn a_subscription_in_a_batch_keeps_no_other_answer_back() {
+fn a_subscription_in_a_batch_delays_no_other_response() {
     // Each request gets its answer; that of a subscription comes when it ends.
     run(async {
         let mut peer = Peer::open(fixture::server(), "2025-03-26").await;
@@ -133,7 +134,7 @@ fn a_subscription_in_a_batch_keeps_no_other_answer_back() {
 }
 
 #[test]
-fn a_cancellation_that_races_its_call_never_gets_two_answers() {
+fn a_cancellation_that_races_its_call_never_gets_two_responses() {
     // M-09: 10,000 times the same id, with another text each time.
     run_threads(async {
         let (server, release, running) = waiting();
@@ -170,7 +171,7 @@ fn a_cancellation_that_races_its_call_never_gets_two_answers() {
             while running.load(Ordering::SeqCst) > 0 {
                 tokio::task::yield_now().await;
             }
-            // A permit that nobody took would spoil the next round; this takes it.
+            // An unused permit would spoil the next round; this takes it.
             pin!(release.notified()).enable();
         }
         assert_eq!(words(&peer.end().await), "");
@@ -178,7 +179,7 @@ fn a_cancellation_that_races_its_call_never_gets_two_answers() {
 }
 
 #[test]
-fn ten_thousand_calls_and_their_cancellations_at_once_get_at_most_one_answer_each() {
+fn ten_thousand_cancelled_calls_get_at_most_one_response_each() {
     // M-09
     run_threads(async {
         let server = Server::new("racing", "1").tool("race", async |_: Nothing, _: Cx| {
@@ -206,18 +207,18 @@ fn ten_thousand_calls_and_their_cancellations_at_once_get_at_most_one_answer_eac
 #[test]
 fn a_handler_can_ask_whether_it_was_cancelled() {
     run(async {
-        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         let server = Server::new("asking", "1").tool("ask", move |_: Nothing, cx: Cx| {
-            let tell = tell.clone();
+            let sender = sender.clone();
             async move {
-                tell.send(cx.clone()).unwrap();
+                sender.send(cx.clone()).unwrap();
                 std::future::pending::<Result<String, ToolError>>().await
             }
         });
         let mut peer = Peer::open(server, MODERN).await;
         peer.send(call(MODERN, "7", "ask", &json!({})) + "\n" + &call(MODERN, "8", "ask", &json!({})) + "\n")
             .await;
-        let (first, second) = (told.recv().await.unwrap(), told.recv().await.unwrap());
+        let (first, second) = (receiver.recv().await.unwrap(), receiver.recv().await.unwrap());
         assert!(!first.cancelled() && !second.cancelled());
         peer.send(cancel("7") + "\n").await;
         assert!(first.cancelled() && !second.cancelled());
@@ -228,7 +229,7 @@ fn a_handler_can_ask_whether_it_was_cancelled() {
 }
 
 #[test]
-fn what_runs_at_the_end_of_the_input_may_finish() {
+fn running_requests_may_finish_after_the_end_of_the_input() {
     run(async {
         let mut peer = Peer::connect(fixture::server());
         peer.send(

@@ -1,4 +1,4 @@
-//! How a conversation is opened, in both eras.
+//! How a session is opened, with and without `initialize`.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::{CAPABILITIES, VERSION, ask, check, check_legacy};
 use crate::peer::{LEGACY, MODERN, call, messages, request, run};
 
 #[test]
-fn a_conversation_that_was_not_opened_says_how_to() {
+fn a_request_before_initialize_gets_an_error_with_the_remedy() {
     // M-01
     for method in ["tools/list", "tools/call", "server/discover", "subscriptions/listen"] {
         let line = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"name":"echo"}}}}"#);
@@ -18,7 +18,7 @@ fn a_conversation_that_was_not_opened_says_how_to() {
         }
     }
     check("", &[r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#], "R(7)");
-    // A missing `notifications/initialized` is nobody's fault.
+    // A missing `notifications/initialized` is tolerated.
     let initialize =
         request("", "0", "initialize", json!({"protocolVersion": "2025-06-18", "capabilities": {}}));
     check("", &[&initialize, &call("", "7", "echo", &json!({"text": "x"}))], "R(0) R(7)");
@@ -93,7 +93,7 @@ fn meta_is_an_object_and_not_a_list_of_its_values() {
 }
 
 #[test]
-fn an_unsupported_revision_is_answered_with_the_supported_ones() {
+fn an_unsupported_revision_is_rejected_with_the_supported_ones() {
     // M-03
     let params = |version: &str| json!({"_meta": {VERSION: version, CAPABILITIES: {}}});
     let answer = &messages(&run(ask("", &[&request("", "7", "tools/list", params("1900-01-01"))])))[0];
@@ -110,12 +110,12 @@ fn an_unsupported_revision_is_answered_with_the_supported_ones() {
 }
 
 #[test]
-fn a_conversation_is_opened_once() {
+fn a_session_is_opened_once() {
     // M-04
     for revision in LEGACY {
         let again =
             request("", "7", "initialize", json!({"protocolVersion": "2024-11-05", "capabilities": {}}));
-        // The first parameters are kept: what an argument error looks like tells.
+        // The first parameters are kept: the form of an argument error shows it.
         let add = call("", "8", "add", &json!({}));
         let expected = if revision < "2025-11-25" { "E(-32600,7) E(-32602,8)" } else { "E(-32600,7) F(8)" };
         check(revision, &[&again, &add], expected);
@@ -149,7 +149,7 @@ fn a_handshake_leads_to_a_revision_that_has_one() {
 
 // Seed 004: people type this by hand, and go on.
 #[test]
-fn a_handshake_without_parameters_leads_to_the_newest_revision_that_has_one() {
+fn initialize_without_params_negotiates_the_newest_legacy_revision() {
     for line in [
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#,
@@ -164,7 +164,7 @@ fn a_handshake_without_parameters_leads_to_the_newest_revision_that_has_one() {
 }
 
 #[test]
-fn both_eras_are_served_on_one_connection() {
+fn stateless_and_session_based_requests_share_a_connection() {
     // A client that probes and then changes its mind, and back.
     let discover = request(MODERN, "1", "server/discover", json!({}));
     let initialize =
@@ -176,7 +176,7 @@ fn both_eras_are_served_on_one_connection() {
         &[&discover, &initialize, &legacy, &modern, &legacy, &discover],
         "R(1) R(2) R(3) R(4) R(3) R(1)",
     );
-    // What only one era has.
+    // Methods that exist only in stateless or only in session-based revisions.
     for method in ["initialize", "ping", "notifications/initialized", "logging/setLevel"] {
         check(
             MODERN,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use papertape::{Cx, Server, Tool, ToolError};
+use papertape::server::Tool;
+use papertape::{Cx, Server, ToolError};
 use serde_json::{Value, json};
 
 use super::{Nothing, check};
@@ -104,7 +105,7 @@ fn a_progress_token_belongs_to_one_running_request() {
     });
 }
 
-/// Calls a tool that tells its progress a million times within a second, and returns the values that were sent.
+/// Calls a tool that sends progress a million times within a second, and returns the values that were sent.
 ///
 /// `total` is what it says the last value will be.
 async fn flood(total: Option<f64>) -> Vec<f64> {
@@ -153,7 +154,7 @@ fn progress_beyond_its_own_total_is_bounded_too() {
 }
 
 #[test]
-fn progress_told_by_several_threads_only_grows() {
+fn progress_from_several_threads_only_increases() {
     // M-13
     let bytes = run_threads(async {
         let server = Server::new("threads", "1").tool("count", async |_: Nothing, cx: Cx| {
@@ -176,11 +177,12 @@ fn progress_told_by_several_threads_only_grows() {
         let input =
             request("", "1", "initialize", opening) + "\n" + &request("", "7", "tools/call", params) + "\n";
         let mut output = Vec::new();
-        papertape::serve(server, input.as_bytes(), &mut output).await.unwrap();
+        papertape::streams::serve(server, input.as_bytes(), &mut output).await.unwrap();
         output
     });
-    let told = messages(&bytes);
-    let values: Vec<f64> = told.iter().filter_map(|message| message["params"]["progress"].as_f64()).collect();
+    let received = messages(&bytes);
+    let values: Vec<f64> =
+        received.iter().filter_map(|message| message["params"]["progress"].as_f64()).collect();
     assert!(!values.is_empty() && values.is_sorted_by(|a, b| a < b), "{values:?}");
 }
 

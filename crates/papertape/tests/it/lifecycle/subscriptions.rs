@@ -1,6 +1,6 @@
 //! Subscriptions of modern clients.
 
-use papertape::Limits;
+use papertape::server::Limits;
 use serde_json::json;
 
 use super::{SUBSCRIPTION, check, listen};
@@ -8,8 +8,8 @@ use crate::fixture;
 use crate::peer::{MODERN, Peer, call, cancel, messages, request, run, words};
 
 #[test]
-fn a_subscription_is_acknowledged_with_what_is_honoured() {
-    for (asked, honoured) in [
+fn a_subscription_is_acknowledged_with_what_is_acknowledged() {
+    for (asked, acknowledged) in [
         (json!({"toolsListChanged": true}), json!({"toolsListChanged": true})),
         (json!({"toolsListChanged": false}), json!({})),
         (json!({}), json!({})),
@@ -19,7 +19,7 @@ fn a_subscription_is_acknowledged_with_what_is_honoured() {
             let mut peer = Peer::connect(fixture::server());
             let answer = peer.send(listen("41", &asked)).await;
             assert_eq!(words(&answer), "N(notifications/subscriptions/acknowledged)", "{asked}");
-            assert_eq!(messages(&answer)[0]["params"]["notifications"], honoured, "{asked}");
+            assert_eq!(messages(&answer)[0]["params"]["notifications"], acknowledged, "{asked}");
         });
     }
     let wrong = [
@@ -105,7 +105,7 @@ fn the_number_of_subscriptions_can_be_set() {
 }
 
 #[test]
-fn a_cancelled_subscription_says_nothing_more() {
+fn a_cancelled_subscription_sends_nothing_more() {
     run(async {
         let mut peer = Peer::connect(fixture::server());
         peer.send(

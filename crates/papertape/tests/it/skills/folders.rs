@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use papertape::protocol::{Skill, SkillResources};
-use papertape::{Server, Skills, memory};
+use papertape::protocol::{SkillDefinition, SkillResources};
+use papertape::server::Skills;
+use papertape::{Server, memory};
 
 use super::problem;
 use crate::peer::run;
@@ -62,7 +63,7 @@ impl Folder {
     }
 
     /// The skills that a client sees, each file of which it could read and verify.
-    fn seen(&self) -> Vec<Skill> {
+    fn seen(&self) -> Vec<SkillDefinition> {
         let server = self.server();
         run(async {
             let client = memory::connect(server).await.unwrap();
@@ -81,7 +82,7 @@ impl Folder {
     }
 }
 
-fn uris(skill: &Skill) -> Vec<&str> {
+fn uris(skill: &SkillDefinition) -> Vec<&str> {
     match &skill.resources {
         SkillResources::Files(files) => files.iter().map(|file| file.uri.as_str()).collect(),
         SkillResources::Dynamic => panic!("{skill:?}"),
@@ -136,7 +137,7 @@ fn bytes_are_served_as_they_are() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn an_invalid_skill_folder_is_reported_with_its_path() {
     let folder = Folder::new("wrong");
     folder.refused(&["there is no SKILL.md in it"]);
     folder.write("in/a/skill.md", "---\nname: a\ndescription: d\n---\n");
@@ -166,7 +167,7 @@ fn more_than_a_host_can_take_is_not_even_read() {
 
     let folder = Folder::new("large");
     folder.skill("in/a");
-    // A sparse file: a terabyte that nobody has.
+    // A sparse file of a terabyte.
     fs::File::create(folder.0.join("in/a/huge")).unwrap().set_len(1 << 40).unwrap();
     folder.refused(&["in/a/huge", "more than 16777216 bytes"]);
 }

@@ -4,7 +4,8 @@ mod folders;
 mod offered;
 mod verified;
 
-use papertape::{Limits, Server, Skill, Skills};
+use papertape::Server;
+use papertape::server::{Limits, Skill, Skills};
 use serde_json::json;
 
 /// Three skills, one within another, on pages of two.

@@ -1,14 +1,16 @@
-//! What a server offers: what is refused when it is built, and what goes over the wire beside the tapes.
+//! What a server offers: what is rejected when it is built, and the traffic beside the golden tapes.
 
+use papertape::client::ClientOptions;
 use papertape::protocol::Revision;
-use papertape::{ClientOptions, Server, Skill, Skills, ToolError, memory};
+use papertape::server::{Skill, Skills};
+use papertape::{Server, ToolError, memory};
 use serde_json::json;
 
 use super::{problem, server, skill, with};
 use crate::peer::{MODERN, Peer, request, run};
 
 #[test]
-fn a_skill_that_no_host_would_load_keeps_the_server_from_starting() {
+fn an_invalid_skill_keeps_the_server_from_starting() {
     let said = |skill: Skill| problem(&with(skill));
     for name in ["", "Upper", "a--b", "-a", "a b", "é", &"a".repeat(65)] {
         let problem = said(Skill::new(name, "d", "b"));
@@ -21,10 +23,10 @@ fn a_skill_that_no_host_would_load_keeps_the_server_from_starting() {
     with(Skill::new("a", "é".repeat(1024), "")).check().unwrap();
     for path in ["", "/a", "a/", "a//b", "../a", "a/../b", "./a", "a\\b", "a\0b"] {
         let problem = said(skill().file(path, ""));
-        assert!(problem.contains("no path of a file"), "{path}: {problem}");
+        assert!(problem.contains("not a relative path within the skill folder"), "{path}: {problem}");
     }
     for folders in ["", "/a", "a/..", "."] {
-        assert!(said(skill().under(folders)).contains("no name of a folder"), "{folders}");
+        assert!(said(skill().under(folders)).contains("not a valid folder name"), "{folders}");
     }
     assert!(said(skill().file("a", "").file("a", "")).contains("there twice"));
     assert!(said(skill().file("SKILL.md", "")).contains("there twice"));
@@ -63,7 +65,7 @@ fn there_is_one_skill_in_a_folder() {
     assert_eq!(problem(&Server::new("s", "1").skills(twice())), "skill \"sound\": registered twice");
     let server = with(skill()).skills(Skills::new().skill(skill()));
     assert_eq!(problem(&server), "skill \"sound\": registered twice");
-    // The name is not what tells them apart.
+    // The name does not distinguish them.
     with(skill()).skills(Skills::new().skill(skill().under("other"))).check().unwrap();
     // What the outer one says is in the inner one's folder must be so.
     let claims = Skills::new()
@@ -135,10 +137,10 @@ fn a_server_without_skills_knows_no_such_methods() {
 }
 
 #[test]
-fn skills_of_a_mounted_server_keep_their_hooks() {
+fn skills_of_a_mounted_server_keep_their_middleware() {
     run(async {
-        let inner = with(skill().file("more.txt", "more")).around(|about, next| async move {
-            if about.name.ends_with("more.txt") {
+        let inner = with(skill().file("more.txt", "more")).middleware(|operation, next| async move {
+            if operation.name.ends_with("more.txt") {
                 Err(ToolError::refused("not this one"))
             } else {
                 next.run().await

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use papertape::client::{ClientOptions, ErrorKind, SkillMismatch};
 use papertape::protocol::skills::digest;
-use papertape::protocol::{Skill, SkillResources};
-use papertape::{Client, ClientOptions, ErrorKind, Mismatch, memory};
+use papertape::protocol::{SkillDefinition, SkillResources};
+use papertape::{Client, memory};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, split};
 
@@ -59,11 +60,11 @@ async fn liar(skill: Value, settings: Value, contents: Value) -> (Client, Heard)
         }
     });
     let (reader, writer) = split(ours);
-    (papertape::connect(reader, writer, ClientOptions::new()).await.unwrap(), heard)
+    (papertape::streams::connect_with(reader, writer, ClientOptions::new()).await.unwrap(), heard)
 }
 
 /// What a client finds when it reads the skill's own file.
-async fn found(skill: Value, contents: Value) -> Result<String, Mismatch> {
+async fn found(skill: Value, contents: Value) -> Result<String, SkillMismatch> {
     let (client, _) = liar(skill, json!({}), contents).await;
     let skill = client.skills().await.unwrap().remove(0).item;
     client.read_skill(&skill).await.map_err(|error| match error.kind() {
@@ -77,7 +78,7 @@ fn text(text: &str) -> Value {
 }
 
 #[test]
-fn what_is_as_listed_is_read() {
+fn a_file_that_matches_its_listing_is_read() {
     run(async {
         assert_eq!(found(listed(), text(TEXT)).await, Ok(TEXT.to_owned()));
         let blob = json!([{"uri": URI, "blob": data_encoding_of(TEXT)}]);
@@ -89,20 +90,21 @@ fn what_is_as_listed_is_read() {
 
 /// Base64, from the resource of a server of our own.
 fn data_encoding_of(text: &str) -> String {
-    match papertape::Content::image(text.as_bytes(), "image/png") {
-        papertape::Content::Image(image) => image.data,
+    match papertape::protocol::Content::image(text.as_bytes(), "image/png") {
+        papertape::protocol::Content::Image(image) => image.data,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn what_differs_is_named_with_what_was_expected() {
+fn a_mismatch_is_reported_with_the_expected_value() {
     run(async {
         let longer = format!("{TEXT}more");
         let (expected, got) = (TEXT.len() as u64, longer.len() as u64);
-        assert_eq!(found(listed(), text(&longer)).await, Err(Mismatch::Size { expected, got }));
+        assert_eq!(found(listed(), text(&longer)).await, Err(SkillMismatch::Size { expected, got }));
         let evil = TEXT.replace("Body", "Evil");
-        let mismatch = Mismatch::Digest { expected: digest(TEXT.as_bytes()), got: digest(evil.as_bytes()) };
+        let mismatch =
+            SkillMismatch::Digest { expected: digest(TEXT.as_bytes()), got: digest(evil.as_bytes()) };
         assert_eq!(found(listed(), text(&evil)).await, Err(mismatch));
     });
 }
@@ -116,10 +118,8 @@ fn front_matter_is_compared_member_by_member() {
                 json!({"uri": URI, "digest": digest(text.as_bytes()), "size": text.len()});
             async move { found(skill, self::text(text)).await.unwrap_err() }
         };
-        let differs = |member: &str, expected: Option<Value>, got: Option<Value>| Mismatch::FrontMatter {
-            member: member.to_owned(),
-            expected,
-            got,
+        let differs = |member: &str, expected: Option<Value>, got: Option<Value>| {
+            SkillMismatch::FrontMatter { member: member.to_owned(), expected, got }
         };
         assert_eq!(
             came("---\nname: pdf\ndescription: evil\nversion: 1\n---\n").await,
@@ -138,11 +138,11 @@ fn front_matter_is_compared_member_by_member() {
             differs("version", Some(1.into()), Some("1".into()))
         );
         let words = differs("version", Some(1.into()), Some("1".into())).to_string();
-        assert_eq!(words, "\"version\" of its front matter should be 1, but is \"1\"");
+        assert_eq!(words, "front matter \"version\": expected 1, got \"1\"");
         let words = differs("x", None, Some("y".repeat(10_000).into())).to_string();
-        assert!(words.contains("should be nothing, but is \"yyy") && words.len() < 300, "{words}");
-        assert!(matches!(came("no front matter").await, Mismatch::Unreadable(_)));
-        assert!(matches!(came("---\na: &a [*a]\n---\n").await, Mismatch::Unreadable(_)));
+        assert!(words.contains("expected absent, got \"yyy") && words.len() < 300, "{words}");
+        assert!(matches!(came("no front matter").await, SkillMismatch::Unreadable(_)));
+        assert!(matches!(came("---\na: &a [*a]\n---\n").await, SkillMismatch::Unreadable(_)));
     });
 }
 
@@ -160,11 +160,11 @@ fn nothing_is_read_ahead_nor_beyond_the_list() {
             "",
         ] {
             let error = client.read_skill_file(&skill, uri).await.unwrap_err();
-            assert!(matches!(error.kind(), ErrorKind::Unverified(Mismatch::Unlisted)), "{error}");
+            assert!(matches!(error.kind(), ErrorKind::Unverified(SkillMismatch::Unlisted)), "{error}");
         }
         assert_eq!(*heard.lock().unwrap(), ["server/discover", "skills/list", "skills/get"]);
         let error = client.read_skill(&skill).await.unwrap_err();
-        assert!(error.to_string().contains("it should have 51 bytes, but has 4"), "{error}");
+        assert!(error.to_string().contains("expected 51 bytes, got 4"), "{error}");
         client.close().await;
     });
 }
@@ -195,7 +195,7 @@ fn a_skill_without_a_list_of_files_is_read_within_its_folder() {
 }
 
 #[test]
-fn what_is_wrong_with_an_entry_is_said() {
+fn an_invalid_entry_is_reported_with_the_reason() {
     run(async {
         let problems = async |member: &str, value: Value| {
             let mut skill = listed();
@@ -203,12 +203,14 @@ fn what_is_wrong_with_an_entry_is_said() {
             let (client, _) = liar(skill, json!({}), text(TEXT)).await;
             client.skills().await.unwrap().remove(0).problems.join("; ")
         };
-        assert!(problems("resources", Value::Null).await.contains("`resources` makes no sense"));
-        assert!(problems("resources", json!("static")).await.contains("`resources` makes no sense"));
+        assert!(problems("resources", Value::Null).await.contains("`resources` is invalid"));
+        assert!(problems("resources", json!("static")).await.contains("`resources` is invalid"));
         assert!(problems("resources", json!([])).await.contains("SKILL.md is not among"));
         let elsewhere = json!([listed()["resources"][0], {"uri": "skill://x/y", "digest": "", "size": 1}]);
         assert!(
-            problems("resources", elsewhere).await.contains("\"skill://x/y\" is not in the skill's folder")
+            problems("resources", elsewhere)
+                .await
+                .contains("\"skill://x/y\" is not in the skill's directory")
         );
         let huge = json!([{"uri": URI, "digest": "", "size": u64::MAX}, {"uri": FILE, "digest": "", "size": u64::MAX}]);
         assert!(problems("resources", huge).await.contains("too large"));
@@ -223,7 +225,7 @@ fn what_is_wrong_with_an_entry_is_said() {
 }
 
 #[test]
-fn a_server_that_does_not_declare_skills_is_not_asked() {
+fn no_skills_request_without_the_capability() {
     run(async {
         let client = memory::connect(crate::fixture::server()).await.unwrap();
         for error in [
@@ -232,7 +234,7 @@ fn a_server_that_does_not_declare_skills_is_not_asked() {
             client.directory("skill://pdf").await.unwrap_err(),
         ] {
             assert!(matches!(error.kind(), ErrorKind::NotOffered(_)), "{error}");
-            assert_eq!(error.reached(), "nothing was sent");
+            assert_eq!(error.stage(), "the request was not sent");
         }
         let (client, heard) = liar(listed(), json!({}), text(TEXT)).await;
         client.directory("skill://pdf").await.unwrap_err();
@@ -241,14 +243,14 @@ fn a_server_that_does_not_declare_skills_is_not_asked() {
 }
 
 #[test]
-fn another_skill_than_the_one_asked_for_is_against_the_protocol() {
+fn a_result_for_another_skill_violates_the_protocol() {
     run(async {
         let (client, _) = liar(listed(), json!({}), text(TEXT)).await;
         let error = client.skill("skill://other/SKILL.md").await.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Protocol(_)), "{error}");
         for contents in [json!([]), json!([{"uri": URI}]), json!([{"uri": URI, "blob": "!"}])] {
             let (client, _) = liar(listed(), json!({}), contents).await;
-            let skill: Skill = client.skill(URI).await.unwrap();
+            let skill: SkillDefinition = client.skill(URI).await.unwrap();
             let error = client.read_skill(&skill).await.unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::Protocol(_)), "{error}");
         }
@@ -270,12 +272,13 @@ fn our_own_server_passes() {
                 client.read_skill_file(&skill.item, &file.uri).await.unwrap();
             }
         }
-        let names = |folder: Vec<papertape::Listed<papertape::protocol::Resource>>| -> Vec<String> {
-            folder
-                .into_iter()
-                .map(|entry| format!("{} {}", entry.item.name, entry.item.mime_type.unwrap()))
-                .collect()
-        };
+        let names =
+            |folder: Vec<papertape::client::ListEntry<papertape::protocol::ResourceDefinition>>| -> Vec<String> {
+                folder
+                    .into_iter()
+                    .map(|entry| format!("{} {}", entry.item.name, entry.item.mime_type.unwrap()))
+                    .collect()
+            };
         assert_eq!(
             names(client.directory("skill://pdf").await.unwrap()),
             [
@@ -304,7 +307,7 @@ fn a_skill_of_all_the_bytes_it_may_have_can_be_read() {
     run(async {
         let manifest = "---\nname: large\ndescription: d\n---\n";
         let rest = 16 * 1024 * 1024 - manifest.len();
-        let large = papertape::Skill::from_markdown(manifest).file("large", vec![0; rest]);
+        let large = papertape::server::Skill::from_markdown(manifest).file("large", vec![0; rest]);
         // It goes as base64.
         let options = ClientOptions::new().frame_limit(24 * 1024 * 1024);
         let client = memory::connect_with(with(large), options).await.unwrap();

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use papertape::{Cx, Server, Tool};
+use papertape::server::Tool;
+use papertape::{Cx, Server};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -14,7 +15,7 @@ use crate::peer::{LEGACY, MODERN, Peer, call, messages, request, run, words};
 const CHANGED: &str = "N(notifications/tools/list_changed)";
 
 #[test]
-fn a_legacy_client_hears_of_changes_once_it_is_initialized() {
+fn a_legacy_client_is_notified_once_it_is_initialized() {
     for revision in LEGACY {
         run(async {
             let (server, tools) = numbered(2, 10);
@@ -31,17 +32,17 @@ fn a_legacy_client_hears_of_changes_once_it_is_initialized() {
             assert_eq!(pages(&mut peer, revision).await.concat(), ["t0", "t1", "before", "between"]);
 
             tools.add("after", nothing).unwrap();
-            let told = peer.settle().await;
-            assert_eq!(words(&told), CHANGED, "{revision}");
-            assert_eq!(messages(&told)[0].get("params"), None, "{revision}");
+            let received = peer.settle().await;
+            assert_eq!(words(&received), CHANGED, "{revision}");
+            assert_eq!(messages(&received)[0].get("params"), None, "{revision}");
             assert!(tools.remove("t0"));
             assert_eq!(words(&peer.settle().await), CHANGED, "{revision}");
-            // Several at once are told once.
+            // Several at once are one notification.
             for number in 0..50 {
                 tools.add(format!("more{number}"), nothing).unwrap();
             }
             assert_eq!(words(&peer.settle().await), CHANGED, "{revision}");
-            // What changes nothing is not told.
+            // A change without effect is not notified.
             assert!(!tools.remove("t0"));
             assert!(tools.add("t1", nothing).is_err());
             assert!(
@@ -58,7 +59,7 @@ fn a_legacy_client_hears_of_changes_once_it_is_initialized() {
 }
 
 #[test]
-fn a_modern_client_hears_of_changes_if_it_listens() {
+fn a_modern_client_is_notified_if_it_subscribes() {
     run(async {
         let (server, tools) = numbered(2, 10);
         let mut peer = Peer::open(server, MODERN).await;
@@ -73,14 +74,14 @@ fn a_modern_client_hears_of_changes_if_it_listens() {
             assert_eq!(words(&peer.send(line + "\n").await), "N(notifications/subscriptions/acknowledged)");
         }
         tools.add("b", nothing).unwrap();
-        let told = messages(&peer.settle().await);
-        let ids: Vec<&Value> = told
+        let received = messages(&peer.settle().await);
+        let ids: Vec<&Value> = received
             .iter()
             .map(|message| &message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"])
             .collect();
         assert_eq!(ids, [&json!(1), &json!("1")]);
-        assert!(told.iter().all(|message| message["method"] == "notifications/tools/list_changed"));
-        // Both eras at once: each hears of it in its own way.
+        assert!(received.iter().all(|message| message["method"] == "notifications/tools/list_changed"));
+        // Modern and legacy clients at once: each is notified as its revision has it.
         peer.initialize("2025-06-18").await;
         assert!(tools.remove("a"));
         assert_eq!(words(&peer.settle().await), [CHANGED; 3].join(" "));
@@ -98,7 +99,7 @@ fn a_change_is_not_lost_to_a_handshake_in_the_same_breath() {
             json!({"notifications": {"toolsListChanged": true}}),
         );
         peer.send(listen + "\n").await;
-        // A change, and before it is told, what opens a legacy conversation (or is mere noise).
+        // A change, and before it is sent, what opens a legacy session (or is mere noise).
         let grow = call(MODERN, "2", "grow", &json!({}));
         let answers = words(
             &peer.send(grow + "\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n").await,

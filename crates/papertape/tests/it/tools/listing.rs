@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use papertape::{CacheScope, Server};
+use papertape::Server;
+use papertape::protocol::CacheScope;
 use serde_json::{Value, json};
 
 use super::{REVISIONS, ask, nothing, numbered, pages};
@@ -117,7 +118,7 @@ fn a_cursor_outlives_what_it_points_at() {
 fn a_list_of_one_page_is_in_the_order_of_registration() {
     run(async {
         let names = ["search", "fetch", "about"];
-        let limits = |page| papertape::Limits { page, ..papertape::Limits::default() };
+        let limits = |page| papertape::server::Limits { page, ..papertape::server::Limits::default() };
         for (size, expected) in [(3, &["search fetch about"][..]), (2, &["about fetch", "search"])] {
             let server = names.iter().fold(Server::new("s", "1"), |server, name| server.tool(*name, nothing));
             let mut peer = Peer::open(server.limits(limits(size)), MODERN).await;
@@ -132,8 +133,8 @@ fn a_cursor_of_one_replica_leads_on_in_another() {
     run(async {
         // The same tools, registered in another order and with another history.
         let (server, _) = numbered(10, 3);
-        let mut backwards =
-            Server::new("other", "1").limits(papertape::Limits { page: 4, ..papertape::Limits::default() });
+        let mut backwards = Server::new("other", "1")
+            .limits(papertape::server::Limits { page: 4, ..papertape::server::Limits::default() });
         let tools = backwards.tools();
         for number in (0..20).rev() {
             tools.add(format!("t{number}"), nothing).unwrap();

@@ -9,7 +9,8 @@ mod slow;
 
 use std::time::Duration;
 
-use papertape::{Cx, Limits, Server, ToolError, Tools};
+use papertape::server::{Limits, Tools};
+use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ async fn nothing(_: Nothing, _: Cx) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// The one answer to one line.
+/// The one response to one line.
 async fn ask(peer: &mut Peer, line: &str) -> Value {
     let mut answers = peer.line(line).await;
     assert_eq!(answers.len(), 1, "{line}: {answers:?}");

@@ -1,10 +1,11 @@
-//! A panic anywhere is answered and survived.
+//! A panic anywhere gets an error response and is survived.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use papertape::{Cx, Json, Server, Tool, ToolError};
+use papertape::server::Tool;
+use papertape::{Cx, Json, Server, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
@@ -98,7 +99,7 @@ fn panicking() -> Server {
 }
 
 #[test]
-fn a_panic_anywhere_in_a_handler_is_answered_and_survived() {
+fn a_panic_anywhere_in_a_handler_gets_an_error_and_is_survived() {
     for tool in [
         "closure",
         "first_poll",
@@ -174,7 +175,7 @@ fn an_error_that_panics_is_survived() {
 }
 
 #[test]
-fn a_panic_while_a_call_is_taken_back_is_survived() {
+fn a_panic_during_cancellation_is_survived() {
     run(async {
         let server = || {
             Server::new("bombs", "1")
@@ -201,7 +202,7 @@ fn a_panic_while_a_call_is_taken_back_is_survived() {
 }
 
 #[test]
-fn a_panic_in_a_batch_spoils_no_other_answer() {
+fn a_panic_in_a_batch_affects_no_other_response() {
     run(async {
         let mut peer = Peer::open(panicking(), "2025-03-26").await;
         let batch = format!(

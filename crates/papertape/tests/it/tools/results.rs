@@ -1,6 +1,8 @@
 //! What a tool gives back, and how it fails.
 
-use papertape::{Content, Cx, Json, Server, Tool, ToolError};
+use papertape::protocol::Content;
+use papertape::server::Tool;
+use papertape::{Cx, Json, Server, ToolError};
 use serde_json::{Value, json};
 
 use super::{Nothing, check_call, nothing};

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use papertape::client::ClientOptions;
+use papertape::protocol::Content;
 use papertape::protocol::{PromptMessage, PromptResult, Revision};
-use papertape::{ClientOptions, Content, Cx, Json, Server, Tool, Warning, WarningKind, memory};
+use papertape::server::{Tool, Warning, WarningKind};
+use papertape::{Cx, Json, Server, memory};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -64,7 +67,7 @@ fn a_bad_schema_is_named_at_the_start() {
         // Serving says the same.
         let (ours, _theirs) = tokio::io::duplex(64);
         let (reader, writer) = tokio::io::split(ours);
-        let served = run(papertape::serve(odd(input, output), reader, writer)).unwrap_err();
+        let served = run(papertape::streams::serve(odd(input, output), reader, writer)).unwrap_err();
         assert_eq!(served.to_string(), error);
     }
 }
@@ -114,7 +117,7 @@ fn names_are_unique_and_not_empty() {
     let (server, tools) = numbered(1, 10);
     assert!(tools.add("t0", nothing).unwrap_err().to_string().contains("\"t0\""));
     server.check().unwrap();
-    // The first problem is the one that is told.
+    // The first problem is the one that is reported.
     let both = Server::new("both", "1").tool("", nothing).tool("a", nothing).tool("a", nothing);
     assert_eq!(both.check().unwrap_err().to_string(), "a tool has an empty name");
 }
@@ -145,12 +148,12 @@ fn an_enum_of_structs_and_nothing_can_be_arguments() {
         assert_eq!(answer("area", json!({"kind": "circle", "radius": 2})).await, "12.0");
         assert_eq!(answer("area", json!({"kind": "square", "side": 3})).await, "9.0");
         assert_eq!(answer("none", json!({})).await, "nothing");
-        assert!(answer("none", json!({"x": 1})).await.contains("\"x\" is not known to it"));
+        assert!(answer("none", json!({"x": 1})).await.contains("\"x\" is unknown"));
     });
 }
 
 #[test]
-fn an_argument_of_any_type_is_listed_as_every_revision_can_read_it() {
+fn an_argument_of_any_type_is_listed_for_every_revision() {
     #[derive(Deserialize, JsonSchema)]
     struct Anything {
         #[expect(dead_code, reason = "only its schema matters")]
@@ -196,7 +199,7 @@ async fn take<A: DeserializeOwned + JsonSchema + Send + 'static>(arguments: Valu
 }
 
 #[test]
-fn arguments_that_a_type_does_not_have_are_refused_and_others_are_not() {
+fn unknown_arguments_are_rejected() {
     #[derive(Deserialize, JsonSchema)]
     #[serde(tag = "kind", rename_all = "lowercase")]
     #[expect(dead_code, reason = "only its schema matters")]
@@ -231,9 +234,9 @@ fn arguments_that_a_type_does_not_have_are_refused_and_others_are_not() {
     run(async {
         let page = |more: Value| json!({"number": 1, "size": null, "pages": more});
         assert_eq!(take::<Page>(json!({"number": 1, "size": null})).await, "taken");
-        let problem = r#""pages" is not known to it"#;
+        let problem = r#""pages" is unknown"#;
         assert_eq!(take::<Page>(page(json!(1))).await, problem);
-        let problem = r#""nubmer" is not known to it: did you mean "number"?"#;
+        let problem = r#""nubmer" is unknown: did you mean "number"?"#;
         assert_eq!(take::<Page>(json!({"number": 1, "nubmer": 1})).await, problem);
         let problem = r#""number" is null: value is not of type "integer""#;
         assert_eq!(take::<Page>(json!({"number": null})).await, problem);
@@ -241,14 +244,14 @@ fn arguments_that_a_type_does_not_have_are_refused_and_others_are_not() {
         assert_eq!(take::<Flat>(flat.clone()).await, "taken");
         let mut odd = flat;
         odd["raduis"] = json!(1);
-        assert_eq!(take::<Flat>(odd).await, r#""raduis" is not known to it: did you mean "radius"?"#);
+        assert_eq!(take::<Flat>(odd).await, r#""raduis" is unknown: did you mean "radius"?"#);
         let open = json!({"own": 1, "map": {"a": 1}, "any": {"b": {}}, "more": null, "other": 1});
         assert_eq!(take::<Open>(open).await, "taken");
     });
 }
 
 #[test]
-fn a_null_for_an_optional_argument_of_a_raw_tool_counts_as_absent() {
+fn null_for_an_optional_argument_of_a_raw_tool_is_absent() {
     run(async {
         let schema = json!({
             "type": "object",
@@ -280,7 +283,7 @@ fn a_null_for_an_optional_argument_of_a_raw_tool_counts_as_absent() {
 }
 
 #[test]
-fn what_known_hosts_reject_is_told_with_its_place_and_the_way_out() {
+fn schemas_that_hosts_reject_get_a_warning_with_location_and_remedy() {
     let schema = json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}}});
     let server = Server::new("s", "1")
         .raw_tool(Tool::new("no good").input_schema(schema), async |_: Value, _: Cx| Ok("x"))
@@ -299,7 +302,7 @@ fn what_known_hosts_reject_is_told_with_its_place_and_the_way_out() {
 }
 
 #[test]
-fn a_result_that_is_no_object_is_a_member_of_one_where_it_must_be() {
+fn a_non_object_result_is_wrapped_where_required() {
     #[derive(Deserialize, JsonSchema)]
     struct Word {
         word: Option<String>,
@@ -349,10 +352,9 @@ fn a_result_that_is_no_object_is_a_member_of_one_where_it_must_be() {
 }
 
 #[test]
-fn a_prompt_that_hosts_cannot_read_is_told() {
-    let filled = |contents: &[Content]| PromptResult {
-        messages: contents.iter().map(|content| PromptMessage::user(content.clone())).collect(),
-        ..PromptResult::default()
+fn a_prompt_that_hosts_cannot_read_gets_a_warning() {
+    let filled = |contents: &[Content]| {
+        PromptResult::new(contents.iter().map(|content| PromptMessage::user(content.clone())).collect())
     };
     let (text, empty) = (Content::text("Hello."), Content::text(" "));
     let passage = Content::text_resource("note:one", "text/plain", "x");
@@ -363,7 +365,8 @@ fn a_prompt_that_hosts_cannot_read_is_told() {
         (vec![text, passage], vec![("/messages/1", WarningKind::NotText)]),
     ] {
         let warnings = Warning::of_prompt("p", &filled(&contents));
-        let told: Vec<_> = warnings.iter().map(|told| (told.pointer.as_str(), told.kind)).collect();
-        assert_eq!(told, expected, "{contents:?}");
+        let reported: Vec<_> =
+            warnings.iter().map(|warning| (warning.pointer.as_str(), warning.kind)).collect();
+        assert_eq!(reported, expected, "{contents:?}");
     }
 }

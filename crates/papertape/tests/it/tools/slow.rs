@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use papertape::{Cx, Limits, Server};
+use papertape::server::Limits;
+use papertape::{Cx, Server};
 use serde_json::{Value, json};
 
 use super::{Nothing, REVISIONS};
@@ -47,7 +48,7 @@ async fn ping_while_it_blocks(meta: Value) {
         let block = request("", "2", "tools/call", json!({"name": "block", "arguments": {}, "_meta": meta}));
         peer.write(block + "\n").await;
         tokio::task::block_in_place(|| has_started.recv().unwrap());
-        // The call is under way and goes nowhere until told so.
+        // The call is under way and does not continue until released.
         peer.write(request("", "3", "ping", json!({})) + "\n").await;
         let mut answer = json!({});
         while answer["id"] != 3 {
@@ -71,7 +72,7 @@ fn a_tool_that_blocks_its_thread_delays_a_ping_once_at_most() {
 }
 
 #[test]
-fn a_tool_that_tells_its_progress_and_then_blocks_delays_no_ping_either() {
+fn a_tool_that_blocks_after_progress_does_not_delay_ping() {
     // The progress wakes the connection just before the thread is gone.
     run_threads(ping_while_it_blocks(json!({"progressToken": 1})));
 }
@@ -137,7 +138,7 @@ fn requests_in_flight_are_bounded() {
                     "E(-32600,3) E(-32600,3) E(-32700,–)"
                 }
             );
-            // One that is taken back makes room at once.
+            // A cancelled one makes room at once.
             assert_eq!(
                 words(&peer.send(cancel("1") + "\n" + &echo("4") + &wait("5") + &echo("6")).await),
                 "R(4) E(-32600,6)",

@@ -1,4 +1,4 @@
-//! Bodies: one that tells when it crosses, and responses to bytes that have a bound.
+//! Bodies: a request body that reports when it is sent, and response bodies of bounded size.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -9,24 +9,24 @@ use http::header::CONTENT_TYPE;
 use http_body::{Body, Frame, SizeHint};
 use reqwest::Response;
 
-use super::fault;
+use super::errors;
 
-/// What is told when a body crosses.
-type Crossed = Box<dyn FnOnce(&[u8]) + Send + Sync>;
+/// Called with a body when it is sent.
+type OnSent = Box<dyn FnOnce(&[u8]) + Send + Sync>;
 
-/// A body that tells when it is written to a connection.
-pub(super) struct Told {
+/// A body that calls back when it is written to a connection.
+pub(super) struct ObservedBody {
     bytes: Option<Bytes>,
-    crossed: Option<Crossed>,
+    on_sent: Option<OnSent>,
 }
 
-impl Told {
-    pub(super) fn new(bytes: Bytes, crossed: impl FnOnce(&[u8]) + Send + Sync + 'static) -> Self {
-        Self { bytes: Some(bytes), crossed: Some(Box::new(crossed)) }
+impl ObservedBody {
+    pub(super) fn new(bytes: Bytes, on_sent: impl FnOnce(&[u8]) + Send + Sync + 'static) -> Self {
+        Self { bytes: Some(bytes), on_sent: Some(Box::new(on_sent)) }
     }
 }
 
-impl Body for Told {
+impl Body for ObservedBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -35,8 +35,8 @@ impl Body for Told {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let Some(bytes) = self.bytes.take() else { return Poll::Ready(None) };
-        if let Some(crossed) = self.crossed.take() {
-            crossed(&bytes);
+        if let Some(on_sent) = self.on_sent.take() {
+            on_sent(&bytes);
         }
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
@@ -50,47 +50,46 @@ impl Body for Told {
     }
 }
 
-/// What a response says it is.
+/// The `Content-Type` of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Media {
+pub(super) enum MediaType {
     Json,
-    Events,
-    /// It does not say.
-    Unsaid,
+    EventStream,
+    Missing,
     Other(String),
 }
 
-pub(super) fn media(response: &Response) -> Media {
-    let Some(value) = response.headers().get(CONTENT_TYPE) else { return Media::Unsaid };
+pub(super) fn media_type(response: &Response) -> MediaType {
+    let Some(value) = response.headers().get(CONTENT_TYPE) else { return MediaType::Missing };
     let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
     match text.split(';').next().unwrap_or_default().trim() {
-        "application/json" => Media::Json,
-        "text/event-stream" => Media::Events,
-        "" => Media::Unsaid,
-        other => Media::Other(other.to_owned()),
+        "application/json" => MediaType::Json,
+        "text/event-stream" => MediaType::EventStream,
+        "" => MediaType::Missing,
+        other => MediaType::Other(other.to_owned()),
     }
 }
 
-/// Why a body was not read.
-pub(super) enum Unread {
+/// Why a body could not be read.
+pub(super) enum BodyError {
     TooLong,
-    BrokeOff(String),
+    Interrupted(String),
 }
 
-/// The whole body, if it is not longer than the limit.
-pub(super) async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, Unread> {
+/// Reads a body up to the size limit.
+pub(super) async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, BodyError> {
     let mut body = Vec::new();
     loop {
         match response.chunk().await {
-            Ok(Some(chunk)) if body.len() + chunk.len() > limit => return Err(Unread::TooLong),
+            Ok(Some(chunk)) if body.len() + chunk.len() > limit => return Err(BodyError::TooLong),
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => return Ok(body),
-            Err(error) => return Err(Unread::BrokeOff(fault::broke_off(&error))),
+            Err(error) => return Err(BodyError::Interrupted(errors::interrupted(&error))),
         }
     }
 }
 
-/// The beginning of a body that is only there to be read by people.
+/// Reads the beginning of a body that is only shown to users.
 pub(super) async fn beginning(mut response: Response, limit: usize) -> Vec<u8> {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {

@@ -1,4 +1,4 @@
-//! A message to what becomes of it: sent, and the response read for what it is.
+//! Sends a message and interprets the HTTP response: JSON, an event stream, or an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,41 +10,47 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
-use super::body::{self, Media, Unread, media};
-use super::events::{End, For, Place};
-use super::legacy::WORD;
-use super::line::{Request, SAYING_NO, retry_after};
-use super::old::NotOld;
-use super::outgoing::Sent;
-use super::tries::{Tries, USUAL, is_passing};
-use super::{Carrier, EVENTS, JSON, fault};
-use crate::client::{ErrorKind, Trouble};
+use super::backoff::{Backoff, DEFAULT_DELAY, is_transient};
+use super::body::{self, BodyError, MediaType, media_type};
+use super::dispatcher::Dispatcher;
+use super::event_stream::{Awaiting, StreamEnd, StreamState};
+use super::http_sse::NotHttpSse;
+use super::legacy_session::NOTIFICATION_TIMEOUT;
+use super::outgoing_message::OutgoingMessage;
+use super::sender::{ERROR_BODY, Request, retry_after};
+use super::{EVENTS, JSON, errors};
+use crate::client::{ErrorKind, Failure};
 use crate::protocol::method;
 use crate::wire::message::{self, Bounds, Message, Payload};
 use crate::wire::tape::Direction;
 
-/// The most that is read of a response that says no.
-const MOST_REFUSAL: usize = 1024 * 1024;
+/// How much of an error response is read that may have a JSON-RPC error.
+const JSON_ERROR_BODY: usize = 1024 * 1024;
 
-/// What has become of an attempt to take up a stream.
-enum Back {
-    With(Response),
-    /// It may be worth another one, after so long.
-    Later(Option<Duration>),
+/// The result of an attempt to resume a stream.
+enum Resumption {
+    Stream(Response),
+    /// It failed, and may be repeated after this delay.
+    Retry(Option<Duration>),
 }
 
-impl Carrier {
-    /// Carries a request until it is answered, or nobody waits for it any more.
-    pub(super) async fn ask(self: &Arc<Self>, sent: &Sent, id: i64, left: &Notify) -> Result<(), Trouble> {
-        let opens = sent.is(method::INITIALIZE);
-        if opens {
-            self.legacy.begins(sent);
+impl Dispatcher {
+    /// Sends a request and handles everything until its response has arrived, or it is not pending any more.
+    pub(super) async fn request(
+        self: &Arc<Self>,
+        sent: &OutgoingMessage,
+        id: i64,
+        responded: &Notify,
+    ) -> Result<(), Failure> {
+        let is_initialize = sent.is(method::INITIALIZE);
+        if is_initialize {
+            self.legacy.begin(sent);
         }
-        let old = self.legacy.conversation().old.clone();
-        if let Some(address) = old {
-            return self.ask_old(sent, id, address).await;
+        let sse_endpoint = self.legacy.state().sse_endpoint.clone();
+        if let Some(endpoint) = sse_endpoint {
+            return self.request_over_sse(sent, id, endpoint).await;
         }
-        let session = if opens || sent.stands_alone { None } else { self.legacy.session() };
+        let session = if is_initialize || sent.is_stateless { None } else { self.legacy.session() };
         let mut response = self.post(sent, Some(id)).await?;
         if response.status() == StatusCode::NOT_FOUND
             && let Some(forgotten) = session
@@ -54,81 +60,94 @@ impl Carrier {
             response = self.post(sent, Some(id)).await?;
         }
         match response.status() {
-            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED if opens => {
-                let (status, body) = self.refusal(response).await;
-                match self.open_old().await {
-                    Ok(address) => self.ask_old(sent, id, address).await,
-                    Err(NotOld::NoStream(why)) => {
-                        tracing::debug!("nor is it a server of the first revision: {why}");
-                        self.read_refusal(id, status, &body).map_or(Ok(()), Err)
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+                if is_initialize =>
+            {
+                let (status, body) = self.read_error_body(response).await;
+                match self.open_http_sse().await {
+                    Ok(endpoint) => self.request_over_sse(sent, id, endpoint).await,
+                    Err(NotHttpSse::NoStream(why)) => {
+                        tracing::debug!("it does not use the HTTP+SSE transport either: {why}");
+                        self.interpret_error(id, status, &body).map_or(Ok(()), Err)
                     }
-                    Err(NotOld::Wrong(problem)) => Err(fault::broken(problem, b"")),
+                    Err(NotHttpSse::Invalid(problem)) => Err(errors::protocol(problem, b"")),
                 }
             }
             status if status.is_success() => {
-                if opens {
-                    self.legacy.answered(response.headers());
+                if is_initialize {
+                    self.legacy.set_id(response.headers());
                 }
-                self.answered(sent, id, response, left).await
+                self.read_response(sent, id, response, responded).await
             }
-            _ => self.refused(id, response).await,
+            _ => self.read_error_response(id, response).await,
         }
     }
 
-    /// Sends a message that wants no answer. If it is not taken, that is noted and nothing else: nobody waits for it.
-    pub(super) async fn tell(&self, sent: &Sent) {
-        let old = self.legacy.conversation().old.clone();
-        let posted = match old {
-            Some(address) => self.post_to(address, sent, None).await,
+    /// Sends a notification or a response. If the server rejects it, that is logged: no caller waits for it.
+    pub(super) async fn notify(&self, sent: &OutgoingMessage) {
+        let sse_endpoint = self.legacy.state().sse_endpoint.clone();
+        let posted = match sse_endpoint {
+            Some(endpoint) => self.post_to(endpoint, sent, None).await,
             None => self.post(sent, None).await,
         };
         match posted {
             Ok(response) => {
                 let status = response.status();
-                let body = body::beginning(response, SAYING_NO).await;
-                self.line.see(Direction::ToClient, &body);
+                let body = body::beginning(response, ERROR_BODY).await;
+                self.sender.record(Direction::ToClient, &body);
                 if !status.is_success() {
-                    let said = fault::said(&body).unwrap_or_default();
-                    let what = if sent.method.is_empty() { "an answer" } else { &sent.method };
-                    tracing::warn!("the server did not take {what}: HTTP {status} {said}");
+                    let said = errors::quoted_body(&body).unwrap_or_default();
+                    let what = if sent.method.is_empty() { "a response" } else { &sent.method };
+                    tracing::warn!("the server rejected {what}: HTTP {status} {said}");
                 }
             }
-            Err(trouble) => tracing::warn!("the server was not told {}: {}", sent.method, trouble.kind),
+            Err(failure) => tracing::warn!("sending {} failed: {}", sent.method, failure.kind),
         }
     }
 
-    /// Says `initialize` once more, without anybody who waits for the answer.
-    pub(super) async fn ask_again(&self, initialize: &Sent) -> Result<(), Trouble> {
+    /// Sends `initialize` again, without a pending request.
+    pub(super) async fn reinitialize(&self, initialize: &OutgoingMessage) -> Result<(), Failure> {
         let response = self.post(initialize, None).await?;
         if !response.status().is_success() {
             let status = response.status();
-            let body = body::beginning(response, SAYING_NO).await;
-            self.line.see(Direction::ToClient, &body);
-            return Err(fault::refused(&self.line.sender.url, status, &body));
+            let body = body::beginning(response, ERROR_BODY).await;
+            self.sender.record(Direction::ToClient, &body);
+            return Err(errors::http_status(&self.sender.target.url, status, &body));
         }
-        self.legacy.answered(response.headers());
-        if media(&response) == Media::Events {
-            let (mut place, nobody) = (Place::default(), Notify::new());
-            let whom = For { left: &nobody, opens: true };
-            let opened = |answer: &[u8]| {
-                self.legacy.opened(answer);
-                nobody.notify_one();
+        self.legacy.set_id(response.headers());
+        if media_type(&response) == MediaType::EventStream {
+            let (mut stream, responded) = (StreamState::default(), Notify::new());
+            let awaiting = Awaiting { responded: &responded, is_initialize: true };
+            let initialized = |response: &[u8]| {
+                self.legacy.set_revision(response);
+                responded.notify_one();
             };
-            drop(timeout(WORD, self.line.read_events(response, &mut place, whom, opened)).await);
+            drop(
+                timeout(
+                    NOTIFICATION_TIMEOUT,
+                    self.sender.read_events(response, &mut stream, awaiting, initialized),
+                )
+                .await,
+            );
         } else {
-            let body = body::beginning(response, self.line.limit).await;
-            self.line.see(Direction::ToClient, &body);
-            self.legacy.opened(&body);
+            let body = body::beginning(response, self.sender.limit).await;
+            self.sender.record(Direction::ToClient, &body);
+            self.legacy.set_revision(&body);
         }
         Ok(())
     }
 
-    async fn post(&self, sent: &Sent, id: Option<i64>) -> Result<Response, Trouble> {
-        self.post_to(self.line.sender.url.clone(), sent, id).await
+    async fn post(&self, sent: &OutgoingMessage, id: Option<i64>) -> Result<Response, Failure> {
+        self.post_to(self.sender.target.url.clone(), sent, id).await
     }
 
-    pub(super) async fn post_to(&self, url: Url, sent: &Sent, id: Option<i64>) -> Result<Response, Trouble> {
-        let mut headers = if sent.stands_alone || sent.is(method::INITIALIZE) {
+    pub(super) async fn post_to(
+        &self,
+        url: Url,
+        sent: &OutgoingMessage,
+        id: Option<i64>,
+    ) -> Result<Response, Failure> {
+        let mut headers = if sent.is_stateless || sent.is(method::INITIALIZE) {
             sent.headers.clone()
         } else {
             self.legacy.headers()
@@ -136,151 +155,169 @@ impl Carrier {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let body = Some(sent.body.clone());
-        self.line.send(&Request { method: Method::POST, url, headers, body, id, in_passing: false }).await
+        self.sender
+            .send(&Request { method: Method::POST, url, headers, body, id, is_background: false })
+            .await
     }
 
-    /// A response that should have the answer.
-    async fn answered(&self, sent: &Sent, id: i64, response: Response, left: &Notify) -> Result<(), Trouble> {
-        let (status, kind) = (response.status(), media(&response));
-        if kind == Media::Events {
-            return self.follow(sent, id, response, left).await;
+    /// Reads a successful HTTP response.
+    async fn read_response(
+        &self,
+        sent: &OutgoingMessage,
+        id: i64,
+        response: Response,
+        responded: &Notify,
+    ) -> Result<(), Failure> {
+        let (status, media_type) = (response.status(), media_type(&response));
+        if media_type == MediaType::EventStream {
+            return self.follow_stream(sent, id, response, responded).await;
         }
-        let body = match body::read(response, self.line.limit).await {
+        let body = match body::read(response, self.sender.limit).await {
             Ok(body) => body,
-            Err(Unread::TooLong) => {
-                let problem = format!("the answer is longer than the limit of {} bytes", self.line.limit);
-                return Err(fault::broken(problem, b""));
+            Err(BodyError::TooLong) => {
+                let problem = format!("the response is larger than the limit of {} bytes", self.sender.limit);
+                return Err(errors::protocol(problem, b""));
             }
-            Err(Unread::BrokeOff(problem)) => return Err(fault::broken(problem, b"")),
+            Err(BodyError::Interrupted(problem)) => return Err(errors::protocol(problem, b"")),
         };
-        self.line.see(Direction::ToClient, &body);
+        self.sender.record(Direction::ToClient, &body);
         if body.is_empty() {
-            let problem = format!("HTTP {} with an empty body instead of an answer", status.as_u16());
-            return Err(fault::broken(problem, b""));
+            let problem = format!("HTTP {} with an empty body instead of a response", status.as_u16());
+            return Err(errors::protocol(problem, b""));
         }
-        if let Media::Other(kind) = kind {
-            let problem = format!("the answer is {kind}, which is neither {JSON} nor {EVENTS}");
-            return Err(fault::broken(problem + "; is it the right address?", &body));
+        if let MediaType::Other(media_type) = media_type {
+            let problem = format!("the response is {media_type}, which is neither {JSON} nor {EVENTS}");
+            return Err(errors::protocol(problem + "; is it the right URL?", &body));
         }
         if sent.is(method::INITIALIZE) {
-            self.legacy.opened(&body);
+            self.legacy.set_revision(&body);
         }
         if !self.take(id, &body) {
-            let problem = "the response is no answer to the request".to_owned();
-            return Err(fault::broken(problem, &body));
+            let problem = "the HTTP response has no response to the request".to_owned();
+            return Err(errors::protocol(problem, &body));
         }
         Ok(())
     }
 
-    /// A response that says no: with an error of MCP's, or without.
-    pub(super) async fn refused(&self, id: i64, response: Response) -> Result<(), Trouble> {
-        let (status, body) = self.refusal(response).await;
-        self.read_refusal(id, status, &body).map_or(Ok(()), Err)
+    /// Reads an error response: with a JSON-RPC error, or without.
+    pub(super) async fn read_error_response(&self, id: i64, response: Response) -> Result<(), Failure> {
+        let (status, body) = self.read_error_body(response).await;
+        self.interpret_error(id, status, &body).map_or(Ok(()), Err)
     }
 
-    async fn refusal(&self, response: Response) -> (StatusCode, Vec<u8>) {
-        let (status, body) = (response.status(), body::beginning(response, MOST_REFUSAL).await);
-        self.line.see(Direction::ToClient, &body);
+    async fn read_error_body(&self, response: Response) -> (StatusCode, Vec<u8>) {
+        let (status, body) = (response.status(), body::beginning(response, JSON_ERROR_BODY).await);
+        self.sender.record(Direction::ToClient, &body);
         (status, body)
     }
 
-    /// What is to be told, if it was no answer.
-    fn read_refusal(&self, id: i64, status: StatusCode, body: &[u8]) -> Option<Trouble> {
-        (!self.take(id, body)).then(|| fault::refused(&self.line.sender.url, status, body))
+    /// The failure, if the body did not have a JSON-RPC response.
+    fn interpret_error(&self, id: i64, status: StatusCode, body: &[u8]) -> Option<Failure> {
+        (!self.take(id, body)).then(|| errors::http_status(&self.sender.target.url, status, body))
     }
 
-    /// Hands a body to the session. Whether the request has its answer now.
+    /// Hands a body to the session. Whether the request has its response now.
     fn take(&self, id: i64, body: &[u8]) -> bool {
         let bounds = Bounds { depth: 127, batch: 1_000 };
         let error = match message::parse(body, bounds) {
-            // The error does not say which request it is about, but there is only this one.
+            // The error has no id, but this exchange has only one request.
             Ok(Payload::Single(Message::Response(response))) if response.id.is_none() => response.error,
             Ok(_) => {
-                self.line.session.receive(body);
+                self.sender.session.receive(body);
                 None
             }
-            // What has the request's id and is no answer fails it with a reason.
+            // An invalid response with the id of the request fails it with a reason.
             Err(rejected) if rejected.id.is_some() => {
-                self.line.session.receive(body);
+                self.sender.session.receive(body);
                 None
             }
             Err(_) => None,
         };
         if let Some(error) = error.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
-            self.line.session.refuse_request(id, error);
+            self.sender.session.reject_request(id, error);
         }
-        !self.line.session.awaits(id)
+        !self.sender.session.is_pending(id)
     }
 
-    /// A response that is a stream: followed until the answer has come, also over the ends of connections.
-    async fn follow(&self, sent: &Sent, id: i64, response: Response, left: &Notify) -> Result<(), Trouble> {
-        let (mut place, mut tries) = (Place::default(), Tries::default());
-        let whom = For { left, opens: sent.is(method::INITIALIZE) };
-        let mut back = Back::With(response);
+    /// Follows an event stream until the response has arrived, and resumes it when the connection ends.
+    async fn follow_stream(
+        &self,
+        sent: &OutgoingMessage,
+        id: i64,
+        response: Response,
+        responded: &Notify,
+    ) -> Result<(), Failure> {
+        let (mut stream, mut backoff) = (StreamState::default(), Backoff::default());
+        let awaiting = Awaiting { responded, is_initialize: sent.is(method::INITIALIZE) };
+        let mut next = Resumption::Stream(response);
         loop {
-            let mut asked = None;
-            let end = match back {
-                Back::With(response) => {
-                    let opened = |answer: &[u8]| self.legacy.opened(answer);
-                    self.line.read_events(response, &mut place, whom, opened).await
+            let mut requested = None;
+            let end = match next {
+                Resumption::Stream(response) => {
+                    let initialized = |response: &[u8]| self.legacy.set_revision(response);
+                    self.sender.read_events(response, &mut stream, awaiting, initialized).await
                 }
-                Back::Later(wait) => {
-                    asked = wait;
-                    End::Ended
+                Resumption::Retry(delay) => {
+                    requested = delay;
+                    StreamEnd::Closed
                 }
             };
             let why = match end {
-                End::Done => return Ok(()),
-                End::Broken(problem) => return Err(fault::broken(problem, &place.latest)),
-                End::Ended => "the response ended before the answer came".to_owned(),
-                End::BrokeOff(why) => why,
+                StreamEnd::Responded => return Ok(()),
+                StreamEnd::Invalid(problem) => return Err(errors::protocol(problem, &stream.latest)),
+                StreamEnd::Closed => "the stream ended before the response arrived".to_owned(),
+                StreamEnd::Interrupted(why) => why,
             };
-            if !self.line.session.awaits(id) {
+            if !self.sender.session.is_pending(id) {
                 return Ok(());
             }
-            if std::mem::take(&mut place.news) {
-                tries.begin_anew();
+            if std::mem::take(&mut stream.received) {
+                backoff.reset();
             }
-            if sent.stands_alone || place.last.is_none() {
-                let lost = "; it is lost: ask again if that does no harm";
-                return Err(fault::broken(why + lost, &place.latest));
+            if sent.is_stateless || stream.last_event_id.is_none() {
+                let lost = "; it is lost: repeat the request if that is safe";
+                return Err(errors::protocol(why + lost, &stream.latest));
             }
-            let Some(wait) = tries.next(asked.max(place.retry)) else {
-                let problem = format!("{why}, nor after several attempts to come back for it");
-                return Err(fault::broken(problem, &place.latest));
+            let Some(delay) = backoff.next_delay(requested.max(stream.retry)) else {
+                let problem = format!("{why}, nor after several attempts to resume the stream");
+                return Err(errors::protocol(problem, &stream.latest));
             };
             tokio::select! {
-                () = left.notified() => return Ok(()),
-                () = sleep(wait) => {}
+                () = responded.notified() => return Ok(()),
+                () = sleep(delay) => {}
             }
-            back = self.come_back(id, &place).await?;
+            next = self.resume(id, &stream).await?;
         }
     }
 
-    /// Asks for the rest of a stream.
-    async fn come_back(&self, id: i64, place: &Place) -> Result<Back, Trouble> {
-        self.line.session.has_reached(id, "the server let go, and has not been back with the answer");
-        let request = Request { id: Some(id), in_passing: false, ..self.get(place) };
-        match self.line.send(&request).await {
-            Ok(response) if response.status() == StatusCode::OK && media(&response) == Media::Events => {
-                Ok(Back::With(response))
+    /// Resumes a stream after its last event.
+    async fn resume(&self, id: i64, stream: &StreamState) -> Result<Resumption, Failure> {
+        self.sender.session.set_stage(id, "the connection was closed; the stream could not be resumed yet");
+        let request = Request { id: Some(id), is_background: false, ..self.get(stream) };
+        match self.sender.send(&request).await {
+            Ok(response)
+                if response.status() == StatusCode::OK && media_type(&response) == MediaType::EventStream =>
+            {
+                Ok(Resumption::Stream(response))
             }
-            Ok(response) if is_passing(response.status()) => {
-                // Without a wish of its own, the server still needs its time to notice that the other connection is dead.
-                Ok(Back::Later(Some(retry_after(response.headers()).unwrap_or(USUAL))))
+            Ok(response) if is_transient(response.status()) => {
+                // Even without `Retry-After`, the server needs time to notice that the other connection is dead.
+                Ok(Resumption::Retry(Some(retry_after(response.headers()).unwrap_or(DEFAULT_DELAY))))
             }
             Ok(response) => {
                 let status = response.status();
-                let body = body::beginning(response, SAYING_NO).await;
-                self.line.see(Direction::ToClient, &body);
-                let said = fault::said(&body).unwrap_or_default();
+                let body = body::beginning(response, ERROR_BODY).await;
+                self.sender.record(Direction::ToClient, &body);
+                let said = errors::quoted_body(&body).unwrap_or_default();
                 let problem = format!(
-                    "the response ended before the answer came, and the rest of it was refused: HTTP {status} {said}"
+                    "the stream ended before the response arrived, and could not be resumed: HTTP {status} {said}"
                 );
-                Err(fault::broken(problem, &body))
+                Err(errors::protocol(problem, &body))
             }
-            Err(Trouble { kind: ErrorKind::Unreachable(_) | ErrorKind::Closed, .. }) => Ok(Back::Later(None)),
-            Err(trouble) => Err(trouble),
+            Err(Failure { kind: ErrorKind::Unreachable(_) | ErrorKind::Closed, .. }) => {
+                Ok(Resumption::Retry(None))
+            }
+            Err(failure) => Err(failure),
         }
     }
 }

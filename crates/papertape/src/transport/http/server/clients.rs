@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use http::StatusCode;
 
-use super::reply::Refusal;
+use super::response::Refusal;
 use crate::server::Principal;
+use crate::sync::lock;
 
 /// The requests that are being served, by client.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(crate) struct Clients {
     open: Mutex<HashMap<Client, usize>>,
 }
 
-/// Who is told apart from others: a principal wherever it comes from, and without one an address.
+/// A client: a principal wherever it comes from, and without one an address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Client {
     Principal(String),
@@ -37,7 +38,7 @@ impl Clients {
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<Client, usize>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 
     /// A request comes in. Nothing is counted if nothing is known of its client.
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_gone_is_forgotten() {
+    fn a_client_without_requests_is_forgotten() {
         let clients = Clients::new(2);
         let enter = |address: &str| clients.enter(None, Some(address.parse().unwrap()));
         let (first, second) = (enter("10.0.0.1").unwrap(), enter("10.0.0.1").unwrap());

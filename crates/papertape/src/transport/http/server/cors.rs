@@ -1,4 +1,4 @@
-//! What a browser must be told so that pages of another origin, which were let in, can read the answers.
+//! CORS: pages of an origin that was configured can read the responses.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -8,7 +8,7 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
-use super::reply::{self, Answer};
+use super::response::{self, HttpResponse};
 
 /// The longest list of headers that a page may ask for.
 const LONGEST: usize = 4 * 1024;
@@ -18,24 +18,24 @@ pub(crate) fn is_preflight(parts: &Parts) -> bool {
     parts.method == Method::OPTIONS && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// What it is told: whoever was let in may send what MCP needs, `Mcp-Param-*` of any name among it.
-pub(crate) fn preflight(parts: &Parts) -> Answer {
-    let mut answer = reply::empty(StatusCode::NO_CONTENT);
-    let headers = answer.headers_mut();
+/// A page of an accepted origin may send what MCP needs, `Mcp-Param-*` of any name among it.
+pub(crate) fn preflight(parts: &Parts) -> HttpResponse {
+    let mut response = response::empty(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE"));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     let wanted = parts.headers.get(ACCESS_CONTROL_REQUEST_HEADERS);
     if let Some(wanted) = wanted.filter(|wanted| wanted.len() <= LONGEST) {
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
     }
-    answer
+    response
 }
 
-/// Lets pages of an origin that was configured read an answer.
-pub(crate) fn let_read(headers: &HeaderMap, answer: &mut Answer) {
+/// Lets pages of an origin that was configured read an response.
+pub(crate) fn let_read(headers: &HeaderMap, response: &mut HttpResponse) {
     let Some(origin) = headers.get(ORIGIN) else { return };
     let readable = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
-    answer.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-    answer.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, readable);
-    answer.headers_mut().append(VARY, HeaderValue::from_static("Origin"));
+    response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, readable);
+    response.headers_mut().append(VARY, HeaderValue::from_static("Origin"));
 }

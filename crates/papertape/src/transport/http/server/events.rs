@@ -1,4 +1,4 @@
-//! What waits to be written on a link to a stream of server-sent events.
+//! SSE streams of what waits to be written in a session.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::site::Site;
 use super::stream::{Reader, write_data};
-use crate::link::Link;
 use crate::outbox::Outgoing;
-use crate::transport::http::auth::Lease;
+use crate::server::session::Session;
 use crate::wire::tape::Direction;
+use papertape_oauth::server::Lease;
 
-/// How long a stream may be silent: whoever stands in between may take a longer silence for the end.
+/// How long a stream may be silent: proxies may take a longer silence for the end.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
 /// A stream of events.
@@ -26,7 +26,7 @@ pub(crate) struct Events {
     first: Option<Bytes>,
     frames: Outgoing,
     alive: Pin<Box<Sleep>>,
-    /// Ready when the principal may no longer ask.
+    /// Ready when the principal's key is revoked or its token has expired.
     revoked: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
     ended: bool,
 }
@@ -41,8 +41,8 @@ pub(crate) enum Source {
     Stream(Reader),
 }
 
-/// An exchange that is over when nobody waits for its end.
-pub(crate) struct Exchange(pub(crate) Arc<Link>);
+/// An exchange, which is cancelled when its connection ends.
+pub(crate) struct Exchange(pub(crate) Arc<Session>);
 
 impl Drop for Exchange {
     fn drop(&mut self) {
@@ -51,10 +51,10 @@ impl Drop for Exchange {
 }
 
 impl Source {
-    fn link(&self) -> &Arc<Link> {
+    fn session(&self) -> &Arc<Session> {
         match self {
             Source::Exchange(exchange) | Source::Endless(exchange) => &exchange.0,
-            Source::Stream(reader) => reader.link(),
+            Source::Stream(reader) => reader.session(),
         }
     }
 
@@ -68,10 +68,10 @@ impl Source {
     }
 
     /// Waits until there may be something to write.
-    fn poll_bell(&self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_woken(&self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
-            Source::Exchange(exchange) | Source::Endless(exchange) => exchange.0.poll_bell(cx),
-            Source::Stream(reader) => reader.poll_bell(cx),
+            Source::Exchange(exchange) | Source::Endless(exchange) => exchange.0.poll_woken(cx),
+            Source::Stream(reader) => reader.poll_woken(cx),
         }
     }
 
@@ -88,16 +88,16 @@ impl Source {
 
     /// Writes frames as events.
     fn write(&mut self, frames: &Outgoing, out: &mut Vec<u8>, site: &Site) {
-        let tell = |event: &[u8]| site.tape(Direction::ToClient, event);
+        let record = |event: &[u8]| site.tape(Direction::ToClient, event);
         match self {
             Source::Exchange(_) | Source::Endless(_) => {
                 for frame in frames.frames() {
                     let begin = out.len();
                     write_data(out, frame);
-                    tell(out.get(begin..).unwrap_or_default());
+                    record(out.get(begin..).unwrap_or_default());
                 }
             }
-            Source::Stream(reader) => reader.write(frames, out, tell),
+            Source::Stream(reader) => reader.write(frames, out, record),
         }
     }
 }
@@ -113,7 +113,7 @@ impl Events {
         if first.is_empty() {
             first.extend_from_slice(COMMENT);
         }
-        site.metrics.streams.inc();
+        site.metrics.stream_opened();
         Self {
             site: Arc::clone(site),
             source,
@@ -151,7 +151,7 @@ impl Events {
             return Poll::Ready(None);
         }
         loop {
-            // In this order: what is over has put all it had to say into the outbox.
+            // In this order: what is over has put all its messages into the outbox.
             let over = self.source.is_over();
             self.frames.clear();
             let mut bytes = Vec::new();
@@ -165,11 +165,11 @@ impl Events {
                 self.ended = true;
                 return Poll::Ready(None);
             }
-            if let Some(come_back) = self.source.link().take_let_go() {
+            if let Some(come_back) = self.source.session().take_close_stream() {
                 self.ended = true;
                 return Poll::Ready(Some(format!("retry: {}\n\n", come_back.as_millis()).into()));
             }
-            if self.source.poll_bell(cx).is_pending() {
+            if self.source.poll_woken(cx).is_pending() {
                 break;
             }
         }
@@ -185,9 +185,9 @@ impl Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        self.site.metrics.streams.dec();
+        self.site.metrics.stream_closed();
     }
 }
 
-/// An event that says nothing, but that somebody is there.
+/// A comment that keeps the connection alive.
 const COMMENT: &[u8] = b":\n\n";

@@ -1,17 +1,18 @@
-//! A request's head to whether it may come in: the host it was sent to and the page it comes from.
+//! `Host` and `Origin`: whether a request is accepted (protection against DNS rebinding).
 //!
 //! A web page anywhere can make a browser send requests to a server on the user's own machine, under any name that leads
 //! there. So only names that are known pass, and only pages of the same origin, or of one that was configured.
 
-use std::sync::{PoisonError, RwLock};
+use crate::sync::{read, write};
+use std::sync::RwLock;
 
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, Version};
 
-use super::reply::Refusal;
+use super::response::Refusal;
 
-/// The names and pages that may come in.
+/// The hosts and origins that are accepted.
 #[derive(Debug)]
 pub(crate) struct Guard {
     hosts: Vec<String>,
@@ -33,18 +34,18 @@ impl Guard {
         Self { hosts, origins, any_host, last: RwLock::default() }
     }
 
-    /// Whether a request may come in.
+    /// Whether a request is accepted.
     pub(crate) fn check(&self, request: &Parts) -> Result<(), Refusal> {
         let plain = plain_host(request);
         if let Some(host) = plain
-            && **self.last.read().unwrap_or_else(PoisonError::into_inner) == *host
+            && **read(&self.last) == *host
         {
             return Ok(());
         }
         let authority = self.authority(request)?;
         self.check_origin(&request.headers, &authority)?;
         if let Some(host) = plain {
-            *self.last.write().unwrap_or_else(PoisonError::into_inner) = host.into();
+            *write(&self.last) = host.into();
         }
         Ok(())
     }
@@ -77,25 +78,28 @@ impl Guard {
         }
         .to_ascii_lowercase();
         let Some((host, _)) = split(&authority) else {
-            return Err(Refusal::new(StatusCode::BAD_REQUEST, "the `Host` header makes no sense"));
+            return Err(Refusal::new(
+                StatusCode::BAD_REQUEST,
+                "the `Host` header is invalid: it must be HOST or HOST:PORT",
+            ));
         };
         let configured = self.hosts.iter().any(|name| name == host || *name == authority);
         if self.any_host || configured || LOOPBACK.contains(&host) {
             return Ok(authority);
         }
-        let message = "this name is not one that the server knows itself by: tell it with `Options::host` \
-             (`papertape serve --allow-host NAME`) if it is";
+        let message = "this `Host` is not allowed: to allow it, add it with `Options::host` \
+             (`papertape serve --allow-host NAME`)";
         Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
     fn check_origin(&self, headers: &HeaderMap, authority: &str) -> Result<(), Refusal> {
         let refused = || {
-            let message = "pages of this origin are not let in: tell the server with `Options::origin` \
-                 (`papertape serve --allow-origin ORIGIN`) if they are to be";
+            let message = "this `Origin` is not allowed: to allow it, add it with `Options::origin` \
+                 (`papertape serve --allow-origin ORIGIN`)";
             Refusal::new(StatusCode::FORBIDDEN, message)
         };
         if !headers.contains_key(ORIGIN) {
-            // What a browser says about a page that is elsewhere is believed; who is no browser does not say it.
+            // Browsers send `Sec-Fetch-Site`, which pages cannot forge; other clients do not send it.
             let site = headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
             return if site == Some(b"cross-site") { Err(refused()) } else { Ok(()) };
         }
@@ -105,7 +109,7 @@ impl Guard {
         }
         let own = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         match own {
-            // The host has been checked, so that whoever has the same one is at home here.
+            // The host has been checked, so that the same origin is the server's own.
             Some(own) if !self.any_host && with_port(own, &origin) == with_port(authority, &origin) => Ok(()),
             _ => Err(refused()),
         }

@@ -1,132 +1,130 @@
-//! A message within a session to its answer, for clients that open with `initialize`.
+//! Requests of session-based revisions: `initialize`, and everything within the session that it opens.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::events::{Events, Source};
-use super::post::{self, Named};
-use super::reply::{self, Answer, Refusal};
-use super::request::Held;
-use super::session::{EventId, Session};
+use super::request::{self, Held, NamedRevision};
+use super::response::{self, HttpResponse, Refusal};
+use super::sessions::{EventId, HttpSession};
 use super::site::Site;
 use super::stream::Lost;
-use super::{request, scopes};
-use crate::link::Link;
 use crate::outbox::Outgoing;
 use crate::protocol::{Revision, method};
-use crate::server::{Calls, Params, Principal};
+use crate::server::Principal;
+use crate::server::pipeline::{self, Envelope, Refused};
+use crate::server::session::Session;
 use crate::transport::http::headers;
-use crate::wire::message::{Message, Payload};
+use crate::wire::message::{Message, Payload, Request};
 
 /// Serves a message of a session, or one that opens it.
 pub(crate) async fn serve(
     site: &Arc<Site>,
     headers: &HeaderMap,
     payload: Payload<'_>,
-    named: Named,
+    named: NamedRevision,
     principal: Option<Arc<Principal>>,
     held: Option<&Arc<Held>>,
-) -> Result<Answer, Refusal> {
+) -> Result<HttpResponse, Refusal> {
     match payload {
         Payload::Single(Message::Request(request)) if request.method == method::INITIALIZE => {
-            Ok(open(site, Message::Request(request), principal))
+            Ok(open(site, request, principal))
         }
-        // It is said by those who will say more, and that is when it will matter.
+        // It needs no state of this process: that is made by the first request.
         Payload::Single(Message::Notification(note)) if note.method == method::INITIALIZED => {
             check_session(site, headers, named, principal.as_ref())?;
-            Ok(reply::empty(StatusCode::ACCEPTED))
+            Ok(response::empty(StatusCode::ACCEPTED))
         }
         Payload::Single(message) => {
-            let session = find(site, headers, named, principal.as_ref())?;
+            let http_session = find(site, headers, named, principal.as_ref())?;
             match message {
                 Message::Request(_) => {
-                    exchange(site, &session, headers, Payload::Single(message), principal, held)
+                    exchange(site, &http_session, headers, Payload::Single(message), principal, held)
                 }
                 _ => {
-                    site.service.handle(message, &session.link, None, &|_, _| Ok(()), &mut Calls::new());
-                    Ok(reply::empty(StatusCode::ACCEPTED))
+                    pipeline::accept(message, &http_session.session);
+                    Ok(response::empty(StatusCode::ACCEPTED))
                 }
             }
         }
         batch @ Payload::Batch(_) => {
-            let session = find(site, headers, named, principal.as_ref())?;
-            exchange(site, &session, headers, batch, principal, held)
+            let http_session = find(site, headers, named, principal.as_ref())?;
+            exchange(site, &http_session, headers, batch, principal, held)
         }
     }
 }
 
 /// Opens a session.
-fn open(site: &Arc<Site>, initialize: Message<'_>, principal: Option<Arc<Principal>>) -> Answer {
+fn open(site: &Arc<Site>, initialize: Request<'_>, principal: Option<Arc<Principal>>) -> HttpResponse {
     let _timed = site.metrics.began(method::INITIALIZE);
-    let link = Link::new(principal);
-    site.service.handle(initialize, &link, None, &|_, _| Ok(()), &mut Calls::new());
-    let id = site.sessions.mint(&link);
-    let mut answer = post::whole(site, &link, StatusCode::OK);
+    let session = Session::new(principal);
+    // A refusal is part of the session's output, which is the response. There is no handler to run.
+    drop(pipeline::serve(&site.service, initialize, &session, Envelope::default()));
+    let id = site.sessions.mint(&session);
+    let mut response = response::whole(site, &session, StatusCode::OK);
     if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
-        answer.headers_mut().insert(HeaderName::from_static(headers::SESSION_ID), id);
+        response.headers_mut().insert(HeaderName::from_static(headers::SESSION_ID), id);
     }
-    answer
+    response
 }
 
 /// Serves one or several requests of a session.
 fn exchange(
     site: &Arc<Site>,
-    session: &Arc<Session>,
+    http_session: &Arc<HttpSession>,
     headers: &HeaderMap,
     payload: Payload<'_>,
     principal: Option<Arc<Principal>>,
     held: Option<&Arc<Held>>,
-) -> Result<Answer, Refusal> {
-    if session.running() >= site.service.limits().in_flight {
-        let message = "too many requests run in this session: wait for one";
+) -> Result<HttpResponse, Refusal> {
+    if http_session.running() >= site.service.limits().in_flight {
+        let message = "too many requests are running in this session: wait for one to end";
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message).retry_after(1));
     }
-    let link = Link::within(&session.link, principal);
-    let forbidden = RefCell::new(None);
-    let gate = |name: &str, params: &Params<'_>| scopes::check(site, name, params, &link, &forbidden);
-    let mut calls = Calls::new();
+    let session = Session::within(&http_session.session, principal);
     let _timed = match &payload {
         Payload::Single(Message::Request(request)) => Some(site.metrics.began(&request.method)),
         _ => None,
     };
     let is_batch = matches!(payload, Payload::Batch(_));
-    match payload {
-        Payload::Single(message) => site.service.handle(message, &link, None, &gate, &mut calls),
-        Payload::Batch(members) => site.service.handle_batch(&members, &link, &gate),
-    }
-    while let Some(call) = calls.pop_front() {
-        call.run_here();
-    }
-    if let Some(challenge) = forbidden.take() {
-        return Err(challenge.into());
+    let served = match payload {
+        Payload::Single(Message::Request(request)) => {
+            let call = pipeline::serve(&site.service, request, &session, Envelope::default());
+            call.map(|call| call.into_iter().for_each(pipeline::run))
+        }
+        Payload::Single(message) => {
+            pipeline::accept(message, &session);
+            Ok(())
+        }
+        Payload::Batch(members) => pipeline::serve_batch(&site.service, &members, &session),
+    };
+    if let Err(Refused::Forbidden(scopes)) = served {
+        return Err(site.forbidden(&scopes));
     }
     if let Some(held) = held {
-        link.hold(&(Arc::clone(held) as _));
+        session.hold(&(Arc::clone(held) as _));
     }
-    let over = link.is_over();
+    let over = session.is_over();
     let mut frames = Outgoing::default();
-    link.take(&mut frames);
-    // A batch that was refused as a whole has one answer, which is no batch.
+    session.take(&mut frames);
+    // A batch that was refused as a whole has one response, which is not a batch.
     if is_batch && over && frames.bytes.starts_with(b"{") {
-        return Ok(post::message_answer(site, frames, StatusCode::BAD_REQUEST));
+        return Ok(response::message(site, frames, StatusCode::BAD_REQUEST));
     }
     match frames.ends.len() {
-        0 if over => Ok(reply::empty(StatusCode::ACCEPTED)),
-        1 if over && !request::prefers_events(headers) => {
-            Ok(post::message_answer(site, frames, StatusCode::OK))
-        }
-        // It takes its time, or has more to say: on a stream that the client can come back to.
+        0 if over => Ok(response::empty(StatusCode::ACCEPTED)),
+        1 if over && !request::prefers_events(headers) => Ok(response::message(site, frames, StatusCode::OK)),
+        // It takes time, or has more messages: on a stream that the client can resume.
         _ => {
-            let stream = session.open(&link).or_else(|_| {
-                // What others have left behind makes room for what runs.
+            let stream = http_session.open(&session).or_else(|_| {
+                // Streams that have ended make room for what runs.
                 site.sessions.forget_past();
-                session.open(&link)
+                http_session.open(&session)
             });
-            let stream = stream.inspect_err(|_| link.cancel_all())?;
-            Ok(reply::events(Events::new(site, Source::Stream(stream.read(None)), &frames)))
+            let stream = stream.inspect_err(|_| session.cancel_all())?;
+            Ok(response::events(Events::new(site, Source::Stream(stream.read(None)), &frames)))
         }
     }
 }
@@ -136,27 +134,27 @@ pub(crate) fn listen(
     site: &Arc<Site>,
     parts: &Parts,
     principal: Option<&Arc<Principal>>,
-) -> Result<Answer, Refusal> {
+) -> Result<HttpResponse, Refusal> {
     request::check_accept(&parts.headers, &["text/event-stream"])?;
-    let session = find(site, &parts.headers, Named::read(&parts.headers), principal)?;
+    let http_session = find(site, &parts.headers, NamedRevision::read(&parts.headers), principal)?;
     let reader = match parts.headers.get("last-event-id") {
-        None => session.listen()?,
+        None => http_session.listen()?,
         Some(id) => {
             let event = id.to_str().ok().and_then(EventId::read).ok_or_else(lost)?;
-            match session.resume(&event) {
+            match http_session.resume(&event) {
                 Ok(reader) => reader,
                 // It was a stream of an earlier process or another replica, or too much was missed. Another one does as
                 // well, but what has changed in between is not known.
                 Err(Lost) if event.is_of_no_request() => {
-                    let reader = session.listen()?;
-                    site.service.note_missed(&session.link);
+                    let reader = http_session.listen()?;
+                    site.service.announce_all_lists(&http_session.session);
                     reader
                 }
                 Err(Lost) => return Err(lost()),
             }
         }
     };
-    Ok(reply::events(Events::new(site, Source::Stream(reader), &Outgoing::default())))
+    Ok(response::events(Events::new(site, Source::Stream(reader), &Outgoing::default())))
 }
 
 fn lost() -> Refusal {
@@ -169,40 +167,40 @@ pub(crate) fn end(
     site: &Arc<Site>,
     parts: &Parts,
     principal: Option<&Arc<Principal>>,
-) -> Result<Answer, Refusal> {
-    let session = find(site, &parts.headers, Named::read(&parts.headers), principal)?;
-    site.sessions.end(&session);
-    Ok(reply::empty(StatusCode::NO_CONTENT))
+) -> Result<HttpResponse, Refusal> {
+    let http_session = find(site, &parts.headers, NamedRevision::read(&parts.headers), principal)?;
+    site.sessions.end(&http_session);
+    Ok(response::empty(StatusCode::NO_CONTENT))
 }
 
 /// The session that a request belongs to.
 fn find(
     site: &Site,
     headers: &HeaderMap,
-    named: Named,
+    named: NamedRevision,
     principal: Option<&Arc<Principal>>,
-) -> Result<Arc<Session>, Refusal> {
-    let session = site.sessions.find(id(headers)?, principal, &site.service)?;
-    check_revision(session.revision, named)?;
-    Ok(session)
+) -> Result<Arc<HttpSession>, Refusal> {
+    let http_session = site.sessions.find(id(headers)?, principal, &site.service)?;
+    check_revision(http_session.revision, named)?;
+    Ok(http_session)
 }
 
 /// Whether there is such a session, without making anything of it.
 fn check_session(
     site: &Site,
     headers: &HeaderMap,
-    named: Named,
+    named: NamedRevision,
     principal: Option<&Arc<Principal>>,
 ) -> Result<(), Refusal> {
     check_revision(site.sessions.check(id(headers)?, principal)?, named)
 }
 
 /// A request that names a revision must name the one that was agreed.
-fn check_revision(agreed: Revision, named: Named) -> Result<(), Refusal> {
+fn check_revision(agreed: Revision, named: NamedRevision) -> Result<(), Refusal> {
     match named {
-        Named::Nothing => Ok(()),
-        Named::Known(said) if said == agreed => Ok(()),
-        Named::Known(_) | Named::Unknown => {
+        NamedRevision::Absent => Ok(()),
+        NamedRevision::Known(said) if said == agreed => Ok(()),
+        NamedRevision::Known(_) | NamedRevision::Unknown => {
             let message =
                 format!("this session speaks {agreed}, and `MCP-Protocol-Version` says something else");
             Err(Refusal::new(StatusCode::BAD_REQUEST, message))

@@ -1,4 +1,4 @@
-//! What happens to figures, in the format of Prometheus.
+//! Prometheus metrics.
 
 use std::time::Instant;
 
@@ -12,20 +12,20 @@ use prometheus_client::registry::Registry;
 
 use crate::protocol::method;
 
-/// What all methods are called that nobody knows.
+/// The label of all methods that are not known.
 const OTHER: &str = "other";
 
-/// What is counted.
+/// The metrics of a server.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    /// Of each method, and at last of all that nobody knows: anybody could make the list as long as they like.
+    /// One histogram for each method, and a last one for all that are not known, so that clients cannot add labels.
     requests: Vec<(&'static str, Histogram)>,
-    answers: Family<[(&'static str, u16); 1], Counter>,
-    /// The usual one of these.
+    responses: Family<[(&'static str, u16); 1], Counter>,
+    /// The counter of 200, which is nearly always the one.
     ok: Counter,
     /// Streams that are open.
-    pub(crate) streams: Gauge,
+    streams: Gauge,
     sessions: Gauge,
     running: Gauge,
 }
@@ -43,22 +43,22 @@ impl Default for Metrics {
         let by_method: Family<[(&str, &str); 1], Histogram> = Family::new_with_constructor(
             (|| Histogram::new(exponential_buckets(0.000_1, 4.0, 10))) as fn() -> _,
         );
-        let answers = Family::<[(&str, u16); 1], Counter>::default();
+        let responses = Family::<[(&str, u16); 1], Counter>::default();
         let (streams, sessions, running) = (Gauge::default(), Gauge::default(), Gauge::default());
         registry.register(
             "request_seconds",
-            "Time until a request was answered or its stream began",
+            "Time until the response to a request, or until its stream began",
             by_method.clone(),
         );
-        registry.register("http_responses", "Responses by status", answers.clone());
+        registry.register("http_responses", "Responses by status", responses.clone());
         registry.register("streams", "Streams that are open", streams.clone());
         registry.register("sessions", "Sessions that this process knows of", sessions.clone());
         registry.register("requests_running", "Requests that are being served", running.clone());
         let requests = method::ALL.into_iter().chain([OTHER]);
         let requests =
             requests.map(|name| (name, by_method.get_or_create(&[("method", name)]).clone())).collect();
-        let ok = answers.get_or_create(&[("status", StatusCode::OK.as_u16())]).clone();
-        Self { registry, requests, answers, ok, streams, sessions, running }
+        let ok = responses.get_or_create(&[("status", StatusCode::OK.as_u16())]).clone();
+        Self { registry, requests, responses, ok, streams, sessions, running }
     }
 }
 
@@ -73,20 +73,28 @@ impl Metrics {
         Timed { began: Instant::now(), time, running: self.running.clone() }
     }
 
-    pub(crate) fn answered(&self, status: StatusCode) {
+    pub(crate) fn responded(&self, status: StatusCode) {
         if status == StatusCode::OK {
             self.ok.inc();
         } else {
-            self.answers.get_or_create(&[("status", status.as_u16())]).inc();
+            self.responses.get_or_create(&[("status", status.as_u16())]).inc();
         }
     }
 
-    /// The figures.
+    pub(crate) fn stream_opened(&self) {
+        self.streams.inc();
+    }
+
+    pub(crate) fn stream_closed(&self) {
+        self.streams.dec();
+    }
+
+    /// The metrics in the OpenMetrics text format.
     pub(crate) fn text(&self, sessions: usize) -> String {
         self.sessions.set(i64::try_from(sessions).unwrap_or(i64::MAX));
         let mut text = String::new();
         if encode(&mut text, &self.registry).is_err() {
-            tracing::error!("the figures could not be written");
+            tracing::error!("the metrics could not be written");
         }
         text
     }

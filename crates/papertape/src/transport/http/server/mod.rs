@@ -1,7 +1,7 @@
 //! A server on HTTP: a request to a message, and what answers it to a response.
 //!
 //! In the order in which a request meets them: `site` (and its `guard`), `request` (its body), `post` (its era), then
-//! `modern` for one that stands alone, or `legacy` within a `session`, or `old` for the transport of 2024-11-05;
+//! `modern` for one that stands alone, or `legacy` within a `session`, or `http_sse` for the transport of 2024-11-05;
 //! and on the way back `events` (from a `stream` that a client can come back to; `turns` says on which connection) and
 //! `reply`.
 
@@ -9,16 +9,17 @@ mod clients;
 mod cors;
 mod events;
 mod guard;
+mod http_sse;
 mod legacy;
+#[cfg_attr(not(feature = "metrics"), path = "metrics_off.rs")]
 mod metrics;
+mod mirror_headers;
 mod modern;
-mod old;
 mod options;
 mod post;
-mod reply;
 mod request;
-mod scopes;
-mod session;
+mod response;
+mod sessions;
 mod site;
 mod stream;
 mod turns;
@@ -39,10 +40,9 @@ use http_body::Body;
 use tokio::net::TcpListener;
 
 pub use options::{ConnectionLimits, Options};
-pub use reply::HttpBody;
+pub use response::HttpBody;
 
 use crate::server::Server;
-use crate::transport::http::accept;
 use site::Site;
 
 /// Serves on HTTP until SIGTERM or SIGINT comes: then nothing more is accepted, what runs may finish within the grace
@@ -61,7 +61,7 @@ use site::Site;
 #[cfg(unix)]
 pub async fn serve(listener: TcpListener, server: Server, options: Options) -> io::Result<()> {
     let (stop, mut stopped) = tokio::sync::mpsc::channel(1);
-    crate::transport::stdio::watch_signals(stop)?;
+    crate::transport::signals::watch_signals(stop)?;
     serve_until(listener, server, options, async move { stopped.recv().await.unwrap_or_default() }).await
 }
 
@@ -76,7 +76,7 @@ pub async fn serve_until(
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let mut options = options;
-    options.connections.connections = accept::most_connections(&options.connections);
+    options.connections.connections = papertape_http1::max_connections(&options.connections);
     let limits = options.connections.clone();
     let service = service(server, options)?;
     let grace = service.site.service.limits().grace;
@@ -92,7 +92,7 @@ pub async fn serve_until(
         let site = Arc::clone(&site);
         async move { site.serve(request, Some(peer.ip())).await }
     };
-    accept::run(listener, handle, limits, grace, stop).await
+    papertape_http1::serve(listener, handle, limits, grace, stop).await
 }
 
 /// Answers what still runs when the grace period is nearly over, so that the answer has time to arrive.

@@ -1,10 +1,10 @@
-//! How a server is to be served on HTTP.
+//! The options of a server on HTTP.
 
 use std::path::PathBuf;
 
-use crate::transport::http::auth::Auth;
+use papertape_oauth::server::Auth;
 
-/// How a server is served on HTTP. What is not said is safe: only this machine's own names and pages come in.
+/// The options of a server on HTTP. The defaults are secure: `Host` and `Origin` are restricted to loopback.
 ///
 /// ```
 /// use papertape::http;
@@ -21,13 +21,14 @@ pub struct Options {
     pub(crate) legacy: bool,
     pub(crate) legacy_sse: bool,
     pub(crate) health: bool,
+    #[cfg(feature = "metrics")]
     pub(crate) metrics: bool,
     pub(crate) auth: Option<Auth>,
     pub(crate) tape: Option<PathBuf>,
     pub(crate) connections: ConnectionLimits,
 }
 
-pub use crate::transport::http::accept::ConnectionLimits;
+pub use papertape_http1::ConnectionLimits;
 
 impl Default for Options {
     fn default() -> Self {
@@ -41,6 +42,7 @@ impl Default for Options {
             legacy: true,
             legacy_sse: false,
             health: false,
+            #[cfg(feature = "metrics")]
             metrics: false,
             auth: None,
             tape: None,
@@ -50,54 +52,53 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Safe ones: at `/mcp`, for this machine only.
+    /// The defaults: at `/mcp`, `Host` and `Origin` restricted to loopback.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Where MCP is, in place of `/mcp`.
+    /// The path of the MCP endpoint, in place of `/mcp`.
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
         self
     }
 
-    /// A name (`tools.example.com`, or with a port) that the server is reached by, besides the machine's own.
+    /// A `Host` (`tools.example.com`, or with a port) that is accepted, besides loopback.
     #[must_use]
     pub fn host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
         self
     }
 
-    /// Pages (`https://app.example.com`) that may use the server from a browser, besides those it is the origin of.
+    /// An `Origin` (`https://app.example.com`) that is accepted, besides the server's own.
     #[must_use]
     pub fn origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
         self
     }
 
-    /// Lets in every name. For those who check the host themselves, as a proxy in front may.
+    /// Accepts every `Host`, for servers behind a proxy that checks it.
     #[must_use]
     pub fn any_host(mut self) -> Self {
         self.any_host = true;
         self
     }
 
-    /// The most bytes that a request may have: 4 MiB unless told otherwise.
+    /// The largest body of a request: 4 MiB by default.
     #[must_use]
     pub fn body(mut self, bytes: usize) -> Self {
         self.body = bytes;
         self
     }
 
-    /// The most requests of one client that are served at once, open streams among them; over it, the answer is 503 with
-    /// `Retry-After`. Half of [`ConnectionLimits::connections`] unless told otherwise, so that one client cannot shut out all
-    /// others.
+    /// The most requests of one client that are served at once, open streams among them; over it, the response is 503 with
+    /// `Retry-After`. Half of [`ConnectionLimits::connections`] by default, so that one client cannot shut out all others.
     ///
     /// A client is a principal, wherever it comes from; without [`auth`](Self::auth) it is an address (in IPv6 a network of 64
     /// bits). Behind a reverse proxy all clients have the proxy's address and share the limit, because `X-Forwarded-For` and
-    /// its like are not believed: let the proxy limit them, or use principals. A server that is mounted with
+    /// its like are not trusted: let the proxy limit them, or use principals. A server that is mounted with
     /// [`service`](super::service) knows no addresses, and counts principals only.
     #[must_use]
     pub fn requests_per_client(mut self, requests: usize) -> Self {
@@ -109,8 +110,8 @@ impl Options {
         self.requests_per_client.unwrap_or(self.connections.connections / 2).max(1)
     }
 
-    /// Serves only revisions whose requests stand alone: no sessions, and none of the older transports. No other revision is
-    /// named in `server/discover` or in errors.
+    /// Serves only stateless revisions: no sessions, and none of the older transports. No other revision is named in
+    /// `server/discover` or in errors.
     #[must_use]
     pub fn modern_only(mut self) -> Self {
         self.legacy = false;
@@ -124,21 +125,22 @@ impl Options {
         self
     }
 
-    /// Answers at `/healthz`, for whoever watches over processes.
+    /// Serves `/healthz`, for health checks.
     #[must_use]
     pub fn health(mut self) -> Self {
         self.health = true;
         self
     }
 
-    /// Tells figures at `/metrics`, in the format of Prometheus. Nobody has to show who they are to see them.
+    /// Exposes Prometheus metrics at `/metrics`, without authorization.
+    #[cfg(feature = "metrics")]
     #[must_use]
     pub fn metrics(mut self) -> Self {
         self.metrics = true;
         self
     }
 
-    /// Serves only those who show who they are.
+    /// Requires authentication.
     #[must_use]
     pub fn auth(mut self, auth: Auth) -> Self {
         self.auth = Some(auth);
@@ -152,7 +154,7 @@ impl Options {
         self
     }
 
-    /// How much connections may ask for.
+    /// The limits and deadlines of connections.
     #[must_use]
     pub fn connections(mut self, limits: ConnectionLimits) -> Self {
         self.connections = limits;

@@ -10,7 +10,36 @@ use http::{HeaderMap, StatusCode};
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use super::reply::Refusal;
+use super::response::Refusal;
+use crate::protocol::Revision;
+use crate::transport::http::headers::PROTOCOL_VERSION;
+
+/// The revision that a request's header names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NamedRevision {
+    Absent,
+    Known(Revision),
+    /// None that is supported here, or several.
+    Unknown,
+}
+
+impl NamedRevision {
+    pub(crate) fn read(headers: &HeaderMap) -> Self {
+        let mut values = headers.get_all(PROTOCOL_VERSION).iter();
+        let Some(value) = values.next() else { return NamedRevision::Absent };
+        let revision = value.to_str().ok().and_then(|name| Revision::parse(name.trim()));
+        revision.filter(|_| values.next().is_none()).map_or(NamedRevision::Unknown, NamedRevision::Known)
+    }
+
+    /// Whether the error of a request without a readable id omits `id`. Older revisions get `null`; a request that names no
+    /// revision, or an unknown one, counts as new.
+    pub(crate) fn omits_unreadable_id(self) -> bool {
+        match self {
+            NamedRevision::Known(revision) => revision.omits_unreadable_id(),
+            NamedRevision::Absent | NamedRevision::Unknown => true,
+        }
+    }
+}
 
 /// A body that can be read.
 pub(crate) trait Readable: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> {}
@@ -30,7 +59,7 @@ pub(crate) struct Budget {
 /// A body, and its part of the budget.
 pub(crate) struct Taken {
     pub(crate) bytes: Bytes,
-    /// Held until the body is let go, and all that was made of it.
+    /// Held until the body is dropped, and all that was made of it.
     pub(crate) held: Option<Arc<Held>>,
 }
 
@@ -61,7 +90,7 @@ impl Held {
 }
 
 fn full() -> Refusal {
-    let message = "the server holds as many bytes of requests as it can: try again in a moment";
+    let message = "the memory budget for requests is exhausted: try again in a moment";
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(1)
 }
 
@@ -94,7 +123,7 @@ where
         return Err(too_large());
     }
     let mut held = Held { budget: Arc::clone(budget), bytes: 0 };
-    // What is only announced takes nothing away from others, but whom there is no room for is told so at once.
+    // A length that is only announced reserves nothing, but a body that does not fit is refused at once.
     if announced.is_some_and(|length| length > SMALL && !budget.has_room(length)) {
         return Err(full());
     }
@@ -148,12 +177,12 @@ pub(crate) fn check_content(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// Takes all that there may be.
+/// Accepts all media types of MCP.
 const USUAL: &str = "application/json, text/event-stream";
 
-/// Refuses who does not take the answers there may be.
+/// Refuses clients that do not accept the media types of the response.
 pub(crate) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
-    // What nearly everybody sends need not be taken apart.
+    // What nearly all clients send need not be parsed.
     if headers.get(ACCEPT).is_some_and(|value| value == USUAL) {
         return Ok(());
     }
@@ -165,7 +194,7 @@ pub(crate) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Re
     Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message))
 }
 
-/// Whether a client would rather have a stream of events, also for a single message: it names that first.
+/// Whether a client prefers an SSE stream even for a single message: it lists that first.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
     let mut kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     kinds.next().is_some_and(|kinds| kinds.trim_start().starts_with("text/event-stream"))

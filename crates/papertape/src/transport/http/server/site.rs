@@ -1,7 +1,7 @@
-//! What all connections of a server share, and the first turns of every request: who may come in, and where to.
+//! What all connections of a server share, and the first steps of every request: `Host` and `Origin`, authentication, path.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use http::header::ALLOW;
@@ -10,21 +10,23 @@ use http::{HeaderValue, Method, Request, StatusCode};
 
 use super::clients::Clients;
 use super::guard::Guard;
+use super::http_sse::HttpSseStreams;
 use super::metrics::Metrics;
-use super::old::OldStreams;
 use super::options::Options;
-use super::post::Named;
-use super::reply::{self, Answer, Refusal};
+use super::request::NamedRevision;
 use super::request::{Budget, Readable};
-use super::session::Sessions;
-use super::{cors, legacy, old, post};
-use crate::link::Link;
+use super::response::{self, HttpResponse, Refusal};
+use super::sessions::Sessions;
+use super::{cors, http_sse, legacy, post};
+use crate::server::pipeline::subscribe;
+use crate::server::session::Session;
 use crate::server::{Principal, Service};
-use crate::transport::http::auth::{Admitted, Auth, Challenge, Lease};
+use crate::sync::lock;
 use crate::transport::tap::Tap;
 use crate::wire::tape::Direction;
+use papertape_oauth::server::{Admitted, Auth, Challenge, Lease};
 
-/// How often what nobody uses any more is looked for.
+/// How often unused sessions are looked for.
 pub(crate) const SWEEP: Duration = Duration::from_secs(30);
 
 /// What all connections share.
@@ -36,16 +38,16 @@ pub(crate) struct Site {
     pub(crate) budget: Arc<Budget>,
     clients: Arc<Clients>,
     pub(crate) sessions: Sessions,
-    pub(crate) old: OldStreams,
+    pub(crate) http_sse: HttpSseStreams,
     pub(crate) metrics: Metrics,
     tap: Option<Mutex<Tap>>,
     waiting: Mutex<Waiting>,
 }
 
-/// The links of requests that take their time: what becomes of them when the server ends is up to it.
+/// The sessions of requests that take their time: what becomes of them when the server ends is up to it.
 #[derive(Debug, Default)]
 struct Waiting {
-    links: Vec<Weak<Link>>,
+    sessions: Vec<Weak<Session>>,
     ending: bool,
 }
 
@@ -66,7 +68,7 @@ impl Site {
             budget: Budget::new(service.limits().bytes_in_flight),
             clients: Clients::new(options.most_requests_per_client()),
             sessions: Sessions::new(&service),
-            old: OldStreams::default(),
+            http_sse: HttpSseStreams::default(),
             metrics: Metrics::default(),
             waiting: Mutex::default(),
             tap,
@@ -76,20 +78,23 @@ impl Site {
     }
 
     /// Serves one request, which comes from an address if that is known.
-    pub(crate) async fn serve<B>(self: &Arc<Self>, request: Request<B>, address: Option<IpAddr>) -> Answer
+    pub(crate) async fn serve<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        address: Option<IpAddr>,
+    ) -> HttpResponse
     where
         B: Readable,
     {
         let (parts, body) = request.into_parts();
-        let mut answer = self
-            .route(&parts, body, address)
-            .await
-            .unwrap_or_else(|refusal| refusal.into_answer(Named::read(&parts.headers).omits_unreadable_id()));
+        let mut response = self.route(&parts, body, address).await.unwrap_or_else(|refusal| {
+            refusal.into_response(NamedRevision::read(&parts.headers).omits_unreadable_id())
+        });
         if self.guard.knows_origin(&parts.headers) {
-            cors::let_read(&parts.headers, &mut answer);
+            cors::let_read(&parts.headers, &mut response);
         }
-        self.metrics.answered(answer.status());
-        answer
+        self.metrics.responded(response.status());
+        response
     }
 
     async fn route<B>(
@@ -97,7 +102,7 @@ impl Site {
         parts: &Parts,
         body: B,
         address: Option<IpAddr>,
-    ) -> Result<Answer, Refusal>
+    ) -> Result<HttpResponse, Refusal>
     where
         B: Readable,
     {
@@ -108,36 +113,37 @@ impl Site {
         let path = parts.uri.path();
         if path == self.options.path {
             let (principal, lease) = self.admit(parts).await?;
-            // To end something is never too much.
+            // A session can be ended however many requests its client has open.
             if parts.method == Method::DELETE && self.options.legacy {
                 return legacy::end(self, parts, principal.as_ref());
             }
             let place = self.clients.enter(principal.as_ref(), address)?;
-            let answer = match parts.method {
+            let response = match parts.method {
                 Method::POST => post::serve(self, parts, body, principal).await,
                 Method::GET if self.options.legacy => legacy::listen(self, parts, principal.as_ref()),
                 _ => Err(self.not_allowed()),
             };
-            return Ok(ending_with(lease, reply::in_place(answer?, place)));
+            return Ok(ending_with(lease, response::in_place(response?, place)));
         }
         let read_only = parts.method == Method::GET || parts.method == Method::HEAD;
         match path {
-            old::STREAM | old::MESSAGES if self.options.legacy && self.options.legacy_sse => {
+            http_sse::STREAM | http_sse::MESSAGES if self.options.legacy && self.options.legacy_sse => {
                 let (principal, lease) = self.admit(parts).await?;
                 let place = self.clients.enter(principal.as_ref(), address)?;
-                let answer = Box::pin(old::serve(self, parts, body, principal)).await?;
-                Ok(ending_with(lease, reply::in_place(answer, place)))
+                let response = Box::pin(http_sse::serve(self, parts, body, principal)).await?;
+                Ok(ending_with(lease, response::in_place(response, place)))
             }
             "/healthz" if self.options.health && read_only => {
-                Ok(reply::text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"))
+                Ok(response::text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"))
             }
+            #[cfg(feature = "metrics")]
             "/metrics" if self.options.metrics && read_only => {
                 let text = self.metrics.text(self.sessions.count());
-                Ok(reply::text(StatusCode::OK, Metrics::TYPE, text))
+                Ok(response::text(StatusCode::OK, Metrics::TYPE, text))
             }
             _ => {
                 match self.options.auth.as_ref().and_then(|auth| auth.metadata(path)).filter(|_| read_only) {
-                    Some(metadata) => Ok(reply::json(StatusCode::OK, metadata.to_string())),
+                    Some(metadata) => Ok(response::json(StatusCode::OK, metadata.to_string())),
                     None => {
                         let message = format!("there is nothing here: MCP is at {}", self.options.path);
                         Err(Refusal::new(StatusCode::NOT_FOUND, message))
@@ -154,7 +160,7 @@ impl Site {
         refusal.header(ALLOW, HeaderValue::from_static(allowed))
     }
 
-    /// Who asks and for how long they may, if that matters here.
+    /// The principal of a request, and its lease, if the server authenticates.
     async fn admit(&self, parts: &Parts) -> Result<(Option<Arc<Principal>>, Option<Lease>), Refusal> {
         let Some(auth) = &self.options.auth else { return Ok((None, None)) };
         // Boxed: it may have to fetch keys, and every connection would hold the room for that.
@@ -162,54 +168,62 @@ impl Site {
         Ok((Some(principal), Some(lease)))
     }
 
-    /// Puts what crosses on the tape.
+    /// The refusal of a principal that lacks some of these scopes.
+    pub(crate) fn forbidden(&self, scopes: &[String]) -> Refusal {
+        match &self.options.auth {
+            Some(auth) => auth.insufficient(scopes).into(),
+            None => Refusal::new(StatusCode::FORBIDDEN, "this needs an authenticated principal"),
+        }
+    }
+
+    /// Records what is sent and received.
     pub(crate) fn tape(&self, direction: Direction, bytes: &[u8]) {
         if let Some(tap) = &self.tap {
-            let mut tap = tap.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tap = lock(tap);
             tap.frame(direction, bytes);
             tap.flush();
         }
     }
 
-    /// Remembers the link of a request that takes its time. A subscription that comes when the server ends is ended at once.
-    pub(crate) fn note_waiting(&self, link: &Arc<Link>) {
+    /// Remembers the session of a request that takes its time. A subscription that comes when the server ends is ended at once.
+    pub(crate) fn note_waiting(&self, session: &Arc<Session>) {
         let mut waiting = self.waiting();
-        let Waiting { links, ending } = &mut *waiting;
+        let Waiting { sessions, ending } = &mut *waiting;
         if *ending {
-            self.service.end_subscriptions(link);
+            subscribe::end_all(&self.service, session);
         }
-        if links.len() == links.capacity() {
-            links.retain(|link| link.strong_count() > 0);
+        if sessions.len() == sessions.capacity() {
+            sessions.retain(|session| session.strong_count() > 0);
         }
-        links.push(Arc::downgrade(link));
+        sessions.push(Arc::downgrade(session));
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 
-    /// The server is about to end: who listens is told so, and what runs may finish.
+    /// The server is about to end: subscriptions end, and what runs may finish.
     pub(crate) fn drain(&self) {
         let mut waiting = self.waiting();
         waiting.ending = true;
-        for link in waiting.links.iter().filter_map(Weak::upgrade) {
-            self.service.end_subscriptions(&link);
+        for session in waiting.sessions.iter().filter_map(Weak::upgrade) {
+            subscribe::end_all(&self.service, &session);
         }
         drop(waiting);
         self.sessions.drain();
-        self.old.drain(&self.service);
+        self.http_sse.drain(&self.service);
     }
 
     /// The server ends: what still runs, or waits for its client, is answered now.
     pub(crate) fn give_up(&self) {
         let error = Service::shutting_down();
-        let waiting: Vec<_> = self.waiting().links.iter().filter_map(Weak::upgrade).collect();
-        for link in waiting.into_iter().chain(self.sessions.links()).chain(self.old.links()) {
-            link.give_up(&error);
+        let waiting: Vec<_> = self.waiting().sessions.iter().filter_map(Weak::upgrade).collect();
+        for session in waiting.into_iter().chain(self.sessions.sessions()).chain(self.http_sse.sessions()) {
+            session.give_up(&error);
         }
     }
 
-    /// Looks after what nobody uses any more, until the server is gone.
+    /// Forgets unused sessions, until the server is gone.
     pub(crate) fn keep_tidy(self: &Arc<Self>) {
         let site = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -223,11 +237,11 @@ impl Site {
 }
 
 /// A stream ends when its principal's key is revoked or token has expired.
-fn ending_with(lease: Option<Lease>, mut answer: Answer) -> Answer {
+fn ending_with(lease: Option<Lease>, mut response: HttpResponse) -> HttpResponse {
     if let Some(lease) = lease {
-        answer.body_mut().end_with(lease);
+        response.body_mut().end_with(lease);
     }
-    answer
+    response
 }
 
 impl From<Challenge> for Refusal {

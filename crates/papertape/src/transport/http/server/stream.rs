@@ -1,14 +1,15 @@
-//! A stream that a client may come back to: what was sent on it is kept for a while, within bounds.
+//! A resumable SSE stream: what was sent on it is kept for a while, within bounds.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::turns::Turn;
-use crate::link::Link;
 use crate::outbox::Outgoing;
+use crate::server::session::Session;
+use crate::sync::lock;
 
 /// Bytes of one stream that are kept.
 const MOST_KEPT: usize = 256 * 1024;
@@ -16,17 +17,17 @@ const MOST_KEPT: usize = 256 * 1024;
 const MOST_KEPT_IN_ALL: usize = 64 * 1024 * 1024;
 /// Streams there may be in all.
 const MOST_STREAMS_IN_ALL: usize = 20_000;
-/// When a client whose connection broke is to come back.
-const COME_BACK: Duration = Duration::from_secs(1);
+/// When a client whose connection broke is to reconnect.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// A stream of one session.
 pub(crate) struct Stream {
     /// Tells it from all other streams of the session, also from those that another process has, or had: clients come
     /// back with it.
     pub(crate) name: String,
-    /// It is the answer to a request, and not what belongs to none.
-    answers: bool,
-    pub(crate) link: Arc<Link>,
+    /// It is the response to a request, and not what belongs to none.
+    responds: bool,
+    pub(crate) session: Arc<Session>,
     /// The client of this stream can come back on a connection that ended before its time.
     primed: bool,
     log: Mutex<Log>,
@@ -81,25 +82,25 @@ pub(crate) struct Lost;
 impl Stream {
     pub(crate) fn new(
         name: String,
-        answers: bool,
-        link: Arc<Link>,
+        responds: bool,
+        session: Arc<Session>,
         primed: bool,
         kept: &Arc<Kept>,
     ) -> Arc<Self> {
         kept.streams.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { name, answers, link, primed, log: Mutex::default(), kept: Arc::clone(kept) })
+        Arc::new(Self { name, responds, session, primed, log: Mutex::default(), kept: Arc::clone(kept) })
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.log)
     }
 
     /// Whether its request is still running.
     pub(crate) fn is_running(&self) -> bool {
-        self.answers && !self.link.is_over()
+        self.responds && !self.session.is_over()
     }
 
-    /// Whether somebody reads it.
+    /// Whether it has a reader.
     pub(crate) fn is_read(&self) -> bool {
         self.log().is_read
     }
@@ -130,7 +131,7 @@ impl Stream {
 }
 
 impl Log {
-    /// The number of another reader; the one before it is told to end.
+    /// The number of another reader; the one before it is woken to end.
     fn next_reader(&mut self) -> u64 {
         self.reader += 1;
         self.is_read = true;
@@ -160,28 +161,28 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.kept.bytes.fetch_sub(self.log().bytes, Ordering::Relaxed);
         self.kept.streams.fetch_sub(1, Ordering::Relaxed);
-        if self.answers {
-            self.link.cancel_all();
+        if self.responds {
+            self.session.cancel_all();
         }
     }
 }
 
 impl Reader {
-    pub(crate) fn link(&self) -> &Arc<Link> {
-        &self.stream.link
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.stream.session
     }
 
     /// Nothing more will come on this connection than what waits already.
     pub(crate) fn is_over(&self) -> bool {
-        let Stream { link, answers, .. } = &*self.stream;
-        link.is_closing()
-            || (*answers && link.is_over())
+        let Stream { session, responds, .. } = &*self.stream;
+        session.is_closing()
+            || (*responds && session.is_over())
             || self.turn.as_ref().is_some_and(Turn::is_over)
             || self.stream.log().reader != self.number
     }
 
     /// Waits until there may be something to write, or another connection has taken this one's place.
-    pub(crate) fn poll_bell(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_woken(&self, cx: &mut Context<'_>) -> Poll<()> {
         // Under the lock, so that who reads no more does not wait in the place of who does.
         let mut log = self.stream.log();
         if log.reader != self.number {
@@ -190,28 +191,34 @@ impl Reader {
         if log.waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
             log.waker = Some(cx.waker().clone());
         }
-        let link = &self.stream.link;
+        let session = &self.stream.session;
         match &self.turn {
-            Some(turn) => turn.poll(cx, |cx| link.poll_bell(cx)),
-            None => link.poll_bell(cx),
+            Some(turn) => turn.poll(cx, |cx| session.poll_woken(cx)),
+            None => session.poll_woken(cx),
         }
     }
 
-    /// Writes what waits on the link as events, if it goes to this connection.
-    pub(crate) fn take(&mut self, frames: &mut Outgoing, out: &mut Vec<u8>, tell: impl FnMut(&[u8])) {
+    /// Writes what waits on the session as events, if it goes to this connection.
+    pub(crate) fn take(&mut self, frames: &mut Outgoing, out: &mut Vec<u8>, record: impl FnMut(&[u8])) {
         let mut log = self.stream.log();
         if log.reader == self.number && self.turn.as_ref().is_none_or(Turn::is_newest) {
-            self.stream.link.take(frames);
-            self.write_events(&mut log, frames, out, tell);
+            self.stream.session.take(frames);
+            self.write_events(&mut log, frames, out, record);
         }
     }
 
     /// Writes frames as events.
-    pub(crate) fn write(&mut self, frames: &Outgoing, out: &mut Vec<u8>, tell: impl FnMut(&[u8])) {
-        self.write_events(&mut self.stream.log(), frames, out, tell);
+    pub(crate) fn write(&mut self, frames: &Outgoing, out: &mut Vec<u8>, record: impl FnMut(&[u8])) {
+        self.write_events(&mut self.stream.log(), frames, out, record);
     }
 
-    fn write_events(&self, log: &mut Log, frames: &Outgoing, out: &mut Vec<u8>, mut tell: impl FnMut(&[u8])) {
+    fn write_events(
+        &self,
+        log: &mut Log,
+        frames: &Outgoing,
+        out: &mut Vec<u8>,
+        mut record: impl FnMut(&[u8]),
+    ) {
         for frame in frames.frames() {
             let begin = out.len();
             log.last += 1;
@@ -219,7 +226,7 @@ impl Reader {
             write_data(out, frame);
             let event = out.get(begin..).unwrap_or_default();
             log.keep(event, &self.stream.kept.bytes);
-            tell(event);
+            record(event);
         }
     }
 
@@ -228,7 +235,7 @@ impl Reader {
         let mut out = std::mem::take(&mut self.again);
         if self.fresh && self.stream.primed {
             let id = format!("id: {}-{}\n", self.stream.name, self.stream.log().last);
-            out.extend_from_slice(format!("{id}retry: {}\ndata: \n\n", COME_BACK.as_millis()).as_bytes());
+            out.extend_from_slice(format!("{id}retry: {}\ndata: \n\n", RETRY.as_millis()).as_bytes());
         }
         out
     }

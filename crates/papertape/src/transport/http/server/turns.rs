@@ -1,8 +1,9 @@
 //! The connections of a session on which it hears what belongs to no request. There may be several; each message goes to one,
 //! the newest, because the older ones may be dead without the server having noticed.
 
+use crate::sync::lock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 /// Connections of one session that may be open; when there are more, the oldest ends.
@@ -28,7 +29,7 @@ pub(crate) struct Turn {
 
 impl Turns {
     fn connections(&self) -> MutexGuard<'_, Connections> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// A connection joins, and is the newest.

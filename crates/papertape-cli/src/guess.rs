@@ -1,3 +1,0 @@
-//! A mistyped name to the one that was meant.
-
-pub(crate) use papertape::guess::{hint, nearest};

@@ -1,0 +1,28 @@
+//! The protected resource in a build without the feature `oauth`: a type without values.
+
+use serde_json::Value;
+
+use super::challenge::Refusal;
+use super::lease::Lease;
+use crate::Principal;
+
+#[derive(Debug)]
+pub(super) enum ResourceServer {}
+
+impl ResourceServer {
+    pub(super) async fn check(&self, _: &str) -> Result<(Principal, Lease), Refusal> {
+        match *self {}
+    }
+
+    pub(super) fn required_scopes(&self) -> &[String] {
+        match *self {}
+    }
+
+    pub(super) fn metadata_url(&self) -> &str {
+        match *self {}
+    }
+
+    pub(super) fn metadata(&self, _: &str) -> Option<Value> {
+        match *self {}
+    }
+}

@@ -1,0 +1,318 @@
+//! Text to words in lower case, to identifiers and their parts, to pairs of Chinese characters.
+
+use std::borrow::Cow;
+
+use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
+
+use super::script::{is_han, is_unspaced};
+
+/// The most characters of a word; the rest of it is left out.
+pub(super) const MOST_CHARACTERS: usize = 64;
+
+/// A piece of text that can be looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token<'a> {
+    /// To be stemmed.
+    Word(&'a str),
+    /// To be looked up as it is.
+    Whole(&'a str),
+    /// A character of Chinese that stands among others: found by a query for it alone, and part of pairs besides.
+    Part(&'a str),
+}
+
+/// Hands over every token of a text, in order.
+pub(super) fn tokens(text: &str, take: &mut impl FnMut(Token<'_>)) {
+    let text = normal(text);
+    let mut scan = Scan { word: String::new(), take };
+    let mut rest: &str = &text;
+    while let Some(first) = rest.chars().next() {
+        rest = match class(first) {
+            Class::Between => skip(rest, first),
+            Class::Word => scan.words(rest),
+            Class::Dense => scan.pairs(rest),
+        };
+    }
+}
+
+/// One form for what looks the same: full-width letters, ligatures, accents apart from their letters.
+fn normal(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || is_nfkc_quick(text.chars()) == IsNormalized::Yes {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.nfkc().collect())
+    }
+}
+
+enum Class {
+    Between,
+    Word,
+    Dense,
+}
+
+fn class(c: char) -> Class {
+    if c.is_ascii() {
+        return if c.is_ascii_alphanumeric() || c == '_' { Class::Word } else { Class::Between };
+    }
+    match () {
+        () if is_unspaced(c) => Class::Dense,
+        () if c.is_alphanumeric() || is_combining_mark(c) => Class::Word,
+        () => Class::Between,
+    }
+}
+
+fn skip(text: &str, c: char) -> &str {
+    text.get(c.len_utf8()..).unwrap_or_default()
+}
+
+struct Scan<'a, F> {
+    /// The current word, in lower case.
+    word: String,
+    take: &'a mut F,
+}
+
+impl<F: FnMut(Token<'_>)> Scan<'_, F> {
+    /// A word, with parts if it is an identifier.
+    fn words<'t>(&mut self, text: &'t str) -> &'t str {
+        if let Some(rest) = self.simple_word(text) {
+            return rest;
+        }
+        let length = run(text);
+        let (word, rest) = text.split_at_checked(length).unwrap_or((text, ""));
+        let name = word.trim_matches(['_', '.']);
+        if let Some((sign, rest)) = sign(name, rest) {
+            self.word.clear();
+            self.word.push_str(&name.to_ascii_lowercase());
+            self.word.push_str(sign);
+            (self.take)(Token::Whole(&self.word));
+            return rest;
+        }
+        self.identifier(name);
+        possessive(rest).unwrap_or(rest)
+    }
+
+    /// The fast path for most words: a few ASCII letters, the first perhaps a capital, then a blank.
+    fn simple_word<'t>(&mut self, text: &'t str) -> Option<&'t str> {
+        let bytes = text.as_bytes();
+        let small = bytes.iter().skip(1).take_while(|byte| byte.is_ascii_lowercase()).count();
+        let length = small + 1;
+        let alone = bytes.get(length).is_none_or(|next| matches!(next, b' ' | b'\n' | b',' | b')'));
+        if !bytes.first().is_some_and(u8::is_ascii_alphabetic) || !alone || length > MOST_CHARACTERS {
+            return None;
+        }
+        let (word, rest) = text.split_at_checked(length)?;
+        if bytes.first().is_some_and(u8::is_ascii_lowercase) {
+            (self.take)(Token::Word(word));
+        } else {
+            self.word.clear();
+            self.word.push_str(word);
+            self.word.make_ascii_lowercase();
+            (self.take)(Token::Word(&self.word));
+        }
+        Some(rest)
+    }
+
+    fn identifier(&mut self, name: &str) {
+        let mut parts = 0;
+        let mut rest = name;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at_checked(part(rest)).unwrap_or((rest, ""));
+            rest = after.trim_start_matches(['_', '.']);
+            if parts == 0 && rest.is_empty() {
+                break;
+            }
+            parts += 1;
+            self.lower(part);
+            (self.take)(Token::Word(&self.word));
+        }
+        if name.is_empty() {
+            return;
+        }
+        self.lower(name);
+        let whole = self.word.as_str();
+        (self.take)(if whole.contains(['_', '.']) { Token::Whole(whole) } else { Token::Word(whole) });
+    }
+
+    fn lower(&mut self, word: &str) {
+        self.word.clear();
+        for c in word.chars().take(MOST_CHARACTERS) {
+            match c {
+                'ς' => self.word.push('σ'),
+                _ if c.is_ascii() => self.word.push(c.to_ascii_lowercase()),
+                _ => self.word.extend(c.to_lowercase()),
+            }
+        }
+    }
+
+    /// Every two characters that stand together; one that stands alone.
+    fn pairs<'t>(&mut self, text: &'t str) -> &'t str {
+        let mut before: Option<(usize, char)> = None;
+        let mut alone = true;
+        for (at, c) in text.char_indices() {
+            if !is_unspaced(c) {
+                self.end_pairs(text, before.filter(|_| alone));
+                return text.get(at..).unwrap_or_default();
+            }
+            if let Some((start, first)) = before {
+                if alone {
+                    self.part(text, start, first);
+                }
+                alone = false;
+                (self.take)(Token::Whole(text.get(start..at + c.len_utf8()).unwrap_or_default()));
+                self.part(text, at, c);
+            }
+            before = Some((at, c));
+        }
+        self.end_pairs(text, before.filter(|_| alone));
+        ""
+    }
+
+    fn part(&mut self, text: &str, at: usize, c: char) {
+        if is_han(c) {
+            (self.take)(Token::Part(text.get(at..at + c.len_utf8()).unwrap_or_default()));
+        }
+    }
+
+    fn end_pairs(&mut self, text: &str, lone: Option<(usize, char)>) {
+        if let Some((start, c)) = lone {
+            (self.take)(Token::Whole(text.get(start..start + c.len_utf8()).unwrap_or_default()));
+        }
+    }
+}
+
+/// How long the word is that a text begins with. A point between figures is a part of it.
+fn run(text: &str) -> usize {
+    let mut before = ' ';
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let within = match class(c) {
+            Class::Word => true,
+            Class::Dense => false,
+            Class::Between => {
+                let figures =
+                    before.is_ascii_digit() && chars.peek().is_some_and(|(_, next)| next.is_ascii_digit());
+                c == '.' && figures
+            }
+        };
+        if !within {
+            return at;
+        }
+        before = c;
+    }
+    text.len()
+}
+
+/// How long the first part of an identifier is: `foo` of `foo_bar`, `fooBar` and `FooBar`, `http` of `HTTPServer`.
+fn part(name: &str) -> usize {
+    let mut before = None;
+    let mut chars = name.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if matches!(c, '_' | '.') {
+            return at;
+        }
+        if c.is_uppercase()
+            && let Some(before) = before
+        {
+            let next_is_small = chars.peek().is_some_and(|(_, next)| next.is_lowercase());
+            if char::is_lowercase(before) || (char::is_uppercase(before) && next_is_small) {
+                return at;
+            }
+        }
+        before = Some(c);
+    }
+    name.len()
+}
+
+/// What makes another name of a letter: `C++`, `C#`.
+fn sign<'t>(name: &str, rest: &'t str) -> Option<(&'static str, &'t str)> {
+    if name.len() != 1 || !name.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return None;
+    }
+    ["++", "#"].into_iter().find_map(|sign| {
+        let after = rest.strip_prefix(sign)?;
+        after.chars().next().is_none_or(|c| matches!(class(c), Class::Between)).then_some((sign, after))
+    })
+}
+
+/// What comes after an English `'s`.
+fn possessive(rest: &str) -> Option<&str> {
+    let after = rest.strip_prefix(['\'', '’'])?.strip_prefix(['s', 'S'])?;
+    after.chars().next().is_none_or(|c| matches!(class(c), Class::Between)).then_some(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Token, tokens};
+
+    #[track_caller]
+    fn gives(text: &str, wanted: &[&str]) {
+        let mut found = Vec::new();
+        tokens(text, &mut |token| match token {
+            Token::Word(word) | Token::Whole(word) => found.push(word.to_owned()),
+            Token::Part(_) => {}
+        });
+        assert_eq!(found, wanted, "{text}");
+    }
+
+    #[test]
+    fn a_character_among_others_is_found_alone() {
+        let mut parts = String::new();
+        tokens("我家的猫，水 カナ 猫のひげ 한국어", &mut |token| {
+            if let Token::Part(part) = token {
+                parts.push_str(part);
+            }
+        });
+        // What stands alone is a word already; only characters that are words can be asked for.
+        assert_eq!(parts, "我家的猫猫");
+    }
+
+    #[test]
+    fn words_are_runs_of_letters_and_figures() {
+        gives("The quick (brown) fox—jumps!", &["the", "quick", "brown", "fox", "jumps"]);
+        gives("ÁRBOL niño e\u{301}te\u{301} ＡＢＣ ﬁn", &["árbol", "niño", "été", "abc", "fin"]);
+        gives("", &[]);
+        gives(" _ . __ ", &[]);
+        gives("ΟΔΟΣ οδος", &["οδοσ", "οδοσ"]);
+        gives("नमस्ते दुनिया", &["नमस्ते", "दुनिया"]);
+    }
+
+    #[test]
+    fn possessives_and_elisions_are_taken_apart() {
+        gives("Rust's cats’ l'école don't", &["rust", "cats", "l", "école", "don", "t"]);
+        gives("it's's 'sun", &["it", "s", "sun"]);
+    }
+
+    #[test]
+    fn identifiers_are_found_whole_and_in_parts() {
+        gives("foo_bar", &["foo", "bar", "foo_bar"]);
+        gives("_foo__", &["foo"]);
+        gives("fooBar", &["foo", "bar", "foobar"]);
+        gives("HTTPServer2Go", &["http", "server2go", "httpserver2go"]);
+        gives("XMLHttpRequest", &["xml", "http", "request", "xmlhttprequest"]);
+        gives("std::vec::Vec", &["std", "vec", "vec"]);
+        gives("SHOUTING Word", &["shouting", "word"]);
+        gives("C++ and C# or c+ a", &["c++", "and", "c#", "or", "c", "a"]);
+    }
+
+    #[test]
+    fn numbers_stay_together() {
+        gives(
+            "v1.88.0, 3.14. 2024-01-31 x86_64",
+            &["v1", "88", "0", "v1.88.0", "3", "14", "3.14", "2024", "01", "31", "x86", "64", "x86_64"],
+        );
+        gives("1.a .5 7.", &["1", "a", "5", "7"]);
+    }
+
+    #[test]
+    fn chinese_japanese_and_korean_go_by_pairs() {
+        gives("使用Docker部署", &["使用", "docker", "部署"]);
+        gives("数据库，库", &["数据", "据库", "库"]);
+        gives("カタカナ ｶﾞ", &["カタ", "タカ", "カナ", "ガ"]);
+        gives("한국어 책", &["한국", "국어", "책"]);
+    }
+
+    #[test]
+    fn long_words_are_cut() {
+        gives(&"ñ".repeat(1_000_000), &["ñ".repeat(64).as_str()]);
+    }
+}

@@ -1,0 +1,223 @@
+//! The front matter of a file, and its name, to what is known of it before its first word.
+
+use std::ops::Range;
+
+use papertape_front_matter as front_matter;
+use serde_json::{Map, Value};
+
+use super::date;
+use crate::analysis::Language;
+
+/// The most characters of a title, a heading or a tag.
+pub(super) const MOST_NAME: usize = 200;
+
+/// The most tags.
+const MOST_TAGS: usize = 64;
+
+/// The most bytes of TOML.
+const MOST_TOML: usize = 64 * 1024;
+
+/// The most characters of a date that is not understood.
+const MOST_SHOWN: usize = 40;
+
+const SWITCHES: [&str; 4] = ["yes", "no", "on", "off"];
+const TITLES: [&str; 2] = ["title", "Title"];
+const DATES: [&str; 14] = [
+    "date",
+    "Date",
+    "published",
+    "publishDate",
+    "publish_date",
+    "pubDate",
+    "published_at",
+    "publishedAt",
+    "created",
+    "lastmod",
+    "last_modified_at",
+    "updated",
+    "modified",
+    "lastUpdated",
+];
+const TAGS: [&str; 7] = ["tags", "Tags", "tag", "keywords", "categories", "category", "topics"];
+const LANGUAGES: [&str; 3] = ["lang", "language", "locale"];
+
+/// What front matter says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) title: Option<String>,
+    pub(super) date: Option<String>,
+    pub(super) tags: Vec<String>,
+    pub(super) language: Option<Language>,
+    /// Where the text begins.
+    pub(super) body: usize,
+    /// What looks like front matter, and is a part of the text because it cannot be read.
+    pub(super) unread: Option<Range<usize>>,
+    pub(super) warning: Option<String>,
+}
+
+/// Reads the front matter, YAML or TOML, if there is any. `named` is the day in the file's name, which counts if there is
+/// no other.
+pub(super) fn read(text: &str, named: Option<&str>) -> Head {
+    if text.starts_with("---\n") || text.starts_with("---\r\n") {
+        let halves = front_matter::split(text);
+        let nothing = |yaml: &str| yaml.lines().all(|line| line.trim().is_empty() || line.starts_with('#'));
+        let members = match halves {
+            Some((yaml, _)) if nothing(yaml) => Ok(Map::new()),
+            _ => front_matter::read(text),
+        };
+        return known(text, halves.map(|(_, body)| body), members, named);
+    }
+    match toml_halves(text) {
+        Some((toml, body)) => known(text, Some(body), read_toml(toml), named),
+        None => Head::default(),
+    }
+}
+
+fn known(
+    text: &str,
+    body: Option<&str>,
+    members: Result<Map<String, Value>, String>,
+    named: Option<&str>,
+) -> Head {
+    let body = body.map_or(0, |body| text.len() - body.len());
+    match members {
+        Ok(members) => {
+            let date = DATES.iter().find_map(|name| date::day(&word(members.get(*name)?)?));
+            Head {
+                title: TITLES.iter().find_map(|name| word(members.get(*name)?)),
+                warning: if date.is_none() { not_understood(&members, named) } else { None },
+                date,
+                tags: tags(&members),
+                language: LANGUAGES
+                    .iter()
+                    .find_map(|name| Language::from_code(members.get(*name)?.as_str()?)),
+                body,
+                unread: None,
+            }
+        }
+        Err(problem) => {
+            let unread = (body > 0).then_some(0..body);
+            Head { unread, warning: Some(format!("read as plain text: {problem}")), ..Head::default() }
+        }
+    }
+}
+
+/// The warning for an invalid date. `published: yes` is not meant as a date.
+fn not_understood(members: &Map<String, Value>, named: Option<&str>) -> Option<String> {
+    let is_switch = |text: &String| SWITCHES.iter().any(|switch| text.eq_ignore_ascii_case(switch));
+    let mut written = DATES.iter().filter_map(|name| word(members.get(*name)?));
+    let date = written.find(|text| !is_switch(text))?;
+    let shown: String = date.chars().take(MOST_SHOWN).collect();
+    let more = if shown.len() < date.len() { "…" } else { "" };
+    let so = match named {
+        Some(day) => format!("the day in its name counts, {day}"),
+        None => "since and until leave it out".to_owned(),
+    };
+    Some(format!("its date \"{shown}{more}\" is not understood, so {so}; write YYYY-MM-DD"))
+}
+
+fn tags(members: &Map<String, Value>) -> Vec<String> {
+    let taxonomies = members.get("taxonomies").and_then(Value::as_object);
+    let named =
+        |name: &&str| [Some(members), taxonomies].into_iter().flatten().find_map(|map| map.get(*name));
+    let mut tags: Vec<String> = Vec::new();
+    for value in TAGS.iter().filter_map(named) {
+        let words: Vec<String> = match value {
+            Value::Array(items) => items.iter().filter_map(word).collect(),
+            Value::String(list) => list.split(',').filter_map(|part| word(&part.into())).collect(),
+            _ => word(value).into_iter().collect(),
+        };
+        for word in words {
+            if tags.len() < MOST_TAGS && !tags.contains(&word) {
+                tags.push(word);
+            }
+        }
+    }
+    tags
+}
+
+/// A value as a line of text, unless there is nothing in it.
+fn word(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => line(text),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+/// Text on one line, without control characters (no store keeps a NUL), and not too long.
+pub(super) fn line(text: &str) -> String {
+    let mut result = String::new();
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    for word in words.take(MOST_NAME) {
+        if !result.is_empty() {
+            result.push(' ');
+        }
+        result.extend(word.chars().take(MOST_NAME));
+    }
+    match result.char_indices().nth(MOST_NAME) {
+        Some((end, _)) => result.get(..end).unwrap_or_default().trim_end().to_owned(),
+        None => result,
+    }
+}
+
+fn toml_halves(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_prefix("+++\n").or_else(|| text.strip_prefix("+++\r\n"))?;
+    let mut length = 0;
+    for line in inside.split_inclusive('\n') {
+        if line.trim_end() == "+++" {
+            let (toml, rest) = inside.split_at_checked(length)?;
+            return Some((toml, rest.strip_prefix(line)?));
+        }
+        length += line.len();
+        if length > MOST_TOML {
+            return None;
+        }
+    }
+    None
+}
+
+fn read_toml(toml: &str) -> Result<Map<String, Value>, String> {
+    let table: toml::Table = toml::from_str(toml)
+        .map_err(|error| format!("the front matter is not TOML: {}", line(error.message())))?;
+    Ok(table.into_iter().map(|(name, value)| (name, json(value))).collect())
+}
+
+/// Depth has a bound: the parser's.
+fn json(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => number.into(),
+        toml::Value::Boolean(truth) => truth.into(),
+        toml::Value::Datetime(date) => date.to_string().into(),
+        toml::Value::Array(items) => items.into_iter().map(json).collect(),
+        toml::Value::Table(table) => {
+            Value::Object(table.into_iter().map(|(name, value)| (name, json(value))).collect())
+        }
+    }
+}
+
+/// What a file's name says: a title, and a day if it begins with one.
+pub(super) fn name(path: &str) -> (String, Option<String>) {
+    let mut names = path.rsplit('/');
+    let file = names.next().unwrap_or_default();
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let stem = match stem.trim_start_matches('_').to_ascii_lowercase().as_str() {
+        "index" | "readme" => names.next().unwrap_or(stem),
+        _ => stem,
+    };
+    let (day, rest) = match date::leading_day(stem) {
+        Some((day, rest)) => (Some(day), if rest.is_empty() { stem } else { rest }),
+        None => (None, stem),
+    };
+    let words = line(&rest.replace(['-', '_', '+'], " "));
+    let mut letters = words.chars();
+    let title = letters.next().map(|first| first.to_uppercase().chain(letters).collect());
+    (title.unwrap_or_else(|| line(file)), day)
+}
+
+#[cfg(test)]
+#[path = "head/tests.rs"]
+mod tests;

@@ -1,0 +1,138 @@
+//! A file's bytes to a title, tags and chunks.
+//!
+//! - `decode`: bytes to text
+//! - `head` (with `date`): front matter to a title, a day and tags
+//! - `mdx` and `shallow`: to Markdown of the same length that the parser can read, and soon
+//! - `outline` (with `plain` and `html`): Markdown to headings, words, and places to cut at
+//! - `chunk` (with `cut`): headings and places to chunks
+//! - [`links`]: what links to what
+
+mod chunk;
+mod cut;
+mod date;
+mod decode;
+mod head;
+mod html;
+mod links;
+mod mdx;
+mod outline;
+mod plain;
+mod shallow;
+
+use std::borrow::Cow;
+
+pub use date::is_day;
+pub use links::{Link, links};
+
+use crate::analysis::{self, Language};
+use head::Head;
+
+/// A Markdown file, read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Document {
+    /// From the front matter, the first heading, or the file's name.
+    pub title: String,
+    /// `YYYY-MM-DD`, from the front matter or the beginning of the file's name.
+    pub date: Option<String>,
+    /// From the front matter, as written.
+    pub tags: Vec<String>,
+    /// What most of it is written in.
+    pub language: Language,
+    /// In the order of the file. Joined, their texts are the file without its front matter.
+    pub chunks: Vec<Section>,
+    /// Warnings about the file.
+    pub warnings: Vec<String>,
+}
+
+/// A piece of a document that a model can read at once, cut along its headings.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Section {
+    /// The headings above it and its own, outermost first, as plain text, without the title.
+    pub headings: Vec<String>,
+    /// Its Markdown, as it stands in the file, with its own heading.
+    pub text: String,
+    /// Its words without marks, for search: no link targets, no HTML, no JSX. Its own heading is not in it.
+    pub plain: String,
+}
+
+/// Reads a file: never fails, whatever the bytes are.
+#[must_use]
+pub fn read(path: &str, bytes: &[u8]) -> Document {
+    let (name, day) = head::name(path);
+    let (text, mut warnings) = decode::text(bytes);
+    let Some(text) = text else {
+        return Document { title: name, date: day, warnings, ..Document::default() };
+    };
+    let Readable { head, markdown } = readable(path, &text);
+    let body = text.get(head.body..).unwrap_or_default();
+    let outline = outline::read(&markdown, head.unread.and_then(|part| body.get(part)));
+    let first = outline.headings.iter().find(|heading| heading.level == 1 && !heading.text.is_empty());
+    let title = head.title.or_else(|| first.map(|heading| heading.text.clone())).unwrap_or(name);
+    warnings.extend(head.warning);
+    Document {
+        chunks: chunk::chunks(body, &outline, &title),
+        language: head.language.unwrap_or_else(|| analysis::detect(&outline.sample)),
+        date: head.date.or(day),
+        tags: head.tags,
+        title,
+        warnings,
+    }
+}
+
+/// What is wrong with a file, as [`read`] says it, without cutting it.
+#[must_use]
+pub fn warnings(path: &str, bytes: &[u8]) -> Vec<String> {
+    let (_, day) = head::name(path);
+    let (text, mut warnings) = decode::text(bytes);
+    warnings.extend(text.and_then(|text| head::read(&text, day.as_deref()).warning));
+    warnings
+}
+
+/// A file as the Markdown parser gets it.
+struct Readable<'a> {
+    head: Head,
+    /// As long as the text after the front matter, with the same words in the same places.
+    markdown: Cow<'a, str>,
+}
+
+fn readable<'a>(path: &str, text: &'a str) -> Readable<'a> {
+    let (_, day) = head::name(path);
+    let head = head::read(text, day.as_deref());
+    let body = text.get(head.body..).unwrap_or_default();
+    let mut markdown = Cow::Borrowed(body);
+    if let Some(part) = &head.unread {
+        markdown = mdx::blank(&markdown, std::slice::from_ref(part)).into();
+    }
+    let markdown = parsable(path, markdown);
+    Readable { head, markdown }
+}
+
+/// As long, with the same words in the same places; what is not Markdown, or too deep, is blank.
+fn parsable<'a>(path: &str, mut markdown: Cow<'a, str>) -> Cow<'a, str> {
+    if path.rsplit_once('.').is_some_and(|(_, kind)| kind.eq_ignore_ascii_case("mdx")) {
+        markdown = mdx::blanked(&markdown).into();
+    } else if let Cow::Owned(uncommented) = mdx::uncommented(&markdown) {
+        markdown = uncommented.into();
+    }
+    if let Cow::Owned(shallow) = shallow::shallow(&markdown) {
+        markdown = shallow.into();
+    }
+    markdown
+}
+
+/// The words of a chunk, from its Markdown: as [`Section::plain`], but for links whose targets stand elsewhere in the file.
+#[must_use]
+pub fn plain(path: &str, text: &str) -> String {
+    let markdown = parsable(path, Cow::Borrowed(text));
+    chunk::plain(text, &outline::read(&markdown, None)).to_owned()
+}
+
+/// What a model is given to embed for a chunk.
+#[must_use]
+pub fn embedded_text(title: &str, section: &Section) -> String {
+    let path: Vec<&str> = [title].into_iter().chain(section.headings.iter().map(String::as_str)).collect();
+    format!("{}\n\n{}", path.join(" > "), section.plain)
+}
+
+#[cfg(test)]
+mod tests;

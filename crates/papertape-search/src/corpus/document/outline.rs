@@ -1,0 +1,240 @@
+//! Markdown to what a reader sees of it (its headings and its words) and to the places where it may be cut.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use super::head::{self, MOST_NAME};
+use super::html::Stripper;
+use super::plain::Plain;
+use crate::analysis::is_han_or_kana;
+
+/// How much prose is kept for language detection.
+const SAMPLE: usize = 2 * 1024;
+
+/// What people write beside CommonMark.
+pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
+    .union(Options::ENABLE_FOOTNOTES)
+    .union(Options::ENABLE_STRIKETHROUGH)
+    .union(Options::ENABLE_TASKLISTS)
+    .union(Options::ENABLE_HEADING_ATTRIBUTES)
+    .union(Options::ENABLE_GFM)
+    .union(Options::ENABLE_WIKILINKS);
+
+/// A text's skeleton.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    /// In order, from the outermost level of the text alone: not those within a list or a quotation.
+    pub(super) headings: Vec<Heading>,
+    /// In order.
+    pub(super) cuts: Vec<Cut>,
+    /// The words.
+    pub(super) plain: Plain,
+    /// The first of the words that are not code.
+    pub(super) sample: String,
+}
+
+/// A heading that sections begin with.
+#[derive(Debug)]
+pub(super) struct Heading {
+    /// Where its line begins.
+    pub(super) start: usize,
+    /// Where what it is the heading of begins.
+    pub(super) end: usize,
+    /// From 1.
+    pub(super) level: u8,
+    /// Without marks.
+    pub(super) text: String,
+}
+
+/// A line that something begins with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    pub(super) at: usize,
+    /// Not within anything else.
+    pub(super) outermost: bool,
+}
+
+/// Reads Markdown, after a part that is plain text.
+pub(super) fn read(markdown: &str, plain_part: Option<&str>) -> Outline {
+    let mut reading = Reading { markdown, outline: Outline::default(), ..Reading::default() };
+    if let Some(part) = plain_part {
+        reading.outline.plain.push(part, 0..part.len());
+        reading.outline.plain.end_block();
+    }
+    for (event, range) in Parser::new_ext(markdown, OPTIONS).into_offset_iter() {
+        reading.take(event, range);
+    }
+    reading.outline
+}
+
+#[derive(Default)]
+struct Reading<'a> {
+    markdown: &'a str,
+    outline: Outline,
+    /// How many blocks are open.
+    depth: usize,
+    /// Where the plain text of an open heading begins.
+    heading: Option<usize>,
+    in_code: bool,
+    /// A line ended within a paragraph.
+    broken: bool,
+    /// The next cell is not the first of its row.
+    later_cell: bool,
+    html: Stripper,
+    /// The last line that something began with, and how far it was looked for.
+    line: usize,
+    looked: usize,
+}
+
+impl Reading<'_> {
+    fn take(&mut self, event: Event<'_>, range: Range<usize>) {
+        match event {
+            Event::Start(tag) => self.start(&tag, &range),
+            Event::End(tag) => self.end(tag, &range),
+            Event::Text(text) => {
+                self.words(&text, range);
+                if !self.in_code {
+                    self.sample(&text);
+                }
+            }
+            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.words(&text, range)
+            }
+            Event::Html(html) => {
+                let mut text = String::new();
+                self.html.strip(&html, &mut text);
+                self.sample(text.trim());
+                self.words(text.trim(), range);
+                self.outline.plain.space();
+            }
+            Event::InlineHtml(html) => {
+                if html.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("<br")) {
+                    self.outline.plain.space();
+                }
+            }
+            Event::SoftBreak => self.broken = true,
+            Event::HardBreak => self.outline.plain.space(),
+            Event::Rule => self.cut(range.start),
+            Event::FootnoteReference(_) | Event::TaskListMarker(_) => {}
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'_>, range: &Range<usize>) {
+        match tag {
+            Tag::Emphasis
+            | Tag::Strong
+            | Tag::Strikethrough
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::Link { .. }
+            | Tag::Image { .. } => return,
+            Tag::TableCell => {
+                if std::mem::replace(&mut self.later_cell, true) {
+                    self.outline.plain.push_mark(" | ");
+                }
+            }
+            Tag::TableHead | Tag::TableRow => {
+                self.later_cell = false;
+                self.begin_block(range.start);
+            }
+            Tag::Heading { .. } => {
+                self.begin_block(range.start);
+                self.heading = (self.depth == 0).then(|| self.outline.plain.len());
+            }
+            Tag::CodeBlock(_) => {
+                self.begin_block(range.start);
+                self.in_code = true;
+            }
+            Tag::HtmlBlock => {
+                self.begin_block(range.start);
+                self.html = Stripper::default();
+            }
+            _ => self.begin_block(range.start),
+        }
+        self.depth += 1;
+    }
+
+    fn end(&mut self, tag: TagEnd, range: &Range<usize>) {
+        match tag {
+            TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::Link
+            | TagEnd::Image => return,
+            TagEnd::TableCell => {}
+            TagEnd::Heading(level) => {
+                self.end_heading(level, range);
+                self.outline.plain.end_block();
+            }
+            TagEnd::CodeBlock => {
+                self.in_code = false;
+                self.outline.plain.end_block();
+            }
+            _ => self.outline.plain.end_block(),
+        }
+        self.depth = self.depth.saturating_sub(1);
+        self.broken = false;
+    }
+
+    fn begin_block(&mut self, at: usize) {
+        self.cut(at);
+        self.outline.plain.end_block();
+    }
+
+    fn end_heading(&mut self, level: HeadingLevel, range: &Range<usize>) {
+        let Some(from) = self.heading.take() else { return };
+        let text = self.outline.plain.after(from);
+        // A line that is too long for a heading stays in the text.
+        if text.chars().nth(MOST_NAME).is_some() {
+            return;
+        }
+        let text = head::line(text);
+        let start = self.line_of(range.start);
+        self.outline.headings.push(Heading { start, end: range.end, level: level as u8, text });
+    }
+
+    fn words(&mut self, text: &str, range: Range<usize>) {
+        if std::mem::take(&mut self.broken) && !self.joins(text) {
+            self.outline.plain.space();
+        }
+        self.outline.plain.push(text, range);
+    }
+
+    /// Whether a line's end is within a word, as in Chinese.
+    fn joins(&self, text: &str) -> bool {
+        self.outline.plain.last().is_some_and(is_han_or_kana)
+            && text.chars().next().is_some_and(is_han_or_kana)
+    }
+
+    fn sample(&mut self, text: &str) {
+        let sample = &mut self.outline.sample;
+        if sample.len() < SAMPLE && !text.is_empty() {
+            sample.extend(text.chars().take(SAMPLE));
+            sample.push(' ');
+        }
+    }
+
+    fn cut(&mut self, at: usize) {
+        let cut = Cut { at: self.line_of(at), outermost: self.depth == 0 };
+        if self.outline.cuts.last().is_none_or(|last| last.at < cut.at) {
+            self.outline.cuts.push(cut);
+        }
+    }
+
+    /// Where the line begins that a place is in. Places come in order, so that nothing is looked at twice.
+    fn line_of(&mut self, at: usize) -> usize {
+        if at < self.line {
+            return at;
+        }
+        if let Some(between) = self.markdown.get(self.looked..at) {
+            if let Some(end) = between.rfind('\n') {
+                self.line = self.looked + end + 1;
+            }
+            self.looked = at;
+        }
+        self.line
+    }
+}

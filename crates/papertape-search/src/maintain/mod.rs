@@ -1,0 +1,196 @@
+//! An index that follows its folder while it is searched.
+//!
+//! - `lexical`: indexes the folder, again whenever it changes
+//! - `vectors`: has vectors made for what was indexed
+//! - `watcher` (with `events`): waits for changes in the folder
+//! - [`IndexState`]: how far the index has followed
+
+mod events;
+mod lexical;
+mod state;
+mod vectors;
+mod watcher;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::Options;
+use crate::query::Searcher;
+use crate::store::StoreError;
+pub use state::IndexState;
+
+/// How long a query waits for an index that is made for the first time: half of what most hosts wait for a tool. In a
+/// process that was started for this one query there is no later one.
+const FIRST_INDEX_WAIT: Duration = Duration::from_secs(30);
+
+/// How long a query waits for changed files, unless an option says otherwise.
+const FRESHNESS_WAIT: Duration = Duration::from_secs(1);
+
+/// What fails is tried again after a pause, which doubles each time up to the second one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A searcher whose index follows its folder in the background, until the last clone is dropped.
+#[derive(Debug, Clone)]
+pub struct LiveIndex {
+    searcher: Searcher,
+    state: watch::Receiver<IndexState>,
+    /// Starts indexing that was deferred.
+    queried: Arc<Notify>,
+    freshness_wait: Duration,
+    _tasks: Arc<JoinSet<()>>,
+}
+
+/// The index as one query sees it.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// Searches it.
+    pub searcher: Searcher,
+    state: IndexState,
+}
+
+impl Ready {
+    /// Why results may be incomplete, if they may.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        self.state.note()
+    }
+
+    /// The message for a client whose query failed with this error.
+    #[must_use]
+    pub fn explain(&self, error: &StoreError) -> String {
+        self.state.explain(error)
+    }
+}
+
+impl LiveIndex {
+    /// Opens the index and begins to follow its folder, on the runtime in which this is called. Where no option names a
+    /// folder and there is no index yet, the first query begins it: a client that only lists the tools leaves no files
+    /// there.
+    ///
+    /// # Errors
+    /// If an option is invalid, such as the URL of the database.
+    pub async fn start(options: Options) -> Result<Self, StoreError> {
+        let searcher = options.open()?;
+        let deferred = options.is_implied()
+            && !options.watch
+            && searcher.summary().await.is_err_and(|error| error.is_absence());
+        let (sender, state) = watch::channel(if deferred { IndexState::Deferred } else { first(&options) });
+        let freshness_wait = options.freshness_wait.unwrap_or(FRESHNESS_WAIT);
+        let queried = Arc::new(Notify::new());
+        let mut tasks = JoinSet::new();
+        tasks.spawn({
+            let (queried, searcher) = (Arc::clone(&queried), searcher.clone());
+            async move {
+                if deferred {
+                    queried.notified().await;
+                    sender.send_replace(first(&options));
+                }
+                maintain(options, searcher, sender).await;
+            }
+        });
+        Ok(Self { searcher, state, queried, freshness_wait, _tasks: Arc::new(tasks) })
+    }
+
+    /// Searches the index as it is, without waiting.
+    #[must_use]
+    pub fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+
+    /// How far the index has followed, now and whenever that changes.
+    #[must_use]
+    pub fn state(&self) -> watch::Receiver<IndexState> {
+        self.state.clone()
+    }
+
+    /// Waits until every file that was in the folder at the start can be found, or until that takes too long. `progress`
+    /// gets the number of files read and the number to read.
+    ///
+    /// # Errors
+    /// The message for the client, if the index was made from another folder, or may have been.
+    pub async fn ready(&self, progress: impl Fn(u64, u64)) -> Result<Ready, String> {
+        self.queried.notify_one();
+        let state = self.settled(progress).await;
+        // Without an index, the error of the query itself reports the progress.
+        let is_indexed = async || !self.searcher.summary().await.is_err_and(|error| error.is_absence());
+        match state.objection() {
+            Some(why) if is_indexed().await => Err(why),
+            _ => Ok(Ready { searcher: self.searcher.clone(), state }),
+        }
+    }
+
+    async fn settled(&self, progress: impl Fn(u64, u64)) -> IndexState {
+        let mut states = self.state.clone();
+        let began = Instant::now();
+        loop {
+            let now = states.borrow_and_update().clone();
+            if now.is_settled() {
+                return now;
+            }
+            if let IndexState::Reading { done, of } = &now {
+                progress(*done, *of);
+            }
+            let is_indexed = self.searcher.summary().await.is_ok_and(|summary| summary.files > 0);
+            // An index that may be of another folder is not searched, however long the check takes.
+            let wait = match now.objection() {
+                None if is_indexed => self.freshness_wait,
+                _ => FIRST_INDEX_WAIT,
+            };
+            match timeout_at(began + wait, states.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return now,
+            }
+        }
+    }
+}
+
+fn first(options: &Options) -> IndexState {
+    if options.is_elsewhere() { IndexState::Checking } else { IndexState::Comparing }
+}
+
+/// Indexes the folder, if there is one, and begins again after a panic.
+async fn maintain(options: Options, searcher: Searcher, state: watch::Sender<IndexState>) {
+    let Some(folder) = options.folder() else {
+        state.send_replace(IndexState::Ready);
+        return;
+    };
+    loop {
+        let (folder, options, searcher, sender) =
+            (folder.clone(), options.clone(), searcher.clone(), state.clone());
+        let mut task = JoinSet::new();
+        task.spawn(async move { follow(&folder, &options, &searcher, &sender).await });
+        match task.join_next().await {
+            Some(Err(error)) if error.is_panic() => {
+                tracing::error!("indexing panicked, a bug in papertape: {error}");
+                state.send_replace(IndexState::Failed("indexing panicked, a bug in papertape".to_owned()));
+                sleep(LONGEST_PAUSE).await;
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Indexes the folder once, or, if it is watched, whenever it changes. Vectors are made beside that: a model may take
+/// minutes, and files that change meanwhile are to be found by their terms.
+async fn follow(root: &Path, options: &Options, searcher: &Searcher, state: &watch::Sender<IndexState>) {
+    let (indexed, changes) = watch::channel(());
+    let lexical = async move {
+        lexical::keep(root, options, searcher, state, &indexed).await;
+    };
+    tokio::join!(lexical, vectors::keep(searcher, changes));
+}
+
+fn warn(warnings: &[String]) {
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! BM25: the score of a chunk for the terms of a query, the same for every store.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::{Bag, QueryTerm, Term};
+
+/// Term-frequency saturation: above the usual 1.2, because a term of a title counts several times.
+pub const K1: f32 = 4.0;
+
+/// Length normalisation: below the usual 0.75, because chunks are cut to much the same size.
+pub const B: f32 = 0.2;
+
+/// Of a query with more terms, the rarest are searched for.
+const MOST_TERMS: usize = 128;
+
+/// The weight of a stop word beside other terms. Its document frequency is misleading: "for" may occur in one file of a
+/// small folder only.
+const STOP_WORD: f32 = 0.1;
+
+/// The weights of a query's terms.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Bm25 {
+    /// The weight of each term that occurs in the corpus: its inverse document frequency, times its count in the query.
+    pub weights: Vec<(Term, f32)>,
+    /// The average length of a chunk.
+    pub average_length: f32,
+}
+
+impl Bm25 {
+    /// For the terms of a query. `frequencies` are the document frequencies of their forms, among `chunks` chunks.
+    #[must_use]
+    pub fn new(
+        terms: &[QueryTerm],
+        frequencies: &BTreeMap<&str, u64>,
+        chunks: u64,
+        average_length: f32,
+    ) -> Self {
+        let frequency = |form: &Term| frequencies.get(form.as_str()).copied().unwrap_or_default();
+        let totals = terms.iter().map(|term| (term, term.forms.iter().map(frequency).sum::<u64>()));
+        let known: Vec<_> = totals.filter(|(_, total)| *total > 0).collect();
+        let has_content = known.iter().any(|(term, _)| !term.stop_word);
+        let mut weights: BTreeMap<&str, f32> = BTreeMap::new();
+        for (term, total) in known {
+            let share = if term.stop_word && has_content { STOP_WORD } else { 1.0 };
+            let rarity = idf(total.min(chunks), chunks);
+            for form in term.forms.iter().filter(|form| frequency(form) > 0) {
+                *weights.entry(form).or_default() += share * to_f32(term.count) * rarity;
+            }
+        }
+        let mut weights: Vec<(Term, f32)> =
+            weights.into_iter().map(|(term, weight)| (term.to_owned(), weight)).collect();
+        if weights.len() > MOST_TERMS {
+            weights.sort_by(|a, b| b.1.total_cmp(&a.1));
+            weights.truncate(MOST_TERMS);
+        }
+        Self { weights, average_length }
+    }
+
+    /// The score of a chunk with these terms.
+    #[must_use]
+    pub fn score(&self, bag: &Bag) -> f32 {
+        let norm = self.norm(bag.rounded_length());
+        self.weights.iter().map(|(term, weight)| term_score(*weight, bag.count(term), norm)).sum()
+    }
+
+    /// The length normalisation of a chunk, by its length as stores keep it.
+    #[must_use]
+    pub fn norm(&self, rounded_length: u32) -> f32 {
+        K1 * (1.0 - B + B * to_f32(rounded_length) / self.average_length.max(1.0))
+    }
+}
+
+/// The score of a term in a chunk that has it so often: less than [`max_term_score`].
+#[must_use]
+pub fn term_score(weight: f32, frequency: u32, norm: f32) -> f32 {
+    let frequency = to_f32(frequency);
+    weight * frequency * (1.0 + K1) / (frequency + norm)
+}
+
+/// The upper bound of the score of a term.
+#[must_use]
+pub fn max_term_score(weight: f32) -> f32 {
+    weight * (1.0 + K1)
+}
+
+/// The inverse document frequency of a term that occurs in `frequency` of `chunks` chunks.
+#[must_use]
+pub fn idf(frequency: u64, chunks: u64) -> f32 {
+    let (frequency, chunks) = (to_f64(frequency), to_f64(chunks));
+    #[expect(clippy::cast_possible_truncation, reason = "a weight between 0 and 50")]
+    let idf = (1.0 + (chunks - frequency + 0.5).max(0.0) / (frequency + 0.5)).ln() as f32;
+    idf
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of tokens in a chunk are far below 2^24")]
+fn to_f32(count: u32) -> f32 {
+    count as f32
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of chunks are far below 2^53")]
+fn to_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Bm25, idf};
+    use crate::analysis::QueryTerm;
+
+    fn term(forms: &[&str], count: u32) -> QueryTerm {
+        let forms = forms.iter().map(|form| (*form).to_owned()).collect();
+        QueryTerm { forms, count, ..QueryTerm::default() }
+    }
+
+    fn weights(terms: &[QueryTerm], frequencies: &[(&str, u64)]) -> BTreeMap<String, f32> {
+        let frequencies = frequencies.iter().copied().collect();
+        Bm25::new(terms, &frequencies, 1_000, 100.0).weights.into_iter().collect()
+    }
+
+    #[test]
+    fn the_forms_of_a_term_share_their_document_frequency() {
+        // A stray English file has "running", which the stem of the others is not.
+        let weights = weights(&[term(&["run", "running"], 1)], &[("run", 400), ("running", 1)]);
+        assert_eq!(weights["run"], idf(401, 1_000));
+        assert_eq!(weights["running"], weights["run"]);
+    }
+
+    #[test]
+    fn a_repeated_term_weighs_more_and_a_shared_form_gets_both_weights() {
+        let with = [("a", 10), ("b", 20)];
+        let apart = weights(&[term(&["a"], 2), term(&["a", "b"], 1)], &with);
+        assert_eq!(apart["a"], 2.0 * idf(10, 1_000) + idf(30, 1_000));
+        assert_eq!(apart["b"], idf(30, 1_000));
+    }
+
+    #[test]
+    fn stop_words_weigh_little_unless_there_is_nothing_else() {
+        let terms = [QueryTerm { stop_word: true, ..term(&["what"], 1) }, term(&["cat"], 1)];
+        let weigh = |cats: u64| weights(&terms, &[("what", 20), ("cat", cats)]);
+        let both = weigh(20);
+        assert!(both["what"] > 0.0 && both["what"] < both["cat"] / 8.0, "{both:?}");
+        assert_eq!(weigh(0).into_iter().collect::<Vec<_>>(), [("what".to_owned(), idf(20, 1_000))]);
+    }
+
+    #[test]
+    fn terms_of_no_chunk_and_of_all_chunks_are_handled() {
+        let weights =
+            weights(&[term(&["none"], 1), term(&["a", "b"], 1), term(&[], 9)], &[("a", 900), ("b", 900)]);
+        assert_eq!(weights.keys().collect::<Vec<_>>(), ["a", "b"]);
+        assert!(weights.values().all(|weight| weight.is_finite() && *weight > 0.0), "{weights:?}");
+    }
+
+    #[test]
+    fn a_long_query_is_shortened_to_its_rarest_terms() {
+        let names: Vec<String> = (0..2_000).map(|n| format!("w{n}")).collect();
+        let terms: Vec<QueryTerm> = names.iter().map(|name| term(&[name], 1)).collect();
+        let there = names.iter().zip(0..).skip(1_000).map(|(name, n)| (name.as_str(), n)).collect::<Vec<_>>();
+        let weights = weights(&terms, &there);
+        assert!(names.iter().skip(1_000).take(128).all(|name| weights.contains_key(name)), "{weights:?}");
+        assert_eq!(weights.len(), 128);
+    }
+}

@@ -1,0 +1,234 @@
+//! The inverted index and texts of a generation: query terms to chunks, an address to its chunk.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::{LazyLock, Mutex};
+
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+use super::bytes::to_usize;
+use super::errors::ErrorContext;
+use super::file_set::FileSet;
+use super::lexical::postings::Block;
+use super::lexical::segment::Segment;
+use super::lexical::{DocAddress, DocId};
+use super::manifest::LexicalFile;
+use super::score::best;
+use super::vectors::Rows;
+use crate::analysis::QueryTerm;
+use crate::rank::bm25::Bm25;
+use crate::store::{Chunk, ChunkId, StoreError};
+use crate::sync::lock;
+
+/// The empty set of chunks.
+static NONE: LazyLock<Rows> = LazyLock::new(Rows::default);
+
+/// How many document frequencies are cached.
+const CACHED: usize = 10_000;
+
+/// Segments with fewer documents in all are searched one after the other: threads would take longer to wake up.
+const FEW: u64 = 20_000;
+
+/// The inverted index and texts of a generation.
+#[derive(Debug)]
+pub(super) struct LexicalIndex {
+    segments: Vec<Segment>,
+    docs: u64,
+    tokens: u64,
+    frequencies: Mutex<HashMap<String, u64>>,
+    errors: ErrorContext,
+}
+
+/// The result of a lexical search.
+#[derive(Debug, Default)]
+pub(super) struct LexicalHits {
+    /// Best first.
+    pub(super) list: Vec<(ChunkId, f32)>,
+    /// Where they are.
+    pub(super) places: Vec<(ChunkId, DocAddress)>,
+    /// The weights of the terms.
+    pub(super) scale: Bm25,
+}
+
+impl LexicalIndex {
+    /// Opens the segments of a generation.
+    pub(super) fn open(
+        file_set: &FileSet,
+        files: &[LexicalFile],
+        errors: &ErrorContext,
+    ) -> Result<Self, StoreError> {
+        let segments: io::Result<Vec<Segment>> =
+            files.iter().map(|file| Segment::open(file_set, file)).collect();
+        let segments = segments.map_err(|error| errors.io("cannot read", error))?;
+        let (mut docs, mut tokens) = (0, 0_u64);
+        for segment in &segments {
+            docs += (segment.len() - segment.dead()) as u64;
+            let live = segment.live_files().map(|file| segment.documents().tokens(file));
+            tokens = live.fold(tokens, u64::saturating_add);
+        }
+        Ok(Self { segments, docs, tokens, frequencies: Mutex::default(), errors: errors.clone() })
+    }
+
+    /// How many chunks there are.
+    pub(super) fn docs(&self) -> u64 {
+        self.docs
+    }
+
+    /// Its segments.
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    fn failed(&self, error: io::Error) -> StoreError {
+        self.errors.io("cannot search", error)
+    }
+
+    /// The best chunks for the terms of a query, among those that the filter lets through.
+    pub(super) fn search(
+        &self,
+        terms: &[QueryTerm],
+        through: Option<&[Rows]>,
+        depth: usize,
+    ) -> Result<LexicalHits, StoreError> {
+        let found = self.find(terms, through, depth);
+        found.map_err(|error| self.failed(error))
+    }
+
+    fn find(
+        &self,
+        query_terms: &[QueryTerm],
+        through: Option<&[Rows]>,
+        depth: usize,
+    ) -> io::Result<LexicalHits> {
+        let query_terms = self.with_known_forms(query_terms)?;
+        let with = self.frequencies(&query_terms)?;
+        let scale = Bm25::new(&query_terms, &with, self.docs, self.average_length());
+        let mut terms: Vec<(&str, f32)> =
+            scale.weights.iter().map(|(term, weight)| (term.as_str(), *weight)).collect();
+        terms.retain(|(_, weight)| *weight > 0.0);
+        terms.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let of_segment = |(number, segment): (usize, &Segment)| {
+            let through = through.map(|through| through.get(number).unwrap_or(&NONE));
+            best(segment, &terms, &scale, through, depth)
+        };
+        let best: io::Result<Vec<_>> = if self.segments.len() < 2 || self.docs < FEW {
+            self.segments.iter().enumerate().map(of_segment).collect()
+        } else {
+            self.segments.par_iter().enumerate().map(of_segment).collect()
+        };
+        let mut found = Vec::new();
+        for (best, segment) in best?.into_iter().zip(0..) {
+            found.extend(best.into_iter().map(|(score, doc)| {
+                let place = DocAddress { segment, doc };
+                (self.id(place), score, place)
+            }));
+        }
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.truncate(depth);
+        Ok(LexicalHits {
+            list: found.iter().map(|(id, score, _)| (*id, *score)).collect(),
+            places: found.iter().map(|(id, _, place)| (*id, *place)).collect(),
+            scale,
+        })
+    }
+
+    /// The average length of a chunk in tokens; at least one.
+    fn average_length(&self) -> f32 {
+        #[expect(clippy::cast_precision_loss, reason = "an average needs no more")]
+        let average = self.tokens.max(self.docs) as f32 / self.docs.max(1) as f32;
+        average
+    }
+
+    /// Each term with the forms of the main languages if one of them occurs, else with those of all languages.
+    fn with_known_forms(&self, terms: &[QueryTerm]) -> io::Result<Vec<QueryTerm>> {
+        let known = |term: &QueryTerm| {
+            for form in &term.forms {
+                if self.frequency(form)? > 0 {
+                    return Ok(term.clone());
+                }
+            }
+            Ok(term.in_all_languages())
+        };
+        terms.iter().map(known).collect()
+    }
+
+    /// The document frequency of each form of these terms.
+    fn frequencies<'a>(&self, terms: &'a [QueryTerm]) -> io::Result<BTreeMap<&'a str, u64>> {
+        let forms = terms.iter().flat_map(|term| &term.forms);
+        forms.map(|form| Ok((form.as_str(), self.frequency(form)?))).collect()
+    }
+
+    /// The document frequency of a term, without deleted chunks.
+    fn frequency(&self, term: &str) -> io::Result<u64> {
+        let known = lock(&self.frequencies).get(term).copied();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let mut with = 0;
+        for segment in &self.segments {
+            with += live_frequency(segment, term)?;
+        }
+        let mut cached = lock(&self.frequencies);
+        if cached.len() >= CACHED {
+            cached.clear();
+        }
+        cached.insert(term.to_owned(), with);
+        Ok(with)
+    }
+
+    /// A chunk's id.
+    pub(super) fn id(&self, place: DocAddress) -> ChunkId {
+        let segment = self.segments.get(to_usize(place.segment));
+        ChunkId(segment.map(|segment| segment.documents().id(place.doc)).unwrap_or_default())
+    }
+
+    /// The number of a chunk's file, among files of the same generation: all chunks of a file are in one segment.
+    pub(super) fn file(&self, place: DocAddress) -> u64 {
+        let segment = self.segments.get(to_usize(place.segment));
+        let number = segment.map(|segment| segment.documents().file_of(place.doc)).unwrap_or_default();
+        u64::from(place.segment) << 32 | u64::from(number)
+    }
+
+    /// A chunk.
+    pub(super) fn chunk(&self, place: DocAddress) -> Result<Chunk, StoreError> {
+        let segment = self.segments.get(to_usize(place.segment));
+        let segment = segment.ok_or_else(|| self.errors.corrupt("a segment is missing"))?;
+        segment.chunk(place.doc).map_err(|error| self.failed(error))
+    }
+
+    /// Where the chunks of a file are, in their order.
+    pub(super) fn of_file(&self, path: &str) -> Result<Vec<(u32, DocAddress)>, StoreError> {
+        let Some((segment, file)) = self.find_file(path)? else { return Ok(Vec::new()) };
+        let Some(documents) = self.segments.get(to_usize(segment)).map(Segment::documents) else {
+            return Ok(Vec::new());
+        };
+        let docs = documents.of_file(file);
+        let mut found: Vec<_> =
+            docs.map(|doc: DocId| (documents.index(doc), DocAddress { segment, doc })).collect();
+        found.sort_unstable_by_key(|(index, _)| *index);
+        Ok(found)
+    }
+
+    /// The segment that a file is in, and its number there.
+    pub(super) fn find_file(&self, path: &str) -> Result<Option<(u32, u32)>, StoreError> {
+        for (segment, number) in self.segments.iter().zip(0..) {
+            if let Some(file) = segment.find_file(path).map_err(|error| self.failed(error))? {
+                return Ok(Some((number, file)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The document frequency of a term in a segment, without deleted chunks.
+fn live_frequency(segment: &Segment, term: &str) -> io::Result<u64> {
+    let Some(info) = segment.terms().get(term.as_bytes())? else { return Ok(0) };
+    if !segment.has_deletes() {
+        return Ok(u64::from(info.doc_freq));
+    }
+    let (mut list, mut block, mut with) = (segment.postings(&info)?, Block::new(), 0);
+    while list.next_block(&mut block)? {
+        with += block.postings().filter(|(doc, _)| !segment.is_deleted(*doc)).count() as u64;
+    }
+    Ok(with)
+}

@@ -1,0 +1,297 @@
+//! Search: the lexical list and the vector list are both computed in the database, in one transaction.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::fault::Fault;
+use super::lookup::{CHUNK, chunk};
+use super::meta::{Meta, Vectors};
+use super::read::{Read, get, row, rows};
+use super::text::{clean, stored_term};
+use super::{ChunkId, DEPTH, Filter, Hit, Matches, Query, StoreError};
+use crate::analysis::QueryTerm;
+use crate::rank::bm25::{B, Bm25, K1};
+use crate::rank::{Files, hits};
+use crate::store::normalise::normalised;
+
+/// With so few chunks to choose from, every vector is compared. Beyond it the graph of the HNSW index leads the way.
+pub(super) const EXACT: i64 = 10_000;
+
+/// How many candidates the graph gives, by half precision; they are re-ranked by the full precision of the query.
+const CANDIDATES: usize = 2 * DEPTH;
+
+/// Scores are added up in steps of one part in so many.
+const GRAIN: &str = "4294967296.0::double precision";
+
+/// The best chunks for a query.
+#[derive(Debug)]
+pub(super) struct Search<'a>(pub(super) &'a Query);
+
+impl Read for Search<'_> {
+    type Output = Matches;
+
+    async fn read(&self, client: &Client, meta: &Meta) -> Result<Matches, Fault> {
+        let query = self.0;
+        let wanted = Wanted::new(&query.filter);
+        let mut files = Files::new();
+        let (bm25, lexical) = by_words(client, meta, query, &wanted, &mut files).await?;
+        let semantic = match (&query.vector, &meta.vectors) {
+            (Some(vector), Some(vectors)) => by_meaning(client, vectors, vector, &wanted, &mut files).await?,
+            _ => Vec::new(),
+        };
+        let calibrated = meta.summary.embedding.as_ref().map_or(0.0, |embedding| embedding.weight);
+        let weight = query.weight.unwrap_or(calibrated);
+        let best = hits(&lexical, &semantic, weight, query.top_k, &files);
+        let hits = load(client, &best).await?;
+        Ok(Matches { hits, lexical, semantic, bm25 })
+    }
+}
+
+/// A filter, as values of SQL.
+struct Wanted {
+    parts: [Option<String>; 4],
+}
+
+impl Wanted {
+    fn new(filter: &Filter) -> Self {
+        let text = |part: &Option<String>| part.as_deref().map(|it| clean(it).into_owned());
+        let tag = filter.tag.as_deref().map(|tag| clean(&tag.to_lowercase()).into_owned());
+        Self { parts: [text(&filter.path_prefix), tag, text(&filter.since), text(&filter.until)] }
+    }
+
+    fn all(&self) -> bool {
+        self.parts.iter().all(Option::is_none)
+    }
+
+    /// What must hold for a file `f`; the four values begin with this number.
+    fn sql(first: usize) -> String {
+        let [prefix, tag, since, until] = [first, first + 1, first + 2, first + 3];
+        format!(
+            "(${prefix}::text IS NULL OR starts_with(f.path, ${prefix})) AND (${tag}::text IS NULL OR ${tag} = ANY(f.folded_tags)) \
+             AND (${since}::text IS NULL OR f.date >= ${since}) AND (${until}::text IS NULL OR f.date <= ${until})"
+        )
+    }
+
+    fn values(&self) -> impl Iterator<Item = (&(dyn ToSql + Sync), Type)> {
+        self.parts.iter().map(|part| (part as &(dyn ToSql + Sync), Type::TEXT))
+    }
+}
+
+/// The lexical list: BM25 as `rank::bm25` has it.
+async fn by_words(
+    client: &Client,
+    meta: &Meta,
+    query: &Query,
+    wanted: &Wanted,
+    files: &mut Files,
+) -> Result<(Bm25, Vec<(ChunkId, f32)>), Fault> {
+    let mut terms = query.terms.clone();
+    let mut found = numbers(client, &terms).await?;
+    let occurs = |term: &QueryTerm, found: &Numbers| {
+        term.forms.iter().any(|form| found.get(form.as_str()).is_some_and(|(_, with)| *with > 0))
+    };
+    let mut strays = Vec::new();
+    for term in terms.iter_mut().filter(|term| !occurs(term, &found)) {
+        *term = term.in_all_languages();
+        strays.push(term.clone());
+    }
+    found.extend(numbers(client, &strays).await?);
+    let with = found.iter().map(|(form, (_, with))| (form.as_str(), *with)).collect();
+    let chunks = meta.summary.chunks;
+    let bm25 = Bm25::new(&terms, &with, chunks, average(meta.length, chunks));
+    let (ids, weights): (Vec<i32>, Vec<f64>) = bm25
+        .weights
+        .iter()
+        .filter_map(|(term, weight)| Some((found.get(term.as_str())?.0, f64::from(*weight))))
+        .unzip();
+    let listed =
+        if ids.is_empty() { Vec::new() } else { best(client, &ids, &weights, &bm25, wanted, files).await? };
+    Ok((bm25, listed))
+}
+
+/// The id of a term and its document frequency.
+type Numbers = BTreeMap<String, (i32, u64)>;
+
+/// Ids and document frequencies of all forms of these terms that occur.
+async fn numbers(client: &Client, terms: &[QueryTerm]) -> Result<Numbers, Fault> {
+    let forms: BTreeSet<&str> = terms.iter().flat_map(|term| &term.forms).map(String::as_str).collect();
+    let mut found = Numbers::new();
+    if forms.is_empty() {
+        return Ok(found);
+    }
+    let (forms, kept): (Vec<&str>, Vec<_>) = forms.into_iter().map(|form| (form, stored_term(form))).unzip();
+    let sql = "SELECT w.id, w.chunks, s.place FROM unnest($1::text[]) WITH ORDINALITY AS s(word, place)
+               JOIN papertape.words w ON w.word = s.word COLLATE \"C\"";
+    for row in &rows(client, sql, &[(&kept, Type::TEXT_ARRAY)]).await? {
+        let place = usize::try_from(get::<i64>(row, 2)?.saturating_sub(1)).unwrap_or(usize::MAX);
+        if let Some(form) = forms.get(place) {
+            let with = u64::try_from(get::<i32>(row, 1)?).unwrap_or_default();
+            found.insert((*form).to_owned(), (get::<i32>(row, 0)?, with));
+        }
+    }
+    Ok(found)
+}
+
+async fn best(
+    client: &Client,
+    ids: &[i32],
+    weights: &[f64],
+    bm25: &Bm25,
+    wanted: &Wanted,
+    files: &mut Files,
+) -> Result<Vec<(ChunkId, f32)>, Fault> {
+    // `IS TRUE` makes it a set that is made once and looked into, not a join that visits the chunk of every posting.
+    let only = if wanted.all() {
+        String::new()
+    } else {
+        format!(
+            "WHERE (p.chunk IN (SELECT c.id FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file
+                                WHERE {})) IS TRUE",
+            Wanted::sql(6)
+        )
+    };
+    // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so. Whole numbers below 2^53
+    // add up to the same sum in any order; other floats do not, and rows come in the order in which they were written.
+    let sql = format!(
+        "SELECT b.chunk, b.score, c.file
+         FROM (SELECT p.chunk, sum(round(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length) * {GRAIN})) / {GRAIN} AS score
+               FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
+               JOIN papertape.postings p ON p.word = w.word {only}
+               GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {DEPTH}) b
+         JOIN papertape.chunks c ON c.id = b.chunk
+         ORDER BY b.score DESC, b.chunk # (-9223372036854775808)"
+    );
+    let (k1, b) = (f64::from(K1), f64::from(B));
+    let (gain, fixed) = (1.0 + k1, k1 * (1.0 - b));
+    let growing = k1 * b / f64::from(bm25.average_length.max(1.0));
+    let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![
+        (&ids, Type::INT4_ARRAY),
+        (&weights, Type::FLOAT8_ARRAY),
+        (&gain, Type::FLOAT8),
+        (&fixed, Type::FLOAT8),
+        (&growing, Type::FLOAT8),
+    ];
+    if !wanted.all() {
+        values.extend(wanted.values());
+    }
+    listed(client, &sql, &values, files).await
+}
+
+/// The vector list: by cosine, nearest first.
+async fn by_meaning(
+    client: &Client,
+    vectors: &Vectors,
+    vector: &[f32],
+    wanted: &Wanted,
+    files: &mut Files,
+) -> Result<Vec<(ChunkId, f32)>, Fault> {
+    let Vectors { table, types, dimension, graph } = vectors;
+    if u32::try_from(vector.len()) != Ok(*dimension) {
+        let what = format!(
+            "the query's vector has {} numbers and those in the store {dimension}: they are of different models",
+            vector.len()
+        );
+        return Err(Fault::Final(StoreError::Mismatch(what)));
+    }
+    let Some(vector) = normalised(vector) else {
+        return Err(Fault::Final(StoreError::Mismatch("the query's vector has no direction".to_owned())));
+    };
+    // All vectors have length 1, so that the scalar product, which pgvector negates, is the cosine.
+    let asked = format!("$1::real[]::{types}.vector");
+    let distance = format!("v.embedding::{types}.vector OPERATOR({types}.<#>) {asked}");
+    let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&vector, Type::FLOAT4_ARRAY)];
+    let only = if wanted.all() {
+        String::new()
+    } else {
+        values.extend(wanted.values());
+        format!(
+            "WHERE v.key IN (SELECT c.key FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {})",
+            Wanted::sql(2)
+        )
+    };
+    let near = if *graph && many(client, wanted).await? {
+        client
+            .batch_execute(&format!(
+                "SET LOCAL hnsw.ef_search = {CANDIDATES}; SET LOCAL hnsw.iterative_scan = strict_order; \
+                 SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
+            ))
+            .await?;
+        format!(
+            "SELECT v.key, {distance} AS distance FROM {table} v {only} ORDER BY \
+             v.embedding OPERATOR({types}.<#>) {asked}::{types}.halfvec({dimension}) LIMIT {CANDIDATES}"
+        )
+    } else {
+        format!("SELECT v.key, {distance} AS distance FROM {table} v {only}")
+    };
+    let (again, joined) = if wanted.all() {
+        (String::new(), "")
+    } else {
+        (format!("WHERE {}", Wanted::sql(2)), "JOIN papertape.files f ON f.id = c.file")
+    };
+    // Materialized, so that the planner does not walk the graph because of the outer order.
+    let sql = format!(
+        "WITH near AS MATERIALIZED ({near}),
+              nearest AS MATERIALIZED (SELECT key, distance FROM near ORDER BY distance, key LIMIT {CANDIDATES})
+         SELECT c.id, -n.distance, c.file FROM nearest n JOIN papertape.chunks c ON c.key = n.key {joined} {again}
+         ORDER BY n.distance, c.id # (-9223372036854775808) LIMIT {DEPTH}"
+    );
+    listed(client, &sql, &values, files).await
+}
+
+/// Whether there are too many chunks to compare each.
+async fn many(client: &Client, wanted: &Wanted) -> Result<bool, Fault> {
+    if wanted.all() {
+        return Ok(true);
+    }
+    let sql = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {}
+                               LIMIT {}) AS few",
+        Wanted::sql(1),
+        EXACT + 1
+    );
+    let values: Vec<_> = wanted.values().collect();
+    Ok(get::<i64>(&row(client, &sql, &values).await?, 0)? > EXACT)
+}
+
+/// A list, from rows of a chunk, its score and its file.
+async fn listed(
+    client: &Client,
+    sql: &str,
+    values: &[(&(dyn ToSql + Sync), Type)],
+    files: &mut Files,
+) -> Result<Vec<(ChunkId, f32)>, Fault> {
+    let mut list = Vec::with_capacity(DEPTH);
+    for row in &rows(client, sql, values).await? {
+        let chunk = ChunkId(get::<i64>(row, 0)?.cast_unsigned());
+        list.push((chunk, narrow(get(row, 1)?)));
+        files.insert(chunk, get::<i64>(row, 2)?.cast_unsigned());
+    }
+    Ok(list)
+}
+
+/// The chunks of a list, with their scores, in its order.
+async fn load(client: &Client, best: &[(ChunkId, f32)]) -> Result<Vec<Hit>, Fault> {
+    if best.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<i64> = best.iter().map(|(id, _)| id.0.cast_signed()).collect();
+    let sql = format!("{CHUNK} WHERE c.id = ANY($1)");
+    let rows = rows(client, &sql, &[(&ids, Type::INT8_ARRAY)]).await?;
+    let mut by_id = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        by_id.insert(ChunkId(get::<i64>(row, 6)?.cast_unsigned()), chunk(row)?);
+    }
+    Ok(best.iter().filter_map(|(id, score)| Some(Hit { chunk: by_id.remove(id)?, score: *score })).collect())
+}
+
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "an average needs no more")]
+fn average(length: u64, chunks: u64) -> f32 {
+    if chunks == 0 { 0.0 } else { (length as f64 / chunks as f64) as f32 }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "scores are shown with four decimals")]
+fn narrow(score: f64) -> f32 {
+    score as f32
+}

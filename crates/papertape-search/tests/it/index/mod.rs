@@ -1,0 +1,12 @@
+//! Folders to stores and queries to hits: with real files, the real store in files, and models that misbehave.
+
+mod changing;
+mod files;
+mod interrupted;
+mod models;
+mod searcher;
+mod service;
+mod shipped;
+mod support;
+mod vectors;
+mod warnings;

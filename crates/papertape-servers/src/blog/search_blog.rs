@@ -1,0 +1,223 @@
+//! The tool `search_blog`.
+
+use papertape::client::Violation;
+use papertape::server::Tool;
+use papertape::{Cx, Json, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::preview::preview;
+use super::{Blog, quoted};
+use papertape_search::analysis::MAX_QUERY_CHARS;
+use papertape_search::corpus::document::is_day;
+use papertape_search::maintain::Ready;
+use papertape_search::query::{Mode, SearchResult};
+use papertape_search::store::{self, Filter};
+
+/// Search the user's own Markdown: blog posts, notes, documentation. The best passages come first, each with its source, its
+/// place in it and how it begins; read_chunk gives the whole passage. Words are matched in any form and with or without
+/// accents, in the language of the texts; where a model is configured, meaning is matched too. Ask in plain words: there is no
+/// query syntax.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchBlog {
+    /// What to look for: a question, or the words that the passage would have.
+    #[schemars(length(max = MAX_QUERY_CHARS))]
+    query: String,
+    /// How many hits to give.
+    #[serde(default = "default_hits")]
+    #[schemars(range(min = 1, max = 20))]
+    top_k: u8,
+    /// Only in files whose path begins so, such as "guides/".
+    #[serde(default)]
+    #[schemars(length(max = 4_096))]
+    path_prefix: Option<String>,
+    /// Only in files with this tag in their front matter.
+    #[serde(default)]
+    #[schemars(length(max = 1_000))]
+    tag: Option<String>,
+    /// Only in files of this day or later, YYYY-MM-DD, by the date in their front matter or name.
+    #[serde(default)]
+    #[schemars(regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
+    since: Option<String>,
+    /// Only in files of this day or earlier, YYYY-MM-DD, by the date in their front matter or name.
+    #[serde(default)]
+    #[schemars(regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
+    until: Option<String>,
+}
+
+/// Few enough for a model to read.
+const DEFAULT_HITS: u8 = 5;
+
+fn default_hits() -> u8 {
+    DEFAULT_HITS
+}
+
+/// The search result.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub(super) struct Found {
+    /// Best first; empty if nothing matches.
+    hits: Vec<Hit>,
+    /// The search mode.
+    mode: Way,
+    /// Notes about this result, such as why semantic search is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+/// The search mode.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    /// By terms (BM25).
+    Lexical,
+    /// By embeddings.
+    Semantic,
+    /// By terms and by embeddings.
+    Hybrid,
+}
+
+/// One passage.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct Hit {
+    /// The file's path; for read_chunk.
+    source: String,
+    /// Which passage of the file it is, from 0; for read_chunk.
+    chunk_index: u32,
+    /// The greater, the better; comparable within one result only.
+    score: f64,
+    /// How the passage begins.
+    preview: String,
+    /// The file's title.
+    title: String,
+    /// The headings above the passage, outermost first.
+    headings: Vec<String>,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new("search_blog")
+        .title("Search the blog")
+        .read_only()
+        .idempotent()
+        .closed_world()
+        .explain(explain_day)
+}
+
+/// A text that is not written like a day gets the same message as a day that does not exist.
+fn explain_day(violation: &Violation<'_>) -> Option<String> {
+    let day = violation.value().as_str().filter(|_| violation.keyword() == "pattern")?;
+    Some(not_a_day(violation.argument(), day))
+}
+
+fn not_a_day(name: &str, day: &str) -> String {
+    let day = quoted(day);
+    format!("{name}: \"{day}\" is not a day of the calendar; write one as YYYY-MM-DD, from 1000-01-01 on")
+}
+
+pub(super) async fn search_blog(args: SearchBlog, blog: Blog, cx: Cx) -> Result<Json<Found>, ToolError> {
+    for (name, day) in [("since", &args.since), ("until", &args.until)] {
+        if let Some(day) = day.as_deref().filter(|day| !is_day(day)) {
+            return Err(ToolError::failed(not_a_day(name, day)));
+        }
+    }
+    if let (Some(since), Some(until)) = (&args.since, &args.until)
+        && since > until
+    {
+        return Err(ToolError::failed(format!(
+            "since ({since}) is after until ({until}): no day is in between; swap them"
+        )));
+    }
+    let index = blog.ready(Some(&cx)).await?;
+    let filter = Filter {
+        path_prefix: args
+            .path_prefix
+            .map(|prefix| relative(&prefix).to_owned())
+            .filter(|path| !path.is_empty()),
+        tag: args.tag.filter(|tag| !tag.is_empty()),
+        since: args.since,
+        until: args.until,
+    };
+    let result = search(&index, &args.query, args.top_k.into(), &filter).await?;
+    Ok(Json(output(result, &index)))
+}
+
+/// The hits of a query without filter.
+pub(super) async fn best(query: &str, blog: &Blog, cx: &Cx) -> Result<Vec<store::Hit>, ToolError> {
+    let index = blog.ready(Some(cx)).await?;
+    Ok(search(&index, query, DEFAULT_HITS.into(), &Filter::default()).await?.hits)
+}
+
+async fn search(
+    index: &Ready,
+    query: &str,
+    top_k: usize,
+    filter: &Filter,
+) -> Result<SearchResult, ToolError> {
+    let result = index.searcher.search(query, top_k, filter).await;
+    result.map_err(|error| ToolError::failed(index.explain(&error)))
+}
+
+/// Sources are relative to the folder, with or without `./` or `/` before them.
+fn relative(prefix: &str) -> &str {
+    prefix.strip_prefix("./").unwrap_or(prefix).trim_start_matches('/')
+}
+
+fn output(result: SearchResult, index: &Ready) -> Found {
+    let SearchResult { hits, mode, note } = result;
+    let notes: Vec<String> = [note, index.note()].into_iter().flatten().collect();
+    Found {
+        hits: hits.into_iter().map(hit).collect(),
+        mode: match mode {
+            Mode::Lexical => Way::Lexical,
+            Mode::Hybrid => Way::Hybrid,
+            Mode::Semantic => Way::Semantic,
+        },
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
+    }
+}
+
+fn hit(hit: store::Hit) -> Hit {
+    let chunk = hit.chunk;
+    Hit {
+        preview: preview(&chunk.text),
+        source: chunk.source,
+        chunk_index: chunk.index,
+        score: rounded(hit.score),
+        title: chunk.title,
+        headings: chunk.headings,
+    }
+}
+
+/// With four decimals.
+fn rounded(score: f32) -> f64 {
+    let rounded = (f64::from(score) * 10_000.0).round() / 10_000.0;
+    // JSON has no infinite numbers.
+    if rounded.is_finite() { rounded } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_have_four_decimals() {
+        for (score, text) in [
+            (0.016_393_442_f32, "0.0164"),
+            (1.0, "1.0"),
+            (12.345_67, "12.3457"),
+            (f32::NAN, "0.0"),
+            (f32::INFINITY, "0.0"),
+        ] {
+            assert_eq!(serde_json::to_string(&rounded(score)).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_relative_whatever_stands_before_it() {
+        for (given, meant) in
+            [("", ""), ("/", ""), ("./", ""), ("a/", "a/"), ("/a", "a"), ("./a/b", "a/b"), ("../a", "../a")]
+        {
+            assert_eq!(relative(given), meant);
+        }
+    }
+}

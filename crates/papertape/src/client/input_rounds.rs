@@ -1,0 +1,94 @@
+//! Requests whose server requests input (elicitation, sampling, roots) before it returns the result: the request is
+//! repeated with the input, in rounds.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::time::{Instant, timeout};
+
+use super::Client;
+use super::error::ErrorKind;
+use super::options::{OnProgress, Timeouts};
+use super::session::result_type::{self, InputRequest};
+use super::session::{Failure, Params};
+use crate::sync::lock;
+use crate::wire::error::excerpt;
+
+/// How many times a server may request input for one request.
+const MOST_ROUNDS: usize = 10;
+
+impl Client {
+    /// One request and its complete result; what the server requests in between is handled.
+    pub(super) async fn request_with_input(
+        &self,
+        method: &str,
+        params: Params,
+        timeouts: Timeouts,
+        on_progress: Option<Arc<Mutex<OnProgress>>>,
+    ) -> Result<Box<RawValue>, Failure> {
+        let mut deadline = Instant::now() + timeouts.total;
+        let mut next = params.clone();
+        let mut round = 0;
+        loop {
+            let on_progress = on_progress
+                .clone()
+                .map(|on_progress| -> OnProgress { Box::new(move |progress| lock(&on_progress)(progress)) });
+            let raw = self.request_any_result(method, next, timeouts, deadline, on_progress).await?;
+            if self.revision().opens_with_handshake() {
+                return Ok(raw);
+            }
+            let invalid = |problem: String| Failure::protocol(problem, raw.get().as_bytes());
+            let Some(required) = result_type::input_required(&raw).map_err(|failure| *failure)? else {
+                return Ok(raw);
+            };
+            if required.input_requests.is_none() && required.request_state.is_none() {
+                return Err(invalid(
+                    "the result is `input_required`, but has neither `inputRequests` nor `requestState`"
+                        .to_owned(),
+                ));
+            }
+            if round == MOST_ROUNDS {
+                return Err(invalid(format!("the server requested input more than {MOST_ROUNDS} times")));
+            }
+            round += 1;
+            next = params.clone();
+            let began = Instant::now();
+            let handling = self.handle_all(required.input_requests.unwrap_or_default());
+            let limit = self.session().handler_timeout;
+            let responses = timeout(limit, handling).await.map_err(|_| {
+                let what = format!("its handler did not return within {} s", limit.as_secs_f64());
+                Failure::new(ErrorKind::Refused(what), "the server requested input")
+            })??;
+            // The time that our handlers take does not count against the server.
+            deadline += began.elapsed();
+            if !responses.is_empty() {
+                next.push("inputResponses", responses.into());
+            }
+            if let Some(state) = required.request_state {
+                next.push("requestState", state.into());
+            }
+        }
+    }
+
+    async fn handle_all(
+        &self,
+        requests: BTreeMap<String, InputRequest<'_>>,
+    ) -> Result<Map<String, Value>, Failure> {
+        let mut responses = Map::new();
+        for (key, request) in requests {
+            let response = self
+                .session()
+                .handlers
+                .handle(&request.method, request.params, self.revision())
+                .await
+                .map_err(|error| {
+                    let what = format!("{} ({})", excerpt(&request.method), error.message);
+                    Failure::new(ErrorKind::Refused(what), "the server requested input")
+                })?;
+            responses.insert(key, response);
+        }
+        Ok(responses)
+    }
+}

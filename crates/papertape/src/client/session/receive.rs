@@ -1,0 +1,273 @@
+//! Frames of the server to pending requests, subscriptions and handlers. Output that is not a message is kept for errors and
+//! gets no response.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::request::only_pending;
+use super::{Failure, Outcome, Pending, Session};
+use crate::client::error::MOST_BYTES;
+use crate::client::options::Progress;
+use crate::client::subscriptions::{Change, ChangeQueue};
+use crate::protocol::meta::object;
+use crate::protocol::method;
+use crate::wire::error::{excerpt, shortened};
+use crate::wire::frame::FrameError;
+use crate::wire::message::{self, Bounds, Message, Notification, Payload, Response, id_at_the_beginning};
+use crate::wire::{Id, RpcError};
+
+/// Deeper than any useful message; a parser would have to recurse.
+const BOUNDS: Bounds = Bounds { depth: 127, batch: 1_000 };
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NotificationParams<'a> {
+    #[serde(borrow, default, rename = "_meta", deserialize_with = "object")]
+    meta: Option<NotificationMeta<'a>>,
+    #[serde(borrow, default)]
+    progress_token: Option<&'a RawValue>,
+    progress: Option<f64>,
+    total: Option<f64>,
+    message: Option<String>,
+    #[serde(borrow, default)]
+    request_id: Option<&'a RawValue>,
+    uri: Option<String>,
+    #[serde(borrow, default)]
+    notifications: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct NotificationMeta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/subscriptionId")]
+    subscription: Option<&'a RawValue>,
+}
+
+impl Session {
+    /// Handles one frame of the server.
+    pub(crate) fn receive(self: &Arc<Self>, body: &[u8]) {
+        match message::parse(body, BOUNDS) {
+            Ok(Payload::Single(message)) => self.message(message, body),
+            // Only one revision has batches, but accepting them does no harm.
+            Ok(Payload::Batch(members)) => {
+                for member in members {
+                    match message::parse_member(member) {
+                        Ok(message) => self.message(message, member.get().as_bytes()),
+                        Err(rejected) => self.rejected(&rejected, member.get().as_bytes()),
+                    }
+                }
+            }
+            Err(rejected) => self.rejected(&rejected, body),
+        }
+    }
+
+    /// Handles the bytes before the end of the output: a last message without its line end, or stray output.
+    pub(crate) fn receive_unfinished(self: &Arc<Self>, body: &[u8]) {
+        if message::parse(body, BOUNDS).is_ok() {
+            self.receive(body);
+        } else {
+            self.stray(body);
+            self.state().stray.unfinished = true;
+        }
+    }
+
+    /// Handles bytes that are not a frame.
+    pub(crate) fn receive_invalid(&self, error: &FrameError, beginning: &[u8]) {
+        let id = match error {
+            FrameError::TooLong { .. } => id_at_the_beginning(beginning),
+            FrameError::Header(_) | FrameError::Truncated => None,
+        };
+        if error.is_fatal() {
+            let bytes = beginning.get(..MOST_BYTES).unwrap_or(beginning).to_vec();
+            self.state().fatal.get_or_insert((error.to_string(), bytes));
+        }
+        self.stray(beginning);
+        self.fail(id, error.to_string(), beginning);
+    }
+
+    /// Keeps output that is not a message, for errors. It gets no response.
+    fn stray(&self, bytes: &[u8]) {
+        let mut state = self.state();
+        if state.is_http {
+            drop(state);
+            let text = excerpt(&String::from_utf8_lossy(bytes));
+            tracing::info!("the server sent something that is not an MCP message: {text}");
+            return;
+        }
+        state.stray.add(bytes);
+        if state.stray.count == 1 {
+            let text = excerpt(&String::from_utf8_lossy(bytes));
+            tracing::info!("the server wrote something to stdout that is not an MCP message: {text}");
+        }
+    }
+
+    fn rejected(&self, rejected: &message::Rejected, bytes: &[u8]) {
+        match &rejected.id {
+            Some(id) if rejected.is_response => {
+                let problem = match rejected.error.message.as_str() {
+                    message::NO_METHOD => "a response has neither `result` nor `error`",
+                    other => other,
+                };
+                self.fail(Some(id.clone()), problem.to_owned(), bytes);
+            }
+            _ => self.stray(bytes),
+        }
+    }
+
+    fn message(self: &Arc<Self>, message: Message<'_>, bytes: &[u8]) {
+        match message {
+            Message::Response(response) => self.response(response, bytes),
+            Message::Request(request) => self.handle(request),
+            Message::Notification(notification) => self.notification(&notification),
+        }
+    }
+
+    fn response(&self, response: Response<'_>, bytes: &[u8]) {
+        let present = |member: &&RawValue| member.get() != "null";
+        let error = response.error.filter(present);
+        let outcome = match (response.result, error) {
+            (Some(result), None) => Ok(Outcome::Result(result.to_owned())),
+            (None, Some(error)) => read_error(error).map(Outcome::Error),
+            (Some(result), Some(error)) if result.get() == "null" => read_error(error).map(Outcome::Error),
+            (Some(_), Some(_)) => Err("a response has both `result` and `error`".to_owned()),
+            (None, None) => Err("the `error` of a response is null".to_owned()),
+        };
+        match outcome {
+            // An error without an id can only be about a pending request.
+            Ok(Outcome::Error(error)) if response.id.is_none() => {
+                let problem = format!("an error without the id of its request: {error}");
+                self.fail(None, problem, bytes);
+            }
+            Ok(outcome) => self.resolve(response.id.as_ref(), outcome),
+            Err(problem) => self.fail(response.id, problem, bytes),
+        }
+    }
+
+    /// Fails the request with that id; or the only pending one, if the id is not known.
+    fn fail(&self, id: Option<Id>, problem: String, bytes: &[u8]) {
+        let id = id.or_else(|| only_pending(&self.state()).map(Id::Integer));
+        if id.is_none() {
+            return self.stray(bytes);
+        }
+        self.resolve(id.as_ref(), Outcome::Failed(Failure::protocol(problem, bytes)));
+    }
+
+    /// Ends a pending request. A response to none is ignored: it may be late, or a second one.
+    pub(super) fn resolve(&self, id: Option<&Id>, outcome: Outcome) {
+        let number = match id {
+            Some(Id::Integer(number)) => Some(*number),
+            // Some servers turn every id into a string.
+            Some(Id::Text(text)) => text.parse().ok(),
+            _ => None,
+        };
+        let pending = number.and_then(|number| {
+            let mut state = self.state();
+            if let Some(exchange) = state.exchanges.remove(&number) {
+                exchange.responded.notify_one();
+            }
+            state.pending.remove(&number)
+        });
+        match pending {
+            // The receiver may have been dropped just now.
+            Some(Pending::Call(call)) => drop(call.outcome.send(outcome)),
+            Some(Pending::Listen(queue)) => queue.finish(outcome),
+            None if std::mem::replace(&mut self.state().logged_unexpected, true) => {}
+            None => {
+                tracing::info!(?id, "ignored a response to no pending request; further ones are not logged")
+            }
+        }
+    }
+
+    fn notification(&self, notification: &Notification<'_>) {
+        let params = match notification.params.map(|raw| serde_json::from_str(raw.get())) {
+            None => NotificationParams::default(),
+            Some(Ok(params)) => params,
+            Some(Err(error)) => {
+                tracing::info!(%error, method = %notification.method, "ignored a notification with invalid params");
+                return;
+            }
+        };
+        match &*notification.method {
+            method::PROGRESS => self.progress(&params),
+            method::CANCELLED => self.cancelled(&params),
+            method::ACKNOWLEDGED => {
+                if let Some(queue) = self.subscription(&params) {
+                    queue.acknowledge(params.notifications.map_or("{}", RawValue::get));
+                }
+            }
+            method::TOOLS_CHANGED => self.changed(&Change::Tools, &params),
+            method::PROMPTS_CHANGED => self.changed(&Change::Prompts, &params),
+            method::RESOURCES_CHANGED => self.changed(&Change::Resources, &params),
+            method::RESOURCE_UPDATED => {
+                if let Some(uri) = &params.uri {
+                    self.changed(&Change::Resource(uri.clone()), &params);
+                }
+            }
+            method::LOG_MESSAGE => {
+                let text = notification.params.map(RawValue::get).unwrap_or_default();
+                tracing::debug!("log message of the server: {}", shortened(text));
+            }
+            other => tracing::debug!("ignored the notification {}", excerpt(other)),
+        }
+    }
+
+    fn progress(&self, params: &NotificationParams<'_>) {
+        let Some(progress) = params.progress else { return };
+        let Some(Id::Integer(id)) = params.progress_token.and_then(|raw| Id::parse(raw.get()).ok()) else {
+            return;
+        };
+        let (mut on_progress, progressed) = match self.state().pending.get_mut(&id) {
+            Some(Pending::Call(call)) => (call.on_progress.take(), Arc::clone(&call.progressed)),
+            _ => return,
+        };
+        progressed.notify_one();
+        let Some(callback) = &mut on_progress else { return };
+        // The callback does not run under our lock.
+        callback(Progress { progress, total: params.total, message: params.message.clone() });
+        if let Some(Pending::Call(call)) = self.state().pending.get_mut(&id) {
+            call.on_progress = on_progress;
+        }
+    }
+
+    /// The server cancels a request of its own, or ends a subscription.
+    fn cancelled(&self, params: &NotificationParams<'_>) {
+        let Some(id) = params.request_id.and_then(|raw| Id::parse(raw.get()).ok()) else { return };
+        self.stop_handling(&id);
+        let mut state = self.state();
+        if let Id::Integer(number) = id
+            && let Some(Pending::Listen(_)) = state.pending.get(&number)
+            && let Some(Pending::Listen(queue)) = state.pending.remove(&number)
+        {
+            drop(state);
+            queue.end();
+        }
+    }
+
+    fn changed(&self, change: &Change, params: &NotificationParams<'_>) {
+        if *change == Change::Tools {
+            self.state().tools_changed = true;
+        }
+        let queues = match self.subscription(params) {
+            Some(queue) => vec![queue],
+            None => self.state().subscribers.clone(),
+        };
+        for queue in queues {
+            queue.deliver(change.clone());
+        }
+    }
+
+    /// The subscription that a notification belongs to.
+    fn subscription(&self, params: &NotificationParams<'_>) -> Option<Arc<ChangeQueue>> {
+        let raw = params.meta.as_ref()?.subscription?;
+        let Ok(Id::Integer(id)) = Id::parse(raw.get()) else { return None };
+        match self.state().pending.get(&id) {
+            Some(Pending::Listen(queue)) => Some(Arc::clone(queue)),
+            _ => None,
+        }
+    }
+}
+
+fn read_error(raw: &RawValue) -> Result<RpcError, String> {
+    serde_json::from_str(raw.get()).map_err(|error| format!("the `error` of a response is invalid: {error}"))
+}

@@ -1,0 +1,108 @@
+//! Requests of the server (elicitation, sampling, roots, ping) in session-based revisions, and their responses.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{Session, State};
+use crate::outbox::{Reply, write_json, write_reply};
+use crate::protocol::{Revision, method};
+use crate::wire::message::Request;
+use crate::wire::{Id, RpcError};
+
+/// How many requests of the server are handled at once.
+const MOST_CONCURRENT: usize = 100;
+
+impl Session {
+    /// Handles a request of the server.
+    pub(super) fn handle(self: &Arc<Self>, request: Request<'_>) {
+        if self.is_closing() {
+            return;
+        }
+        let mut state = self.state();
+        // Before the negotiation ends, only servers of session-based revisions send requests.
+        let revision = state.revision.unwrap_or(Revision::NEWEST_LEGACY);
+        if !revision.opens_with_handshake() {
+            tracing::warn!(
+                method = %request.method,
+                "ignored a request of the server: in revision {revision} servers do not send requests"
+            );
+            return;
+        }
+        if request.method == method::PING {
+            let empty = Reply::Result(&|out| out.extend_from_slice(b"{}"));
+            state.out.push(|out| write_reply(out, &request.id, &empty));
+            drop(state);
+            self.wake.notify_one();
+            return;
+        }
+        if let Err(error) = admit(&state, &request.id) {
+            state.out.push(|out| write_reply(out, &request.id, &Reply::Error(&error)));
+            drop(state);
+            self.wake.notify_one();
+            return;
+        }
+        let session = Arc::clone(self);
+        let (id, method, params) =
+            (request.id.clone(), request.method.into_owned(), request.params.map(ToOwned::to_owned));
+        let task = tokio::spawn(async move {
+            let guard = HandlerGuard { session: &session, id: &id };
+            let handling = session.handlers.handle(&method, params.as_deref(), revision);
+            let outcome = timeout(session.handler_timeout, handling)
+                .await
+                .unwrap_or_else(|_| Err(RpcError::internal("the client's handler timed out")));
+            session.respond(&id, outcome.as_ref());
+            drop(guard);
+        });
+        // It cannot have finished: it needs the lock for that.
+        state.handling.insert(request.id, task.abort_handle());
+        state.update_pause();
+    }
+
+    /// Responds to a request of the server, unless the server has cancelled it.
+    fn respond(&self, id: &Id, outcome: Result<&Value, &RpcError>) {
+        let mut state = self.state();
+        if state.handling.remove(id).is_none() {
+            return;
+        }
+        state.update_pause();
+        state.out.push(|out| match outcome {
+            Ok(value) => write_reply(out, id, &Reply::Result(&|out| write_json(out, value))),
+            Err(error) => write_reply(out, id, &Reply::Error(error)),
+        });
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// The server has cancelled a request of its own.
+    pub(super) fn stop_handling(&self, id: &Id) {
+        let mut state = self.state();
+        if let Some(task) = state.handling.remove(id) {
+            state.update_pause();
+            task.abort();
+        }
+    }
+}
+
+fn admit(state: &State, id: &Id) -> Result<(), RpcError> {
+    if state.handling.contains_key(id) {
+        Err(RpcError::invalid_request(format!("the id {id} is in use")))
+    } else if state.handling.len() >= MOST_CONCURRENT {
+        Err(RpcError::invalid_request("too many concurrent requests; wait for a response"))
+    } else {
+        Ok(())
+    }
+}
+
+/// Responds with an error if a handler panics.
+struct HandlerGuard<'a> {
+    session: &'a Session,
+    id: &'a Id,
+}
+
+impl Drop for HandlerGuard<'_> {
+    fn drop(&mut self) {
+        self.session.respond(self.id, Err(&RpcError::internal("the client's handler panicked")));
+    }
+}

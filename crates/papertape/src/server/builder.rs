@@ -1,0 +1,400 @@
+//! [`Server`]: a server under construction.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::protocol::Revision;
+use crate::protocol::capabilities::Implementation;
+use crate::protocol::content::Icon;
+use crate::protocol::project::{CacheHint, CacheScope};
+use crate::server::catalog::handles::{Prompts, Resources, Tools};
+use crate::server::catalog::registry::{Listed, Registry};
+use crate::server::elicitation::seal::Sealer;
+use crate::server::features::prompt::{Prompt, PromptOutput, RegisteredPrompt};
+use crate::server::features::resource::{
+    ReadOutput, RegisteredResource, RegisteredTemplate, Resource, ResourceTemplate,
+};
+use crate::server::features::skills::SkillCatalog;
+#[cfg(feature = "skills")]
+use crate::server::features::skills::Skills;
+use crate::server::features::tool::{RegisteredTool, Tool};
+use crate::server::features::warning::{self, Warning};
+use crate::server::handler::context::Cx;
+use crate::server::handler::error::{SetupError, ToolError};
+use crate::server::handler::middleware::{Middleware, Next, Operation, Outcome, prefixed};
+use crate::server::handler::output::ToolOutput;
+use crate::server::limits::Limits;
+use crate::server::service::{Changing, Service};
+use crate::server::session::subscribers::Subscribers;
+use crate::server::tasks::TaskStore;
+
+/// A server under construction.
+///
+/// Everything it announces follows from what is registered here; every schema is checked when it starts.
+pub struct Server {
+    pub(crate) identity: Implementation,
+    pub(crate) instructions: Option<String>,
+    pub(crate) tools: Arc<Registry<RegisteredTool>>,
+    pub(crate) resources: Arc<Registry<RegisteredResource>>,
+    pub(crate) templates: Arc<Registry<RegisteredTemplate>>,
+    pub(crate) prompts: Arc<Registry<RegisteredPrompt>>,
+    pub(crate) skills: SkillCatalog,
+    /// The lists that a handle can change.
+    pub(crate) changing: Changing,
+    pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) tasks: Option<Arc<dyn TaskStore>>,
+    pub(crate) middleware: Vec<Middleware>,
+    pub(crate) logs: bool,
+    pub(crate) sealer: Option<Sealer>,
+    pub(crate) cache: CacheHint,
+    pub(crate) limits: Limits,
+    /// The revisions that are served, newest first.
+    pub(crate) revisions: &'static [Revision],
+    /// The first problem, reported when the server is built.
+    pub(crate) problem: Option<SetupError>,
+}
+
+impl Server {
+    /// A server with a name and a version, without features yet.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            identity: Implementation {
+                name: name.into(),
+                version: version.into(),
+                ..Implementation::default()
+            },
+            instructions: None,
+            tools: Arc::default(),
+            resources: Arc::default(),
+            templates: Arc::default(),
+            prompts: Arc::default(),
+            skills: SkillCatalog::default(),
+            changing: Changing::default(),
+            subscribers: Arc::default(),
+            tasks: None,
+            middleware: Vec::new(),
+            logs: false,
+            sealer: None,
+            cache: CacheHint { ttl_ms: 0, cache_scope: CacheScope::Private },
+            limits: Limits::default(),
+            revisions: &Revision::ALL,
+            problem: None,
+        }
+    }
+
+    /// Its display name.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.identity.title = Some(title.into());
+        self
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.identity.description = Some(description.into());
+        self
+    }
+
+    /// Its website.
+    #[must_use]
+    pub fn website(mut self, url: impl Into<String>) -> Self {
+        self.identity.website_url = Some(url.into());
+        self
+    }
+
+    /// An icon.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.identity.icons.push(icon);
+        self
+    }
+
+    /// What a model should know about the server as a whole.
+    #[must_use]
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions = Some(text.into());
+        self
+    }
+
+    /// Adds a tool: a name (or a [`Tool`] with more to say) and its handler, an async function.
+    ///
+    /// The handler takes its arguments as a type of its own and a [`Cx`].
+    /// The type's schema is what clients see and what every call is validated against before the handler runs.
+    ///
+    /// The handler is first polled on the connection's own thread; when it first awaits something that is not ready,
+    /// it moves to the runtime. Blocking work belongs in `tokio::task::spawn_blocking`.
+    #[must_use]
+    pub fn tool<A, F, Fut, O>(self, tool: impl Into<Tool>, handler: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ToolOutput,
+    {
+        let tool = RegisteredTool::typed(tool.into(), handler).and_then(|tool| self.tools.add(tool));
+        self.note(tool)
+    }
+
+    /// Adds a tool whose schema is given as JSON ([`Tool::input_schema`]) and whose handler takes any JSON that the
+    /// schema allows: for bridges and tools that are not known when the program is written.
+    #[must_use]
+    pub fn raw_tool<F, Fut, O>(self, tool: impl Into<Tool>, handler: F) -> Self
+    where
+        F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ToolOutput,
+    {
+        let tool = RegisteredTool::raw(tool.into(), handler).and_then(|tool| self.tools.add(tool));
+        self.note(tool)
+    }
+
+    /// Adds a resource: a URI (or a [`Resource`] with more to say) and the handler that reads it.
+    ///
+    /// The handler gives text (`String`), bytes (`Vec<u8>`), or contents made by hand.
+    #[must_use]
+    pub fn resource<F, Fut, O>(self, resource: impl Into<Resource>, read: F) -> Self
+    where
+        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let resource = RegisteredResource::new(resource.into(), read);
+        let resource = resource.and_then(|resource| self.resources.add(resource));
+        self.note(resource)
+    }
+
+    /// Adds a resource template (RFC 6570) and the handler that reads the resources it matches.
+    ///
+    /// The handler takes the values of the variables as a type of its own. For the client, a URI whose values that type cannot
+    /// hold does not exist; neither does one for which the handler fails with [`ToolError::refused`].
+    #[must_use]
+    pub fn resource_template<A, F, Fut, O>(self, template: impl Into<ResourceTemplate>, read: F) -> Self
+    where
+        A: DeserializeOwned + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let template = RegisteredTemplate::new(template.into(), read);
+        let template = template.and_then(|template| self.templates.add(template));
+        self.note(template)
+    }
+
+    /// Adds a prompt: a name (or a [`Prompt`] with more to say) and the handler that fills it in.
+    ///
+    /// The handler takes its arguments as a type of its own, whose fields are plain values.
+    #[must_use]
+    pub fn prompt<A, F, Fut, O>(self, prompt: impl Into<Prompt>, fill: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: PromptOutput,
+    {
+        let prompt = RegisteredPrompt::new(prompt.into(), fill).and_then(|prompt| self.prompts.add(prompt));
+        self.note(prompt)
+    }
+
+    /// Adds skills: instructions for a model that a host loads when it needs them.
+    ///
+    /// Their files are resources; `SKILL.md` files are also listed as such, for clients that do not know skills.
+    #[cfg(feature = "skills")]
+    #[must_use]
+    pub fn skills(mut self, skills: Skills) -> Self {
+        let added = self
+            .skills
+            .add(skills)
+            .and_then(|mut files| files.drain(..).try_for_each(|file| self.resources.add(file)));
+        self.note(added)
+    }
+
+    /// Declares logging, so that handlers can send log messages with [`Cx::log`], which is deprecated in 2026-07-28.
+    #[must_use]
+    pub fn logging(mut self) -> Self {
+        self.logs = true;
+        self
+    }
+
+    /// The key that seals elicitation state, which clients of stateless revisions carry, and its lifetime. Replicas of a server
+    /// need the same key.
+    ///
+    /// The default is a random key and 10 minutes.
+    #[must_use]
+    pub fn state_key(mut self, key: [u8; 32], lifetime: Duration) -> Self {
+        self.sealer = Some(Sealer::new(key, lifetime));
+        self
+    }
+
+    /// Where the tasks of long-running tools are stored: by default in memory.
+    #[must_use]
+    pub fn task_store(mut self, store: impl TaskStore) -> Self {
+        self.tasks = Some(Arc::new(store));
+        self
+    }
+
+    /// Adds middleware, which runs around every handler: it may act before and after, or refuse.
+    ///
+    /// The first middleware that is added is the outermost.
+    ///
+    /// ```
+    /// use papertape::{Server, ToolError};
+    ///
+    /// let server = Server::new("timed", "1.0.0").middleware(|operation, next| async move {
+    ///     if operation.name == "secret" {
+    ///         return Err(ToolError::refused("not for you"));
+    ///     }
+    ///     let began = std::time::Instant::now();
+    ///     let outcome = next.run().await;
+    ///     eprintln!("{} {}: {:?}", operation.kind, operation.name, began.elapsed());
+    ///     outcome
+    /// });
+    /// ```
+    #[must_use]
+    pub fn middleware<F, Fut>(mut self, middleware: F) -> Self
+    where
+        F: Fn(Operation, Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Outcome, ToolError>> + Send + 'static,
+    {
+        self.middleware.push(Middleware::new(middleware));
+        self
+    }
+
+    /// Adds all that another server offers. Its tools and prompts get a prefix: `PREFIX_NAME`; resources keep their URIs.
+    ///
+    /// Its instructions are added to those of this server; its title, its limits, its keys and stores, and how long its
+    /// lists may be kept are not taken over.
+    /// It is taken as it is now: handles to change it change nothing here. Its middleware stays around its own handlers.
+    #[must_use]
+    pub fn mount(mut self, prefix: &str, other: Server) -> Self {
+        let mut mounted = other.problem.clone().map_or(Ok(()), Err);
+        let middleware = &other.middleware;
+        for tool in &other.tools.snapshot().items {
+            let name = prefixed(prefix, tool.key());
+            mounted = mounted.and_then(|()| self.tools.add(tool.mounted(name, middleware)));
+        }
+        for prompt in &other.prompts.snapshot().items {
+            let name = prefixed(prefix, prompt.key());
+            mounted = mounted.and_then(|()| self.prompts.add(prompt.mounted(name, middleware)));
+        }
+        for resource in &other.resources.snapshot().items {
+            mounted = mounted.and_then(|()| self.resources.add(resource.mounted(middleware)));
+        }
+        for template in &other.templates.snapshot().items {
+            mounted = mounted.and_then(|()| self.templates.add(template.mounted(middleware)));
+        }
+        mounted = mounted.and_then(|()| self.skills.mount(&other.skills, middleware));
+        self.logs |= other.logs;
+        let said = [self.instructions.take(), other.instructions];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        self.instructions = (!said.is_empty()).then(|| said.join("\n\n"));
+        self.note(mounted)
+    }
+
+    /// A handle to add and remove tools while the server runs.
+    /// Taking one makes the server announce that its list of tools can change.
+    #[must_use]
+    pub fn tools(&mut self) -> Tools {
+        self.changing.tools = true;
+        Tools { registry: Arc::clone(&self.tools), subscribers: Arc::clone(&self.subscribers) }
+    }
+
+    /// A handle to add and remove resources while the server runs, and to announce that some have changed.
+    /// Taking one makes the server announce that they can.
+    #[must_use]
+    pub fn resources(&mut self) -> Resources {
+        self.changing.resources = true;
+        Resources { registry: Arc::clone(&self.resources), subscribers: Arc::clone(&self.subscribers) }
+    }
+
+    /// A handle to add and remove prompts while the server runs.
+    /// Taking one makes the server announce that its list of prompts can change.
+    #[must_use]
+    pub fn prompts(&mut self) -> Prompts {
+        self.changing.prompts = true;
+        Prompts { registry: Arc::clone(&self.prompts), subscribers: Arc::clone(&self.subscribers) }
+    }
+
+    /// How long clients may cache lists, and whether caches may be shared. By default they are not cached.
+    #[must_use]
+    pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
+        self.cache = CacheHint::new(time, scope);
+        self
+    }
+
+    /// The limits of one client.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Serves only stateless revisions.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn stateless_only(mut self) -> Self {
+        self.revisions = &Revision::STATELESS;
+        self
+    }
+
+    /// The server ready to serve, or why it cannot.
+    pub(crate) fn build(self) -> Result<Arc<Service>, SetupError> {
+        match self.problem {
+            Some(problem) => Err(problem),
+            None => Ok(Arc::new(Service::new(self))),
+        }
+    }
+
+    /// Whether the server can start, and what known hosts reject of what it offers: for tests.
+    ///
+    /// An error is what serving would give: it names the tool at fault. A warning is about something that the protocol allows,
+    /// but that a known host rejects. Prompts are checked once they are filled in, by
+    /// [`Warning::of_prompt`].
+    ///
+    /// ```
+    /// use papertape::Server;
+    /// use papertape::server::{Tool, WarningKind};
+    /// use serde_json::{Value, json};
+    ///
+    /// let schema = json!({"type": "object", "properties": {"text": {"type": ["string", "null"]}}});
+    /// let shout = Tool::new("shout").description("Say it louder.").input_schema(schema);
+    /// let server = Server::new("loud", "1.0.0").raw_tool(shout, async |_: Value, _| Ok("HELLO"));
+    /// let warnings = server.check().unwrap();
+    /// assert_eq!(warnings[0].pointer, "/properties/text/type");
+    /// assert_eq!(warnings[0].kind, WarningKind::TypeList);
+    /// ```
+    ///
+    /// # Errors
+    /// If a tool has a bad schema, no name, or another's name.
+    pub fn check(&self) -> Result<Vec<Warning>, SetupError> {
+        if let Some(problem) = &self.problem {
+            return Err(problem.clone());
+        }
+        Ok(self.tools.snapshot().items.iter().flat_map(|tool| warning::tool(&tool.definition)).collect())
+    }
+
+    /// The first problem is reported when the server is built.
+    fn note(mut self, added: Result<(), SetupError>) -> Self {
+        if let Err(problem) = added {
+            self.problem.get_or_insert(problem);
+        }
+        self
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("identity", &self.identity)
+            .field("tools", &self.tools)
+            .field("resources", &self.resources)
+            .field("templates", &self.templates)
+            .field("prompts", &self.prompts)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,187 @@
+//! Handles to change the lists of a server while it serves. Clients are notified: those of session-based revisions always,
+//! those of stateless ones if they have subscribed.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::server::catalog::registry::Registry;
+use crate::server::features::prompt::{Prompt, PromptOutput, RegisteredPrompt};
+use crate::server::features::resource::{ReadOutput, RegisteredResource, Resource};
+use crate::server::features::tool::{RegisteredTool, Tool};
+use crate::server::handler::context::Cx;
+use crate::server::handler::error::{SetupError, ToolError};
+use crate::server::handler::output::ToolOutput;
+use crate::server::session::subscribers::Subscribers;
+use crate::server::session::subscriptions::ChangingList;
+
+/// A handle to the tools of a server.
+#[derive(Clone)]
+pub struct Tools {
+    pub(crate) registry: Arc<Registry<RegisteredTool>>,
+    pub(crate) subscribers: Arc<Subscribers>,
+}
+
+impl Tools {
+    /// Adds a tool; see [`Server::tool`](crate::Server::tool).
+    ///
+    /// # Errors
+    /// If there is a tool of that name, or a schema is bad.
+    pub fn add<A, F, Fut, O>(&self, tool: impl Into<Tool>, handler: F) -> Result<(), SetupError>
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ToolOutput,
+    {
+        self.registry.add(RegisteredTool::typed(tool.into(), handler)?)?;
+        self.subscribers.list_changed(ChangingList::Tools);
+        Ok(())
+    }
+
+    /// Adds a tool with a schema given as JSON; see [`Server::raw_tool`](crate::Server::raw_tool).
+    ///
+    /// # Errors
+    /// If there is a tool of that name, or a schema is bad.
+    pub fn add_raw<F, Fut, O>(&self, tool: impl Into<Tool>, handler: F) -> Result<(), SetupError>
+    where
+        F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ToolOutput,
+    {
+        self.registry.add(RegisteredTool::raw(tool.into(), handler)?)?;
+        self.subscribers.list_changed(ChangingList::Tools);
+        Ok(())
+    }
+
+    /// Removes a tool; false if there is none of that name. Calls that are running go on.
+    #[must_use = "tells whether there was such a tool"]
+    pub fn remove(&self, name: &str) -> bool {
+        let removed = self.registry.remove(name);
+        if removed {
+            self.subscribers.list_changed(ChangingList::Tools);
+        }
+        removed
+    }
+}
+
+impl fmt::Debug for Tools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.registry.fmt(f)
+    }
+}
+
+/// A handle to the resources of a server.
+#[derive(Clone)]
+pub struct Resources {
+    pub(crate) registry: Arc<Registry<RegisteredResource>>,
+    pub(crate) subscribers: Arc<Subscribers>,
+}
+
+impl Resources {
+    /// Adds a resource; see [`Server::resource`](crate::Server::resource).
+    ///
+    /// # Errors
+    /// If there is a resource with that URI.
+    pub fn add<F, Fut, O>(&self, resource: impl Into<Resource>, read: F) -> Result<(), SetupError>
+    where
+        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        self.registry.add(RegisteredResource::new(resource.into(), read)?)?;
+        self.subscribers.list_changed(ChangingList::Resources);
+        Ok(())
+    }
+
+    /// Removes and adds many resources at once: a list has all of it or nothing, and clients are notified once.
+    ///
+    /// A resource with a URI that is listed already takes the place of the old one. Clients are not notified of that: call
+    /// [`Resources::updated`] for those that have subscribed to it.
+    ///
+    /// # Errors
+    /// If one of them has no URI or an invalid scope; then nothing is changed.
+    pub fn exchange<F, Fut, O>(
+        &self,
+        remove: &[String],
+        put: impl IntoIterator<Item = (Resource, F)>,
+    ) -> Result<(), SetupError>
+    where
+        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let put = put.into_iter().map(|(resource, read)| RegisteredResource::new(resource, read));
+        let put = put.collect::<Result<Vec<_>, _>>()?;
+        if self.registry.exchange(&remove.iter().map(String::as_str).collect(), put)? {
+            self.subscribers.list_changed(ChangingList::Resources);
+        }
+        Ok(())
+    }
+
+    /// Removes a resource; false if there is none with that URI.
+    #[must_use = "tells whether there was such a resource"]
+    pub fn remove(&self, uri: &str) -> bool {
+        let removed = self.registry.remove(uri);
+        if removed {
+            self.subscribers.list_changed(ChangingList::Resources);
+        }
+        removed
+    }
+
+    /// Notifies the clients that have subscribed to a resource, listed or of a template, that it has changed.
+    pub fn updated(&self, uri: &str) {
+        self.subscribers.resource_updated(uri);
+    }
+}
+
+impl fmt::Debug for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.registry.fmt(f)
+    }
+}
+
+/// A handle to the prompts of a server.
+#[derive(Clone)]
+pub struct Prompts {
+    pub(crate) registry: Arc<Registry<RegisteredPrompt>>,
+    pub(crate) subscribers: Arc<Subscribers>,
+}
+
+impl Prompts {
+    /// Adds a prompt; see [`Server::prompt`](crate::Server::prompt).
+    ///
+    /// # Errors
+    /// If there is a prompt of that name, or its arguments are not plain values.
+    pub fn add<A, F, Fut, O>(&self, prompt: impl Into<Prompt>, fill: F) -> Result<(), SetupError>
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: PromptOutput,
+    {
+        self.registry.add(RegisteredPrompt::new(prompt.into(), fill)?)?;
+        self.subscribers.list_changed(ChangingList::Prompts);
+        Ok(())
+    }
+
+    /// Removes a prompt; false if there is none of that name.
+    #[must_use = "tells whether there was such a prompt"]
+    pub fn remove(&self, name: &str) -> bool {
+        let removed = self.registry.remove(name);
+        if removed {
+            self.subscribers.list_changed(ChangingList::Prompts);
+        }
+        removed
+    }
+}
+
+impl fmt::Debug for Prompts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.registry.fmt(f)
+    }
+}

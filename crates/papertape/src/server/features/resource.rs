@@ -1,0 +1,409 @@
+//! Resources and resource templates.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use crate::protocol::content::{Annotations, ResourceContents, base64};
+use crate::protocol::project::{CacheHint, CacheScope};
+use crate::protocol::{self, Revision, project};
+use crate::server::catalog::registry::Listed;
+use crate::server::features::completion::{Completers, CompletionRequest};
+use crate::server::features::presentation::presentation_methods;
+use crate::server::features::text_values;
+use crate::server::features::uri_template::UriTemplate;
+use crate::server::handler::context::Cx;
+use crate::server::handler::error::{SetupError, ToolError};
+use crate::server::handler::middleware::{self, Middleware};
+use crate::server::pipeline::run::{Output, Pace, Run};
+
+/// A resource and how it presents itself; a plain URI will often do.
+///
+/// ```
+/// use papertape::server::Resource;
+/// let resource = Resource::new("grammar://table").name("table").mime_type("text/markdown");
+/// ```
+pub struct Resource {
+    pub(crate) definition: protocol::ResourceDefinition,
+    cache: Option<CacheHint>,
+    scopes: Vec<String>,
+}
+
+impl Resource {
+    /// A resource with that URI, and the same for a name.
+    pub fn new(uri: impl Into<String>) -> Self {
+        let uri = uri.into();
+        let definition = protocol::ResourceDefinition {
+            name: uri.clone(),
+            uri,
+            ..protocol::ResourceDefinition::default()
+        };
+        Self { definition, cache: None, scopes: Vec::new() }
+    }
+
+    presentation_methods!("What it is.");
+
+    /// Its name for programs.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.definition.name = name.into();
+        self
+    }
+
+    /// Its media type, such as `text/markdown`.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.definition.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.definition.size = Some(bytes);
+        self
+    }
+
+    /// How long clients may cache what they have read, and whether caches may be shared. By default it is not cached.
+    #[must_use]
+    pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
+        self.cache = Some(CacheHint::new(time, scope));
+        self
+    }
+
+    /// Hints about it.
+    #[must_use]
+    pub fn annotations(mut self, hints: Annotations) -> Self {
+        self.definition.annotations = Some(hints);
+        self
+    }
+}
+
+impl From<&str> for Resource {
+    fn from(uri: &str) -> Self {
+        Self::new(uri)
+    }
+}
+
+impl From<String> for Resource {
+    fn from(uri: String) -> Self {
+        Self::new(uri)
+    }
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+/// A resource template (RFC 6570): the resources whose URIs match it.
+///
+/// A value may hold anything once it is decoded, also `../`: `%2F` is a slash. Never join one to a path unchecked.
+///
+/// Understood are `{x}` (written without a slash), `{x,y}`, `{+path}` (slashes and all), `{/x}`, `{.x}`, `{#x}` and `{?x,y}`.
+///
+/// ```
+/// use papertape::server::ResourceTemplate;
+/// let template = ResourceTemplate::new("grammar://verb/{verb}")
+///     .complete("verb", |so_far| async move {
+///         Ok(["eat", "go"].into_iter().filter(|verb| verb.starts_with(&so_far.value)).map(str::to_owned).collect())
+///     });
+/// ```
+pub struct ResourceTemplate {
+    definition: protocol::ResourceTemplateDefinition,
+    cache: Option<CacheHint>,
+    completers: Completers,
+    scopes: Vec<String>,
+}
+
+impl ResourceTemplate {
+    /// A template, and the same for a name.
+    pub fn new(template: impl Into<String>) -> Self {
+        let template = template.into();
+        let definition = protocol::ResourceTemplateDefinition {
+            name: template.clone(),
+            uri_template: template,
+            ..protocol::ResourceTemplateDefinition::default()
+        };
+        Self { definition, cache: None, completers: Completers::default(), scopes: Vec::new() }
+    }
+
+    presentation_methods!("What the resources are.");
+
+    /// Its name for programs.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.definition.name = name.into();
+        self
+    }
+
+    /// The media type of all of them, such as `text/markdown`.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.definition.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// How long clients may cache what they have read, and whether caches may be shared. By default it is not cached.
+    #[must_use]
+    pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
+        self.cache = Some(CacheHint::new(time, scope));
+        self
+    }
+
+    /// Hints about them.
+    #[must_use]
+    pub fn annotations(mut self, hints: Annotations) -> Self {
+        self.definition.annotations = Some(hints);
+        self
+    }
+
+    /// The handler that completes the values of a variable.
+    #[must_use]
+    pub fn complete<F, Fut>(mut self, variable: impl Into<String>, complete: F) -> Self
+    where
+        F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<String>, ToolError>> + Send + 'static,
+    {
+        self.completers.add(variable.into(), complete);
+        self
+    }
+}
+
+impl From<&str> for ResourceTemplate {
+    fn from(template: &str) -> Self {
+        Self::new(template)
+    }
+}
+
+impl fmt::Debug for ResourceTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+/// What the handler of a resource can return: text, bytes, or contents made by hand.
+pub trait ReadOutput: Send + 'static {
+    /// The contents as they go to the client. `uri` is what was asked for, `mime_type` what the resource says it holds.
+    fn into_contents(self, uri: &str, mime_type: Option<&str>) -> Vec<ResourceContents>;
+}
+
+impl ReadOutput for String {
+    fn into_contents(self, uri: &str, mime_type: Option<&str>) -> Vec<ResourceContents> {
+        vec![ResourceContents { text: Some(self), ..contents(uri, mime_type) }]
+    }
+}
+
+impl ReadOutput for &'static str {
+    fn into_contents(self, uri: &str, mime_type: Option<&str>) -> Vec<ResourceContents> {
+        self.to_owned().into_contents(uri, mime_type)
+    }
+}
+
+/// Bytes.
+impl ReadOutput for Vec<u8> {
+    fn into_contents(self, uri: &str, mime_type: Option<&str>) -> Vec<ResourceContents> {
+        vec![ResourceContents { blob: Some(base64(&self)), ..contents(uri, mime_type) }]
+    }
+}
+
+impl ReadOutput for ResourceContents {
+    fn into_contents(self, _: &str, _: Option<&str>) -> Vec<ResourceContents> {
+        vec![self]
+    }
+}
+
+impl ReadOutput for Vec<ResourceContents> {
+    fn into_contents(self, _: &str, _: Option<&str>) -> Vec<ResourceContents> {
+        self
+    }
+}
+
+fn contents(uri: &str, mime_type: Option<&str>) -> ResourceContents {
+    ResourceContents {
+        uri: uri.to_owned(),
+        mime_type: mime_type.map(str::to_owned),
+        ..ResourceContents::default()
+    }
+}
+
+/// A resource ready to be read.
+#[derive(Clone)]
+pub(crate) struct RegisteredResource {
+    definition: protocol::ResourceDefinition,
+    cache: Option<CacheHint>,
+    scopes: Vec<String>,
+    /// The middleware of the servers that it was mounted with.
+    pub(crate) middleware: Vec<Middleware>,
+    read: Arc<dyn Fn(Cx) -> Run + Send + Sync>,
+    pace: Arc<Pace>,
+}
+
+impl RegisteredResource {
+    pub(crate) fn new<F, Fut, O>(resource: Resource, read: F) -> Result<Self, SetupError>
+    where
+        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let Resource { definition, cache, scopes } = resource;
+        if definition.uri.is_empty() {
+            return Err(SetupError::EmptyName { what: Self::KIND });
+        }
+        let (uri, mime_type) = (definition.uri.clone(), definition.mime_type.clone());
+        let read = Arc::new(read);
+        let read = Arc::new(move |cx: Cx| -> Run {
+            let (read, uri, mime_type) = (Arc::clone(&read), uri.clone(), mime_type.clone());
+            // All of the author's code runs within the call, where it is timed and its panics are caught.
+            Box::pin(
+                async move { Ok(Output::Read(read(cx).await?.into_contents(&uri, mime_type.as_deref()))) },
+            )
+        });
+        Ok(Self { definition, cache, scopes, middleware: Vec::new(), read, pace: Arc::default() })
+    }
+
+    pub(crate) fn cache(&self) -> Option<CacheHint> {
+        self.cache
+    }
+
+    /// The same within a server with middleware of its own.
+    pub(crate) fn mounted(&self, middleware: &[Middleware]) -> Self {
+        Self { middleware: middleware::mounted(middleware, &self.middleware), ..self.clone() }
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    pub(crate) fn read(&self, cx: Cx) -> Run {
+        (self.read)(cx)
+    }
+}
+
+impl Listed for RegisteredResource {
+    type Definition = protocol::ResourceDefinition;
+    const KIND: &'static str = "resource";
+    const LIST: &'static str = "resources";
+
+    fn key(&self) -> &str {
+        &self.definition.uri
+    }
+
+    fn definition(&self, revision: Revision) -> protocol::ResourceDefinition {
+        project::resource(self.definition.clone(), revision)
+    }
+
+    fn scopes(&self) -> &[String] {
+        &self.scopes
+    }
+}
+
+impl fmt::Debug for RegisteredResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+type ReadTemplate = dyn Fn(String, &BTreeMap<String, String>, Cx) -> Result<Run, String> + Send + Sync;
+
+/// A template ready to be read.
+#[derive(Clone)]
+pub(crate) struct RegisteredTemplate {
+    definition: protocol::ResourceTemplateDefinition,
+    cache: Option<CacheHint>,
+    scopes: Vec<String>,
+    /// The middleware of the servers that it was mounted with.
+    pub(crate) middleware: Vec<Middleware>,
+    template: Arc<UriTemplate>,
+    pub(crate) completers: Completers,
+    read: Arc<ReadTemplate>,
+    pace: Arc<Pace>,
+}
+
+impl RegisteredTemplate {
+    pub(crate) fn new<A, F, Fut, O>(template: ResourceTemplate, read: F) -> Result<Self, SetupError>
+    where
+        A: DeserializeOwned + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let ResourceTemplate { definition, cache, completers, scopes } = template;
+        let bad = |problem| SetupError::Template { template: definition.uri_template.clone(), problem };
+        let template = UriTemplate::parse(&definition.uri_template).map_err(bad)?;
+        if let Some(name) = completers.names().find(|name| !template.names().any(|known| known == *name)) {
+            return Err(bad(format!("{name:?} is completed, but is not one of its variables")));
+        }
+        let mime_type = definition.mime_type.clone();
+        let read = Arc::new(read);
+        let read = Arc::new(move |uri: String, values: &BTreeMap<String, String>, cx: Cx| {
+            let values: A = text_values::read(values)?;
+            let (read, mime_type) = (Arc::clone(&read), mime_type.clone());
+            let run: Run = Box::pin(async move {
+                Ok(Output::Read(read(values, cx).await?.into_contents(&uri, mime_type.as_deref())))
+            });
+            Ok(run)
+        });
+        Ok(Self {
+            definition,
+            cache,
+            scopes,
+            middleware: Vec::new(),
+            template: Arc::new(template),
+            completers,
+            read,
+            pace: Arc::default(),
+        })
+    }
+
+    pub(crate) fn cache(&self) -> Option<CacheHint> {
+        self.cache
+    }
+
+    /// The same within a server with middleware of its own.
+    pub(crate) fn mounted(&self, middleware: &[Middleware]) -> Self {
+        Self { middleware: middleware::mounted(middleware, &self.middleware), ..self.clone() }
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The values of the variables, if the URI matches.
+    pub(crate) fn match_uri(&self, uri: &str) -> Option<BTreeMap<String, String>> {
+        self.template.match_uri(uri)
+    }
+
+    pub(crate) fn read(&self, uri: String, values: &BTreeMap<String, String>, cx: Cx) -> Result<Run, String> {
+        (self.read)(uri, values, cx)
+    }
+}
+
+impl Listed for RegisteredTemplate {
+    type Definition = protocol::ResourceTemplateDefinition;
+    const KIND: &'static str = "resource template";
+    const LIST: &'static str = "resourceTemplates";
+
+    fn key(&self) -> &str {
+        &self.definition.uri_template
+    }
+
+    fn definition(&self, revision: Revision) -> protocol::ResourceTemplateDefinition {
+        project::resource_template(self.definition.clone(), revision)
+    }
+
+    fn scopes(&self) -> &[String] {
+        &self.scopes
+    }
+}
+
+impl fmt::Debug for RegisteredTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}

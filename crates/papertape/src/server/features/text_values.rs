@@ -1,0 +1,154 @@
+//! Strings to values: the variables of a URI or the arguments of a prompt, as the type that a handler takes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::value::{MapDeserializer, StrDeserializer, UnitDeserializer};
+use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+use crate::wire::error::{excerpt, shortened};
+
+/// Reads a struct from named words. A number or a boolean is read from its word when the field wants one.
+pub(crate) fn read<T: DeserializeOwned>(words: &BTreeMap<String, String>) -> Result<T, String> {
+    let entries = words.iter().map(|(name, word)| (name.as_str(), Word(word)));
+    let read = T::deserialize(MapDeserializer::<_, Error>::new(entries));
+    match read {
+        // A unit type takes nothing.
+        Err(error) if words.is_empty() => {
+            T::deserialize(UnitDeserializer::<Error>::new()).map_err(|_| error.0)
+        }
+        read => read.map_err(|error| shortened(&error.0).to_owned()),
+    }
+}
+
+#[derive(Debug)]
+struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl de::Error for Error {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self(message.to_string())
+    }
+}
+
+struct Word<'a>(&'a str);
+
+impl<'de> IntoDeserializer<'de, Error> for Word<'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl Word<'_> {
+    /// `NaN`, `inf` and what is too large.
+    fn is_beyond_numbers(&self) -> bool {
+        self.0.parse::<f64>().is_ok_and(|number| !number.is_finite())
+    }
+}
+
+macro_rules! parsed {
+    ($($method:ident $visit:ident $kind:literal),* $(,)?) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            // What is not a number in JSON is not one here either.
+            let plain = self.0.starts_with(|c: char| c == '-' || c.is_ascii_alphanumeric());
+            match self.0.parse() {
+                Ok(value) if plain && !self.is_beyond_numbers() => visitor.$visit(value),
+                _ => Err(Error(format!("{} is not {}", excerpt(self.0), $kind))),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Word<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_borrowed_str(self.0)
+    }
+
+    parsed! {
+        deserialize_bool visit_bool "a boolean: it is true or false",
+        deserialize_i8 visit_i8 "an integer in range", deserialize_i16 visit_i16 "an integer in range",
+        deserialize_i32 visit_i32 "an integer in range", deserialize_i64 visit_i64 "an integer in range",
+        deserialize_u8 visit_u8 "an integer in range", deserialize_u16 visit_u16 "an integer in range",
+        deserialize_u32 visit_u32 "an integer in range", deserialize_u64 visit_u64 "an integer in range",
+        deserialize_i128 visit_i128 "an integer in range", deserialize_u128 visit_u128 "an integer in range",
+        deserialize_f32 visit_f32 "a number", deserialize_f64 visit_f64 "a number",
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_enum(StrDeserializer::<Error>::new(self.0))
+    }
+
+    forward_to_deserialize_any! {
+        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Colour {
+        Red,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Words {
+        text: String,
+        count: u8,
+        exact: Option<bool>,
+        colour: Option<Colour>,
+    }
+
+    fn read(words: &[(&str, &str)]) -> Result<Words, String> {
+        let words: BTreeMap<_, _> = words.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        super::read(&words)
+    }
+
+    #[test]
+    fn words_are_parsed_by_the_field_type() {
+        assert_eq!(
+            read(&[("text", "12"), ("count", "12"), ("exact", "true"), ("colour", "red")]),
+            Ok(Words { text: "12".into(), count: 12, exact: Some(true), colour: Some(Colour::Red) })
+        );
+        assert_eq!(
+            read(&[("text", ""), ("count", "0")]),
+            Ok(Words { text: String::new(), count: 0, exact: None, colour: None })
+        );
+        assert_eq!(read(&[("text", ""), ("count", "300")]), Err("\"300\" is not an integer in range".into()));
+        assert_eq!(read(&[("text", "")]), Err("missing field `count`".into()));
+        assert!(read(&[("text", ""), ("count", "1"), ("colour", "blue")]).unwrap_err().contains("blue"));
+    }
+}

@@ -1,0 +1,376 @@
+//! Tools: definition, validated schemas, and handler.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use papertape_schema::Validator;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
+use crate::protocol::{Revision, param_headers, project};
+use crate::schema::{self, Explain, Input, Violation};
+use crate::server::catalog::registry::Listed;
+use crate::server::features::integers::{has_fractions, without_fractions};
+use crate::server::features::presentation::presentation_methods;
+use crate::server::features::warning;
+use crate::server::handler::context::Cx;
+use crate::server::handler::error::{SetupError, ToolError};
+use crate::server::handler::middleware::{self, Middleware};
+use crate::server::handler::output::ToolOutput;
+use crate::server::pipeline::arguments::Arguments;
+use crate::server::pipeline::run::{Output, Pace, Run};
+
+/// What a tool is called and how it presents itself; a plain name will often do.
+///
+/// ```
+/// use papertape::server::Tool;
+/// let tool = Tool::new("word_count").title("Word count").read_only();
+/// ```
+pub struct Tool {
+    definition: ToolDefinition,
+    explain: Option<Box<Explain>>,
+    task_mode: TaskMode,
+    scopes: Vec<String>,
+}
+
+/// Whether the calls of a tool become tasks.
+#[derive(Debug, Clone, Default)]
+struct TaskMode {
+    /// They do, for clients that support tasks.
+    enabled: bool,
+    /// Clients that do not are refused.
+    only: bool,
+    /// The input requests that are made before there is a task.
+    after: Vec<String>,
+}
+
+impl Tool {
+    /// A tool of that name.
+    pub fn new(name: impl Into<String>) -> Self {
+        let definition = ToolDefinition {
+            name: name.into(),
+            title: None,
+            description: None,
+            input_schema: Value::Null,
+            output_schema: None,
+            annotations: None,
+            icons: Vec::new(),
+            meta: None,
+        };
+        Self { definition, explain: None, task_mode: TaskMode::default(), scopes: Vec::new() }
+    }
+
+    presentation_methods!("What it does. Without this, the doc comment of the arguments' type is used.");
+
+    /// The arguments' JSON Schema, in place of the one made from a type.
+    #[must_use]
+    pub fn input_schema(mut self, schema: Value) -> Self {
+        self.definition.input_schema = schema;
+        self
+    }
+
+    /// The structured result's JSON Schema, in place of the one made from a type.
+    #[must_use]
+    pub fn output_schema(mut self, schema: Value) -> Self {
+        self.definition.output_schema = Some(schema);
+        self
+    }
+
+    /// It does not modify its environment (`readOnlyHint`).
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        self.hint(|hints| {
+            hints.read_only_hint = Some(true);
+            hints.destructive_hint = Some(false);
+        })
+    }
+
+    /// Its changes are only additive (`destructiveHint: false`).
+    #[must_use]
+    pub fn additive(self) -> Self {
+        self.hint(|hints| hints.destructive_hint = Some(false))
+    }
+
+    /// Repeating the call with the same arguments has no further effect (`idempotentHint`).
+    #[must_use]
+    pub fn idempotent(self) -> Self {
+        self.hint(|hints| hints.idempotent_hint = Some(true))
+    }
+
+    /// It does not interact with external entities (`openWorldHint: false`).
+    #[must_use]
+    pub fn closed_world(self) -> Self {
+        self.hint(|hints| hints.open_world_hint = Some(false))
+    }
+
+    /// The tool's own error message for invalid arguments; `None` leaves it to the general one.
+    #[must_use]
+    pub fn explain(
+        mut self,
+        words: impl Fn(&Violation<'_>) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.explain = Some(Box::new(words));
+        self
+    }
+
+    /// It may take long: for clients that support tasks, its calls become tasks.
+    #[must_use]
+    pub fn long_running(mut self) -> Self {
+        self.task_mode.enabled = true;
+        self
+    }
+
+    /// It takes so long that no client can wait for its response: its calls become tasks, and clients without tasks are
+    /// refused.
+    #[must_use]
+    pub fn task_only(mut self) -> Self {
+        self.task_mode.only = true;
+        self.long_running()
+    }
+
+    /// The name of an input request that is made before there is a task: the call becomes one when it has its response. Other
+    /// input is requested by the task itself.
+    #[must_use]
+    pub fn task_after(mut self, request: impl Into<String>) -> Self {
+        self.task_mode.after.push(request.into());
+        self.long_running()
+    }
+
+    fn hint(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
+        change(self.definition.annotations.get_or_insert_default());
+        self
+    }
+}
+
+impl From<&str> for Tool {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl From<String> for Tool {
+    fn from(name: String) -> Self {
+        Self::new(name)
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+/// Starts a call with arguments that the schema allows; the error says why the tool cannot read them all the same.
+type Start = dyn Fn(Arguments, Cx) -> Result<Run, String> + Send + Sync;
+
+/// A tool ready to be called.
+#[derive(Clone)]
+pub(crate) struct RegisteredTool {
+    pub(crate) definition: ToolDefinition,
+    /// The middleware of the servers that it was mounted with.
+    pub(crate) middleware: Vec<Middleware>,
+    work: Arc<Work>,
+}
+
+/// The handler of a tool and its schemas, under whatever name.
+struct Work {
+    input: Input,
+    output: Option<Validator>,
+    start: Box<Start>,
+    task_mode: TaskMode,
+    scopes: Vec<String>,
+    #[cfg_attr(not(feature = "http-server"), expect(dead_code, reason = "only HTTP has headers"))]
+    mirrored: Vec<(String, Vec<String>)>,
+    pace: Pace,
+}
+
+impl RegisteredTool {
+    /// A tool whose schemas come from the types of its handler.
+    pub(crate) fn typed<A, F, Fut, O>(mut tool: Tool, handler: F) -> Result<Self, SetupError>
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ToolOutput,
+    {
+        let mut checked = None;
+        if tool.definition.input_schema.is_null() {
+            let mut schema = schema::of_arguments::<A>();
+            // The doc comment of the arguments' type describes the tool.
+            if let Some(Value::String(text)) =
+                schema.as_object_mut().and_then(|root| root.shift_remove("description"))
+            {
+                tool.definition.description.get_or_insert(text);
+            }
+            checked = Some(schema::refuse_unknown(&schema));
+            tool.definition.input_schema = schema;
+        }
+        let handler = Arc::new(handler);
+        Self::new::<O>(
+            tool,
+            checked,
+            Box::new(move |arguments: Arguments, cx| {
+                let arguments = arguments.read(read_arguments)?;
+                let handler = Arc::clone(&handler);
+                // All of the author's code runs within the call, where it is timed and its panics are caught.
+                Ok(Box::pin(async move { handler(arguments, cx).await?.into_result().map(Output::Tool) }))
+            }),
+        )
+    }
+
+    /// A tool with a schema given as JSON, and arguments handed on as they are.
+    pub(crate) fn raw<F, Fut, O>(tool: Tool, handler: F) -> Result<Self, SetupError>
+    where
+        F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ToolOutput,
+    {
+        let handler = Arc::new(handler);
+        Self::new::<O>(
+            tool,
+            None,
+            Box::new(move |arguments: Arguments, cx| {
+                let arguments = arguments.into_value()?;
+                let handler = Arc::clone(&handler);
+                Ok(Box::pin(async move { handler(arguments, cx).await?.into_result().map(Output::Tool) }))
+            }),
+        )
+    }
+
+    /// `checked` is the schema that arguments are validated against, if not the one that clients see.
+    fn new<O: ToolOutput>(tool: Tool, checked: Option<Value>, start: Box<Start>) -> Result<Self, SetupError> {
+        let Tool { mut definition, explain, task_mode, scopes } = tool;
+        if definition.name.is_empty() {
+            return Err(SetupError::EmptyName { what: Self::KIND });
+        }
+        let bad = |which, problem| SetupError::Schema { tool: definition.name.clone(), which, problem };
+        if definition.input_schema.is_null() {
+            return Err(bad("input", "there is none: give it one with `Tool::input_schema`".to_owned()));
+        }
+        let checked = checked.unwrap_or_else(|| definition.input_schema.clone());
+        let input = Input::new(checked, explain).map_err(|problem| bad("input", problem))?;
+        if definition.input_schema.get("type") != Some(&Value::from("object")) {
+            let problem = "arguments are an object, so its root must have \"type\": \"object\" (make their type a struct)";
+            return Err(bad("input", problem.to_owned()));
+        }
+        let mirrored =
+            param_headers::annotations(&definition.input_schema).map_err(|problem| bad("input", problem))?;
+        let output_schema = definition.output_schema.take().or_else(O::output_schema);
+        let output = output_schema
+            .as_ref()
+            .map(schema::compile)
+            .transpose()
+            .map_err(|problem| bad("output", problem))?;
+        definition.output_schema = output_schema;
+        warning::log(&warning::tool(&definition));
+        Ok(Self {
+            definition,
+            middleware: Vec::new(),
+            work: Arc::new(Work { input, output, start, task_mode, mirrored, scopes, pace: Pace::default() }),
+        })
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.work.pace
+    }
+
+    /// The arguments that are mirrored in headers on HTTP, each with the members that lead to it.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn mirrored(&self) -> &[(String, Vec<String>)] {
+        &self.work.mirrored
+    }
+
+    /// Whether its calls may become tasks.
+    pub(crate) fn is_long_running(&self) -> bool {
+        self.work.task_mode.enabled
+    }
+
+    /// Whether it needs a client that supports tasks.
+    pub(crate) fn is_task_only(&self) -> bool {
+        self.work.task_mode.only
+    }
+
+    /// The input requests that are made before there is a task.
+    pub(crate) fn asked_first(&self) -> &[String] {
+        &self.work.task_mode.after
+    }
+
+    /// The same tool under another name, within a server with middleware of its own.
+    pub(crate) fn mounted(&self, name: String, middleware: &[Middleware]) -> Self {
+        let mut mounted = self.clone();
+        mounted.definition.name = name;
+        mounted.middleware = middleware::mounted(middleware, &self.middleware);
+        mounted
+    }
+
+    /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is for the client.
+    pub(crate) fn start(&self, mut arguments: Arguments, size: usize, cx: Cx) -> Result<Run, String> {
+        let name = &self.definition.name;
+        self.work.input.leave_out_nulls(arguments.rounded_mut());
+        if let Some(problem) = self.work.input.violations(name, arguments.rounded(), size) {
+            return Err(problem);
+        }
+        (self.work.start)(arguments, cx)
+            .map_err(|problem| format!("invalid arguments for tool \"{name}\": {problem}"))
+    }
+
+    /// Whether its structured result may be something else than an object.
+    pub(crate) fn is_wrapped(&self) -> bool {
+        self.definition.output_schema.as_ref().is_some_and(project::is_wrapped)
+    }
+
+    /// The problem with a result, if there is one.
+    pub(crate) fn check_output(&self, result: &CallToolResult) -> Option<String> {
+        let validator = self.work.output.as_ref()?;
+        // An output schema does not describe failures.
+        if result.is_error {
+            return None;
+        }
+        let Some(value) = &result.structured_content else {
+            return Some("it has an output schema but returned no structured content".to_owned());
+        };
+        let violation = schema::first_violation(validator, &value.rounded())?;
+        Some(format!("its structured content breaks its output schema {violation}"))
+    }
+}
+
+impl Listed for RegisteredTool {
+    type Definition = ToolDefinition;
+    const KIND: &'static str = "tool";
+    const LIST: &'static str = "tools";
+
+    fn key(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn definition(&self, revision: Revision) -> ToolDefinition {
+        project::tool(self.definition.clone(), revision)
+    }
+
+    fn scopes(&self) -> &[String] {
+        &self.work.scopes
+    }
+}
+
+impl fmt::Debug for RegisteredTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.definition.fmt(f)
+    }
+}
+
+fn read_arguments<A: DeserializeOwned>(arguments: Value) -> Result<A, String> {
+    // A unit type takes no arguments and reads as null.
+    if arguments.as_object().is_some_and(serde_json::Map::is_empty) {
+        return serde_json::from_value(arguments)
+            .or_else(|e| serde_json::from_value(Value::Null).map_err(|_| e.to_string()));
+    }
+    let spare = has_fractions(&arguments).then(|| arguments.clone());
+    serde_json::from_value(arguments).or_else(|e| {
+        let Some(mut spare) = spare else { return Err(e.to_string()) };
+        without_fractions(&mut spare);
+        serde_json::from_value(spare).map_err(|_| e.to_string())
+    })
+}

@@ -1,0 +1,202 @@
+//! Decoding: a message to a request whose parameters, revision and admission are known.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tracing::field::Empty;
+
+use super::Refused;
+use super::opening;
+use super::resolve::Target;
+use super::subscribe::RequestedFilter;
+use crate::protocol::Revision;
+use crate::protocol::meta::{RequestMeta, object, present};
+use crate::server::features::tool::RegisteredTool;
+use crate::server::service::Service;
+use crate::server::session::{BatchPlace, ReplyTo, Session};
+use crate::wire::RpcError;
+use crate::wire::error::shortened;
+use crate::wire::message;
+
+/// The longest URI that is resolved: every template may have to be matched against it.
+pub(crate) const LONGEST_URI: usize = 8 * 1024;
+
+/// What a transport knows of a request besides its message.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Envelope<'a> {
+    /// Its place in the batch it is part of.
+    pub(crate) batch: Option<BatchPlace>,
+    /// The HTTP headers that repeat what its body says.
+    pub(crate) headers: Option<&'a dyn HeaderCheck>,
+}
+
+/// Headers that must say what the body says.
+pub(crate) trait HeaderCheck {
+    /// Compares the headers with the method and what it is about.
+    fn check_body(&self, method: &str, params: &Params<'_>) -> Result<(), RpcError>;
+
+    /// Compares the headers that mirror arguments of a tool with these.
+    fn check_arguments(
+        &self,
+        tool: &RegisteredTool,
+        params: &Params<'_>,
+        tree: usize,
+    ) -> Result<(), RpcError>;
+}
+
+/// A request that has been decoded and admitted.
+pub(crate) struct DecodedRequest<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) params: Params<'a>,
+    /// Where its response goes.
+    pub(crate) to: &'a ReplyTo,
+    /// The size of its parameters.
+    pub(crate) bytes: usize,
+    pub(crate) mode: Mode,
+    /// The revision that it is served by; the newest session-based one before `initialize`.
+    pub(crate) revision: Revision,
+    pub(crate) session: &'a Arc<Session>,
+    pub(crate) span: &'a tracing::Span,
+}
+
+/// By which rules a request is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The request names its revision itself (2026-07-28).
+    Stateless,
+    /// The session was opened with `initialize`.
+    Session,
+    /// Neither: only what opens a session can be served.
+    Unopened,
+}
+
+/// The span in which a request is logged.
+pub(super) fn span(request: &message::Request<'_>) -> tracing::Span {
+    tracing::info_span!(
+        "request",
+        method = shortened(&request.method),
+        id = %request.id,
+        trace_id = Empty,
+        parent_span_id = Empty
+    )
+}
+
+/// Admits a request to its session, reads its parameters, checks the headers against them, and finds its revision.
+pub(super) fn decode<'a>(
+    service: &Service,
+    method: &'a str,
+    params: Option<&'a RawValue>,
+    to: &'a ReplyTo,
+    session: &'a Arc<Session>,
+    span: &'a tracing::Span,
+    headers: Option<&dyn HeaderCheck>,
+) -> Result<DecodedRequest<'a>, Refused> {
+    tracing::debug!("received");
+    let bytes = params.map_or(0, |raw| raw.get().len());
+    session.admit(&to.id, &service.limits).map_err(Refused::Malformed)?;
+    let params = Params::read(params).map_err(Refused::Malformed)?;
+    if let Some(headers) = headers {
+        headers.check_body(method, &params).map_err(Refused::Malformed)?;
+    }
+    let (mode, revision) = opening::mode(service, &params, session)?;
+    if mode != Mode::Unopened {
+        record_trace(&params, span);
+    }
+    Ok(DecodedRequest { method, params, to, bytes, mode, revision, session, span })
+}
+
+/// Checks the headers that mirror arguments, once it is known which tool they are the arguments of.
+pub(super) fn check_arguments(
+    service: &Service,
+    request: &DecodedRequest<'_>,
+    target: &Target,
+    headers: Option<&dyn HeaderCheck>,
+) -> Result<(), Refused> {
+    match (headers, target) {
+        (Some(headers), Target::Tool(tool)) => {
+            headers.check_arguments(tool, &request.params, service.limits.tree).map_err(Refused::Malformed)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A request that is part of a distributed trace is logged with the trace's ids.
+fn record_trace(params: &Params<'_>, span: &tracing::Span) {
+    if let Some(trace) = params.meta.as_ref().and_then(RequestMeta::trace)
+        && let Some((trace_id, parent)) = trace.ids()
+    {
+        span.record("trace_id", trace_id).record("parent_span_id", parent);
+    }
+}
+
+/// The members of `params` that any method reads, raw. `None` is absent; a `null` is there.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Params<'a> {
+    #[serde(borrow, default, deserialize_with = "object", rename = "_meta")]
+    pub(crate) meta: Option<RequestMeta<'a>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) name: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) cursor: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) protocol_version: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "object")]
+    pub(crate) notifications: Option<RequestedFilter>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) request_id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) uri: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) level: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present", rename = "ref")]
+    pub(crate) reference: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) argument: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) context: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) input_responses: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) request_state: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) task_id: Option<&'a RawValue>,
+}
+
+impl<'a> Params<'a> {
+    /// The `name` of what a method is about.
+    pub(crate) fn name(&self, method: &str) -> Result<Cow<'a, str>, RpcError> {
+        let name = self.name.and_then(message::string);
+        name.ok_or_else(|| RpcError::invalid_params(format!("`{method}` needs `params.name`, a string")))
+    }
+
+    /// The `uri` that a method is about.
+    pub(crate) fn uri(&self, method: &str) -> Result<String, RpcError> {
+        let uri = self.uri.and_then(message::string);
+        let uri =
+            uri.ok_or_else(|| RpcError::invalid_params(format!("`{method}` needs `params.uri`, a string")))?;
+        if uri.len() > LONGEST_URI {
+            return Err(RpcError::invalid_params(format!("`params.uri` is longer than {LONGEST_URI} bytes")));
+        }
+        Ok(uri.into_owned())
+    }
+
+    pub(crate) fn read(raw: Option<&'a RawValue>) -> Result<Self, RpcError> {
+        let Some(raw) = raw else { return Ok(Self::default()) };
+        serde_json::from_str(raw.get()).map_err(|error| {
+            let text = error.to_string();
+            // A name given twice could be read either way, so the request as a whole is refused.
+            if text.starts_with("duplicate field") {
+                RpcError::invalid_request(format!("in `params`: {text}"))
+            } else {
+                RpcError::invalid_params(format!("in `params`: {text}"))
+            }
+        })
+    }
+}

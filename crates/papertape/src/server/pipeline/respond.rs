@@ -1,0 +1,204 @@
+//! Responding: what became of a request to the result or error that is written to its session.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::Refused;
+use super::request::DecodedRequest;
+use super::resolve::resource_not_found;
+use super::run::{Outcome, Output, panicked};
+use crate::outbox::{Reply, write_json};
+use crate::protocol::project::{CacheHint, CacheScope};
+use crate::protocol::tools::CallToolResult;
+use crate::protocol::{Completion, ResourceContents, Revision, project};
+use crate::server::elicitation::request_state;
+use crate::server::features::Feature;
+use crate::server::handler::call::Call;
+use crate::server::handler::error::{Failure, ToolError};
+use crate::server::service::Service;
+use crate::server::session::{ReplyTo, Session};
+use crate::sync::lock;
+use crate::wire::RpcError;
+
+/// The result of a call.
+pub(crate) enum CallResult {
+    Complete(Output),
+    /// The request is to be repeated with what the client is asked for, as JSON.
+    InputRequired(Value),
+}
+
+#[derive(Serialize)]
+struct ReadResult {
+    contents: Vec<ResourceContents>,
+}
+
+#[derive(Serialize)]
+struct CompleteResult {
+    completion: Completion,
+}
+
+/// Writes the JSON-RPC error of a request that was refused.
+pub(super) fn refuse(refused: &Refused, to: &ReplyTo, session: &Session) {
+    let forbidden;
+    let error = match refused {
+        Refused::Malformed(error) | Refused::Failed(error) => error,
+        Refused::Forbidden(scopes) => {
+            forbidden = RpcError::invalid_request(format!("this needs the scopes: {}", scopes.join(" ")));
+            &forbidden
+        }
+    };
+    tracing::info!(code = error.code, "refused: {}", error.message);
+    session.reply(to, &Reply::Error(error));
+}
+
+/// Writes a result that needs no handler.
+pub(super) fn result<T: Serialize + ?Sized>(
+    service: &Service,
+    request: &DecodedRequest<'_>,
+    body: &T,
+    hint: Option<CacheHint>,
+) {
+    result_in(service, request, request.revision, body, hint);
+}
+
+/// The same in the revision that `initialize` has led to.
+pub(super) fn result_in<T: Serialize + ?Sized>(
+    service: &Service,
+    request: &DecodedRequest<'_>,
+    revision: Revision,
+    body: &T,
+    hint: Option<CacheHint>,
+) {
+    let write = |out: &mut Vec<u8>| write(out, revision, body, hint, Some(&service.identity_json));
+    request.session.reply(request.to, &Reply::Result(&write));
+}
+
+/// Writes what became of a call.
+pub(super) fn outcome(call: &Call, outcome: Outcome, send: impl FnOnce(&Reply<'_>)) {
+    tracing::debug!(name = call.feature.name(), "answered");
+    // An error of the author's may panic too, when it is displayed or dropped.
+    match catch_unwind(AssertUnwindSafe(|| call_result(call, outcome))) {
+        Ok(Ok(CallResult::Complete(complete))) => output(call, complete, send),
+        Ok(Ok(CallResult::InputRequired(needed))) => send(&Reply::Result(&|out| write_json(out, &needed))),
+        Ok(Err(error)) => send(&Reply::Error(&error)),
+        Err(panic) => send(&Reply::Error(&panicked(&call.feature, panic))),
+    }
+}
+
+fn call_result(call: &Call, outcome: Outcome) -> Result<CallResult, RpcError> {
+    match outcome {
+        Ok(Err(ToolError(Failure::InputRequired(requests)))) => {
+            request_state::input_required(call, &requests)
+        }
+        outcome => complete(call, outcome).map(CallResult::Complete),
+    }
+}
+
+/// The output of a handler that needs no more input, or the error that it comes to.
+pub(crate) fn complete(call: &Call, outcome: Outcome) -> Result<Output, RpcError> {
+    match outcome {
+        Ok(Ok(output)) => check(call, &output).map(|()| output),
+        Ok(Err(ToolError(Failure::Failed(message)))) => match call.feature {
+            Feature::Tool(_) => Ok(Output::Tool(CallToolResult::failed(message))),
+            // Only tools have results that say that they failed.
+            _ => Err(RpcError::internal(message)),
+        },
+        Ok(Err(ToolError(Failure::InputRequired(_)))) => Err(RpcError::internal(NO_INPUT)),
+        // For a client, a resource that its handler refuses to read does not exist.
+        Ok(Err(ToolError(Failure::Refused(error)))) => Err(match call.feature.uri() {
+            Some(uri) => resource_not_found(uri, error.message, call.revision),
+            None => error,
+        }),
+        Ok(Err(ToolError(Failure::Internal(error)))) => {
+            tracing::error!(name = call.feature.name(), error = &*error, "internal error");
+            Err(RpcError::internal("internal error"))
+        }
+        Err(panic) => Err(panicked(&call.feature, panic)),
+    }
+}
+
+const NO_INPUT: &str = "the handler needs input that cannot be requested here";
+
+/// Whether the output is what the feature promises.
+fn check(call: &Call, output: &Output) -> Result<(), RpcError> {
+    if let Output::Read(contents) = output
+        && contents.iter().any(|part| part.text.is_some() == part.blob.is_some())
+    {
+        let (kind, name) = (call.feature.kind(), call.feature.name());
+        tracing::error!(name, "a {kind} gave contents that are not either text or bytes");
+        return Err(RpcError::internal(format!("{kind} \"{name}\" gave neither text nor bytes, or both")));
+    }
+    let (Feature::Tool(tool), Output::Tool(result)) = (&call.feature, output) else { return Ok(()) };
+    let Some(problem) = tool.check_output(result) else { return Ok(()) };
+    let name = &tool.definition.name;
+    tracing::error!(tool = name, "{problem}");
+    Err(RpcError::internal(format!("tool \"{name}\": {problem}")))
+}
+
+/// Writes the output of a handler.
+pub(super) fn output(call: &Call, output: Output, send: impl FnOnce(&Reply<'_>)) {
+    let (service, revision) = (&call.service, call.revision);
+    let own = Some(&*service.identity_json);
+    match output {
+        Output::Tool(result) => {
+            let result = tool_result(call, result);
+            let identity = own.filter(|_| result.meta.is_none());
+            send(&Reply::Result(&|out| write(out, revision, &result, None, identity)));
+        }
+        Output::Prompt(result) => {
+            let result = project::prompt_result(result, revision, &service.identity);
+            let identity = own.filter(|_| result.meta.is_none());
+            send(&Reply::Result(&|out| write(out, revision, &result, None, identity)));
+        }
+        Output::Read(contents) => {
+            let result = ReadResult { contents: project::contents(contents, revision) };
+            let hint = Some(cache_hint(call));
+            send(&Reply::Result(&|out| write(out, revision, &result, hint, own)));
+        }
+        Output::Completion(completion) => {
+            let result = CompleteResult { completion };
+            send(&Reply::Result(&|out| write(out, revision, &result, None, own)));
+        }
+        Output::InputRequired(_) => send(&Reply::Error(&RpcError::internal(NO_INPUT))),
+        Output::Object(result) => {
+            let result = project::described(result, &service.identity);
+            send(&Reply::Result(&|out| write_json(out, &result)));
+        }
+    }
+}
+
+/// The result of a tool in the shape of the client's revision.
+pub(crate) fn tool_result(call: &Call, result: CallToolResult) -> CallToolResult {
+    let wrapped = matches!(&call.feature, Feature::Tool(tool) if tool.is_wrapped());
+    project::call_result(result, call.revision, &call.service.identity, wrapped)
+}
+
+/// How long what was read may be cached: not at all, if it depends on elicited input.
+fn cache_hint(call: &Call) -> CacheHint {
+    let elicited = !lock(&call.request_state).answers.is_empty();
+    let hint = match &call.feature {
+        Feature::Resource(resource) => resource.cache(),
+        Feature::Template(template, _) => template.cache(),
+        _ => None,
+    };
+    hint.filter(|_| !elicited).unwrap_or(CacheHint { ttl_ms: 0, cache_scope: CacheScope::Private })
+}
+
+fn write<T: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    revision: Revision,
+    body: &T,
+    hint: Option<CacheHint>,
+    identity: Option<&RawValue>,
+) {
+    let start = out.len();
+    if let Err(error) = project::write_result(out, revision, body, hint, identity) {
+        // Everything written here has string keys, so that this is our own bug; the client still gets a response.
+        tracing::error!(%error, "a result could not be written");
+        out.truncate(start);
+        out.extend_from_slice(b"{}");
+    }
+}

@@ -1,0 +1,198 @@
+//! Running: a handler polled to its end, on the thread that has read the request or on the runtime.
+//!
+//! A handler is first polled on the connection's thread. If it is ready then, it is answered there; if not, or if it has
+//! blocked the thread before, it runs on the runtime.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tracing::Instrument;
+
+use super::respond;
+use crate::protocol::tools::CallToolResult;
+use crate::protocol::{Completion, PromptResult, ResourceContents};
+use crate::server::elicitation::ask::ClientRequest;
+use crate::server::features::Feature;
+use crate::server::handler::call::Call;
+use crate::server::handler::error::ToolError;
+use crate::server::handler::middleware;
+use crate::server::session::Ticket;
+use crate::wire::RpcError;
+
+/// A handler that blocks the connection's thread longer than this is slow.
+const BLOCKING: Duration = Duration::from_millis(2);
+
+/// Calls of a slow handler that begin on the runtime.
+const CALLS_ON_RUNTIME: u32 = 16;
+
+/// A handler under way.
+pub(crate) type Run = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
+
+/// What a handler returned, or how it panicked.
+pub(crate) type Outcome = Result<Result<Output, ToolError>, Box<dyn Any + Send>>;
+
+/// What a handler gives back.
+#[derive(Debug)]
+pub(crate) enum Output {
+    Tool(CallToolResult),
+    Read(Vec<ResourceContents>),
+    Prompt(PromptResult),
+    Completion(Completion),
+    /// Nothing yet: the client has to be asked first. Only middleware sees this.
+    InputRequired(Vec<(String, ClientRequest)>),
+    /// A result of another kind, in the shape of 2026-07-28.
+    Object(Map<String, Value>),
+}
+
+/// A call whose handler has been started, but not polled.
+pub(crate) struct PreparedCall {
+    pub(crate) call: Arc<Call>,
+    run: Run,
+}
+
+impl PreparedCall {
+    /// A call with the middleware around its handler.
+    pub(crate) fn new(call: Arc<Call>, run: Run) -> Self {
+        let run = middleware::wrap(&call, run);
+        Self { call, run }
+    }
+
+    /// A call of the server's own, without middleware.
+    pub(crate) fn bare(call: Arc<Call>, run: Run) -> Self {
+        Self { call, run }
+    }
+
+    /// Whether the handler has blocked the thread that polled it not many calls ago.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.call.feature.pace().is_slow() && self.call.feature.pace().count_slow_call()
+    }
+
+    /// Polls the handler for the first time.
+    pub(crate) fn first_poll(&mut self) -> Poll<Outcome> {
+        let _entered = self.call.span.enter();
+        // If it is not ready the runtime polls it again, with a real waker.
+        timed_poll(self.call.feature.pace(), &mut self.run, &mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Responds, or hands the rest of the handler to the runtime.
+    pub(crate) fn conclude(self, outcome: Poll<Outcome>) {
+        let Poll::Ready(outcome) = outcome else { return self.spawn() };
+        let PreparedCall { call, run } = self;
+        let _entered = call.span.enter();
+        drop_guarded(run);
+        respond::outcome(&call, outcome, |reply| call.session.reply_to_call(&call.to, &call, reply));
+    }
+
+    /// The same for a call that has been tracked as running in the meantime.
+    pub(crate) fn conclude_tracked(self, ticket: Ticket, outcome: Poll<Outcome>) {
+        let Poll::Ready(outcome) = outcome else { return self.spawn_tracked(ticket, true) };
+        let PreparedCall { call, run } = self;
+        let _entered = call.span.enter();
+        drop_guarded(run);
+        respond::outcome(&call, outcome, |reply| call.session.finish(&call.to, ticket, reply));
+    }
+
+    /// Hands a call to the runtime, where it delays no other.
+    pub(crate) fn spawn(self) {
+        let ticket = self.call.session.track(&self.call);
+        self.spawn_tracked(ticket, false);
+    }
+
+    /// The same for a handler that may block the thread that polls it.
+    pub(crate) fn spawn_slow(self) {
+        let ticket = self.call.session.track(&self.call);
+        self.spawn_tracked(ticket, true);
+    }
+
+    fn spawn_tracked(self, ticket: Ticket, slow: bool) {
+        let PreparedCall { call, mut run } = self;
+        let spawned = Arc::clone(&call);
+        let task = async move {
+            let outcome = poll_fn(|cx| poll_on_runtime(spawned.feature.pace(), &mut run, slow, cx)).await;
+            respond::outcome(&spawned, outcome, |reply| spawned.session.finish(&spawned.to, ticket, reply));
+        };
+        let task = tokio::spawn(task.instrument(call.span.clone()));
+        call.session.set_abort(&call.to.id, ticket, task.abort_handle());
+    }
+}
+
+/// Whether a handler has blocked the thread that polled it: then its next calls begin on the runtime.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(AtomicU32);
+
+impl Pace {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// The handler has blocked the thread. Only so many of its next calls begin on the runtime, because the machine may
+    /// have been at fault.
+    pub(crate) fn set_slow(&self) {
+        self.0.store(CALLS_ON_RUNTIME, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_slow(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts a call that begins on the runtime; false if it need not.
+    fn count_slow_call(&self) -> bool {
+        let count = |left: u32| left.checked_sub(1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).is_ok()
+    }
+}
+
+/// Runs a handler to its end on the runtime, outside of any connection.
+pub(crate) async fn to_end(call: &Call, mut run: Run) -> Outcome {
+    let outcome = poll_fn(|cx| poll_on_runtime(call.feature.pace(), &mut run, false, cx)).await;
+    drop_guarded(run);
+    outcome
+}
+
+/// Polls a handler, and notes whether it has blocked the thread.
+fn timed_poll(pace: &Pace, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
+    let began = Instant::now();
+    // A panic is the error of this call alone.
+    let poll = match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))) {
+        Ok(poll) => poll.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic)),
+    };
+    if began.elapsed() > BLOCKING {
+        pace.set_slow();
+    }
+    poll
+}
+
+/// The same on the runtime, where a handler that may block is allowed to.
+fn poll_on_runtime(pace: &Pace, run: &mut Run, slow: bool, cx: &mut Context<'_>) -> Poll<Outcome> {
+    if (slow || pace.is_slow()) && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
+        tokio::task::block_in_place(|| timed_poll(pace, run, cx))
+    } else {
+        timed_poll(pace, run, cx)
+    }
+}
+
+pub(crate) fn panicked(feature: &Feature, panic: Box<dyn Any + Send>) -> RpcError {
+    let (kind, name) = (feature.kind(), feature.name());
+    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(name, "a {kind} panicked: {}", text.unwrap_or("(no message)"));
+    drop_guarded(panic);
+    RpcError::internal(format!(
+        "{kind} \"{name}\" panicked: this is a bug in the {kind}; the server keeps running"
+    ))
+}
+
+/// Drops a value of the author's, which may panic; the payload of that panic is leaked rather than dropped.
+pub(crate) fn drop_guarded<T>(value: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        std::mem::forget(panic);
+    }
+}

@@ -1,0 +1,434 @@
+//! One session with a client: what has been agreed, what is running, and what waits to be written.
+//!
+//! The connection's loop and the handlers that outlive their first poll share a session; everything that must happen
+//! together (a response and the end of its request, a cancellation and the end of its progress) happens under its one lock.
+
+mod batch;
+#[cfg(feature = "http-server")]
+mod child;
+mod client_requests;
+mod running;
+pub(crate) mod subscribers;
+pub(crate) mod subscriptions;
+mod wakeup;
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::task::AbortHandle;
+
+use crate::outbox::{
+    OUTBOX, Outbox, Outgoing, Reply, write_anonymous_error, write_notification, write_reply,
+};
+use crate::protocol::Revision;
+use crate::protocol::capabilities::Abilities;
+use crate::protocol::logging::LogLevel;
+use crate::server::handler::call::Call;
+use crate::server::limits::Limits;
+use crate::sync::lock;
+use crate::wire::{Framing, Id, RpcError};
+use papertape_oauth::Principal;
+
+pub(crate) use batch::BatchPlace;
+use batch::Batches;
+use client_requests::ClientRequests;
+#[cfg(feature = "http-server")]
+pub(crate) use running::Held;
+use running::RunningCalls;
+pub(crate) use running::Ticket;
+use subscriptions::{ChangingList, SubscriptionFilter, Subscriptions};
+use wakeup::Wakeup;
+
+/// Where a response goes.
+#[derive(Debug, Clone)]
+pub(crate) struct ReplyTo {
+    pub(crate) id: Id,
+    /// Its place in the batch it is part of.
+    pub(crate) batch: Option<BatchPlace>,
+}
+
+/// One session with a client.
+pub(crate) struct Session {
+    state: Mutex<State>,
+    /// The session that this one is a child of, if it is one HTTP exchange of several: what was agreed is agreed there.
+    parent: Option<Arc<Session>>,
+    /// The authenticated principal at the other end.
+    principal: Option<Arc<Principal>>,
+}
+
+#[derive(Default)]
+struct State {
+    out: Outbox,
+    running: RunningCalls,
+    batches: Batches,
+    subscriptions: Subscriptions,
+    client_requests: ClientRequests,
+    /// The revision that `initialize` led to.
+    legacy: Option<Revision>,
+    /// The client has sent `notifications/initialized`.
+    initialized: bool,
+    /// It has not, and that has been logged.
+    logged_uninitialized: bool,
+    /// A revision is in use whose errors omit the id of an unreadable request.
+    omits_unreadable_id: bool,
+    /// The capabilities of a session-based client.
+    abilities: Abilities,
+    /// The level that a session-based client has set.
+    log_level: Option<LogLevel>,
+    /// The last ticket, or number of a batch.
+    last_key: u64,
+    /// Wakes the writer when a handler has put something into the outbox.
+    wakeup: Wakeup,
+    /// The exchanges of this session.
+    children: Vec<Weak<Session>>,
+    /// The code of the last error response.
+    last_error: Option<i64>,
+    /// It is among the subscribers of the service.
+    is_subscriber: bool,
+    /// When the client is to reconnect, if its stream is to be closed now.
+    close_stream: Option<Duration>,
+    /// Streams that would go on for ever are to end.
+    #[cfg(feature = "http-server")]
+    closing: bool,
+}
+
+impl Session {
+    pub(crate) fn new(principal: Option<Arc<Principal>>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), parent: None, principal })
+    }
+
+    /// Where things are agreed: here, or in the session that this is a child of.
+    fn parent(&self) -> &Self {
+        self.parent.as_deref().unwrap_or(self)
+    }
+
+    pub(crate) fn principal(&self) -> Option<&Arc<Principal>> {
+        self.principal.as_ref()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Waits until there may be something to write.
+    pub(crate) async fn woken(&self) {
+        poll_fn(|cx| self.poll_woken(cx)).await;
+    }
+
+    pub(crate) fn poll_woken(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.state().wakeup.poll(cx)
+    }
+
+    // What has been agreed.
+
+    pub(crate) fn set_framing(&self, framing: Framing) {
+        self.state().out.set_framing(framing);
+    }
+
+    /// The session-based revision that was agreed.
+    pub(crate) fn legacy(&self) -> Option<Revision> {
+        self.parent().state().legacy
+    }
+
+    /// The same for a request. One before `notifications/initialized` is served, but logged.
+    pub(crate) fn legacy_request(&self) -> Option<Revision> {
+        let mut state = self.parent().state();
+        let revision = state.legacy?;
+        if !state.initialized && !std::mem::replace(&mut state.logged_uninitialized, true) {
+            tracing::info!("the client has not sent `notifications/initialized`; it is served all the same");
+        }
+        Some(revision)
+    }
+
+    pub(crate) fn set_legacy(&self, revision: Revision) {
+        let mut state = self.parent().state();
+        state.legacy = Some(revision);
+        state.omits_unreadable_id |= revision.omits_unreadable_id();
+    }
+
+    pub(crate) fn set_initialized(&self) {
+        let mut state = self.parent().state();
+        state.initialized = state.legacy.is_some();
+    }
+
+    /// A request of a stateless revision has been seen.
+    pub(crate) fn note_modern(&self, revision: Revision) {
+        self.state().omits_unreadable_id |= revision.omits_unreadable_id();
+    }
+
+    pub(crate) fn set_abilities(&self, abilities: Abilities) {
+        self.parent().state().abilities = abilities;
+    }
+
+    pub(crate) fn abilities(&self) -> Abilities {
+        self.parent().state().abilities
+    }
+
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        self.parent().state().log_level = Some(level);
+    }
+
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.parent().state().log_level
+    }
+
+    // What is running.
+
+    /// Whether a request may begin.
+    pub(crate) fn admit(&self, id: &Id, limits: &Limits) -> Result<(), RpcError> {
+        let state = self.state();
+        if state.running.is_empty() && state.subscriptions.is_empty() {
+            return Ok(());
+        }
+        if state.running.has(id) || state.subscriptions.has(id) {
+            return Err(RpcError::invalid_request(format!(
+                "the id {id} is in use by a request that is still running"
+            )));
+        }
+        state.running.check(limits)
+    }
+
+    pub(crate) fn has_progress_token(&self, token: &Id) -> bool {
+        self.state().running.has_progress_token(token)
+    }
+
+    /// Tracks a call that outlives its first poll.
+    pub(crate) fn track(&self, call: &Arc<Call>) -> Ticket {
+        let mut state = self.state();
+        let ticket = state.next_key();
+        state.running.add(call, ticket);
+        ticket
+    }
+
+    /// How to stop a call. If it has been cancelled in the meantime, it is stopped at once.
+    pub(crate) fn set_abort(&self, id: &Id, ticket: Ticket, abort: AbortHandle) {
+        self.state().running.set_abort(id, ticket, abort);
+    }
+
+    /// Responds to a tracked call, unless it was cancelled.
+    pub(crate) fn finish(&self, to: &ReplyTo, ticket: Ticket, reply: &Reply<'_>) {
+        let mut state = self.state();
+        let Some(running) = state.running.remove_ticket(&to.id, ticket) else { return };
+        running.call.set_answered();
+        state.reply(to, reply);
+        state.wakeup.wake();
+    }
+
+    /// Cancels a request of the client's: nothing more is sent for it.
+    ///
+    /// It may run in any exchange of the session.
+    pub(crate) fn cancel(&self, id: &Id) {
+        if self.cancel_here(id) || self.parent().cancel_here(id) {
+            return;
+        }
+        let children = self.parent().state().children.clone();
+        for child in children.iter().filter_map(Weak::upgrade) {
+            child.cancel_here(id);
+        }
+    }
+
+    /// Whether it was running here.
+    fn cancel_here(&self, id: &Id) -> bool {
+        let mut state = self.state();
+        state.subscriptions.close(id);
+        let Some(running) = state.running.remove(id) else { return false };
+        // The writer may wait for the response, which will not come.
+        state.wakeup.wake();
+        running.call.set_cancelled();
+        if let Some(place) = running.call.to.batch {
+            state.collect(place, None);
+        }
+        drop(state);
+        running.abort();
+        true
+    }
+
+    /// Closes the stream of a request early; the client is to reconnect after a while.
+    pub(crate) fn close_stream(&self, retry: Duration) {
+        let mut state = self.state();
+        state.close_stream = Some(retry);
+        state.wakeup.wake();
+    }
+
+    /// Nothing is running; open subscriptions do not count.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state().running.is_empty()
+    }
+
+    /// Responds with an error to what is still running and stops it. False if nothing was.
+    pub(crate) fn abort_all(&self, error: &RpcError) -> bool {
+        let mut state = self.state();
+        let all = state.running.take_all();
+        let any = !all.is_empty();
+        for running in all {
+            running.call.set_cancelled();
+            state.reply(&running.call.to, &Reply::Error(error));
+            running.abort();
+        }
+        any
+    }
+
+    // What waits to be written.
+
+    /// Responds to a request that is not tracked.
+    pub(crate) fn reply(&self, to: &ReplyTo, reply: &Reply<'_>) {
+        self.state().reply(to, reply);
+    }
+
+    /// Responds to a call within its first poll.
+    pub(crate) fn reply_to_call(&self, to: &ReplyTo, call: &Call, reply: &Reply<'_>) {
+        let mut state = self.state();
+        call.set_answered();
+        state.reply(to, reply);
+    }
+
+    /// Responds to a message whose id may be unreadable.
+    pub(crate) fn reject(&self, id: Option<Id>, batch: Option<BatchPlace>, error: &RpcError) {
+        let mut state = self.state();
+        match id {
+            Some(id) => state.reply(&ReplyTo { id, batch }, &Reply::Error(error)),
+            None => {
+                state.last_error = Some(error.code);
+                let omit = state.omits_unreadable_id;
+                state.send(batch, |out| write_anonymous_error(out, omit, error));
+            }
+        }
+    }
+
+    /// Sends a notification that belongs to a call, unless the call is over or the client does not read.
+    pub(crate) fn notify_unless<P: Serialize>(&self, over: &AtomicBool, method: &str, params: &P) {
+        let mut state = self.state();
+        if over.load(Ordering::Relaxed) || state.out.pending() > OUTBOX {
+            return;
+        }
+        state.send(None, |out| write_notification(out, method, Some(params)));
+        state.wakeup.wake();
+    }
+
+    /// Begins to collect the responses of a batch.
+    pub(crate) fn open_batch(&self, waiting: usize) -> u64 {
+        let mut state = self.state();
+        let key = state.next_key();
+        state.batches.open(key, waiting);
+        key
+    }
+
+    /// Bytes waiting to be written.
+    pub(crate) fn pending(&self) -> usize {
+        self.state().out.pending()
+    }
+
+    /// Takes what waits to be written into `outgoing`, which must be empty and whose room is used again.
+    pub(crate) fn take(&self, outgoing: &mut Outgoing) {
+        let mut state = self.state();
+        let State { subscriptions, out, initialized, .. } = &mut *state;
+        subscriptions.write_pending(out, *initialized);
+        state.out.swap(outgoing);
+    }
+
+    // What the client is notified of.
+
+    /// A list has changed: the client is notified with the next write.
+    pub(crate) fn list_changed(&self, list: ChangingList) {
+        let mut state = self.state();
+        state.subscriptions.list_changed(list);
+        state.wakeup.wake();
+    }
+
+    /// A resource has changed: likewise.
+    pub(crate) fn resource_updated(&self, uri: &str) {
+        let mut state = self.state();
+        if state.subscriptions.resource_updated(uri) {
+            state.wakeup.wake();
+        }
+    }
+
+    /// A task has changed, and is this JSON now: likewise.
+    pub(crate) fn task_changed(&self, id: &str, task: &str) {
+        let mut state = self.state();
+        if state.subscriptions.task_changed(id, task) {
+            state.wakeup.wake();
+        }
+    }
+
+    /// `resources/subscribe`
+    pub(crate) fn subscribe(&self, uri: String, limit: usize) -> Result<(), RpcError> {
+        self.parent().state().subscriptions.subscribe(uri, limit)
+    }
+
+    /// `resources/unsubscribe`
+    pub(crate) fn unsubscribe(&self, uri: &str) {
+        self.parent().state().subscriptions.unsubscribe(uri);
+    }
+
+    /// Opens a subscription: acknowledged first, then kept until it is cancelled or the connection ends.
+    pub(crate) fn listen(&self, id: Id, filter: SubscriptionFilter, limit: usize) -> Result<(), RpcError> {
+        let mut state = self.state();
+        let ticket = state.next_key();
+        let State { subscriptions, out, .. } = &mut *state;
+        subscriptions.listen(id, ticket, filter, limit, out)
+    }
+
+    /// Whether this session has to be notified of changes from now on, and was not before.
+    pub(crate) fn becomes_subscriber(&self) -> bool {
+        !std::mem::replace(&mut self.state().is_subscriber, true)
+    }
+
+    /// Ends every subscription with its result.
+    pub(crate) fn end_subscriptions(&self, write: impl Fn(&mut Vec<u8>, &Id)) {
+        let mut state = self.state();
+        state.wakeup.wake();
+        for id in state.subscriptions.close_all() {
+            let to = ReplyTo { id: id.clone(), batch: None };
+            state.reply(&to, &Reply::Result(&|out| write(out, &id)));
+        }
+    }
+}
+
+impl State {
+    fn next_key(&mut self) -> u64 {
+        self.last_key += 1;
+        self.last_key
+    }
+
+    fn reply(&mut self, to: &ReplyTo, reply: &Reply<'_>) {
+        if let Reply::Error(error) = reply {
+            self.last_error = Some(error.code);
+        }
+        self.send(to.batch, |out| write_reply(out, &to.id, reply));
+    }
+
+    /// Puts one message into the outbox, or into its batch.
+    fn send(&mut self, batch: Option<BatchPlace>, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(place) = batch {
+            let mut response = Vec::new();
+            write(&mut response);
+            self.collect(place, Some(response));
+        } else {
+            self.out.push(write);
+        }
+    }
+
+    /// One member of a batch is done; the last one sends them all.
+    fn collect(&mut self, place: BatchPlace, response: Option<Vec<u8>>) {
+        if let Some(batch) = self.batches.collect(place, response) {
+            self.out.push(|out| out.extend_from_slice(&batch));
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Session")
+            .field("legacy", &state.legacy)
+            .field("running", &state.running.len())
+            .field("pending", &state.out.pending())
+            .finish_non_exhaustive()
+    }
+}

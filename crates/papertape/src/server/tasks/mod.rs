@@ -1,0 +1,338 @@
+//! Tasks: calls that go on after their response, for clients that support it (an extension of 2026-07-28).
+//!
+//! A tool declares that it may take long ([`Tool::long_running`](crate::server::Tool::long_running)) and a client declares
+//! tasks with its call: then the response is a task, and the handler runs on without the request.
+
+mod memory;
+pub(crate) mod requests;
+mod task;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Poll;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::protocol::RawJson;
+use crate::protocol::capabilities::TASKS;
+use crate::protocol::error_code::MISSING_CLIENT_CAPABILITY;
+use crate::server::elicitation::ask::ClientRequest;
+use crate::server::elicitation::request_state;
+use crate::server::features::tool::RegisteredTool;
+use crate::server::handler::call::Call;
+use crate::server::handler::context::Cx;
+use crate::server::handler::error::{Failure, ToolError};
+use crate::server::handler::middleware;
+use crate::server::limits::Limits;
+use crate::server::pipeline::respond;
+use crate::server::pipeline::run::{self, Outcome, Output, PreparedCall, Run, drop_guarded, panicked};
+use crate::server::session::subscribers::Subscribers;
+use crate::sync::lock;
+use crate::wire::RpcError;
+use crate::wire::error::excerpt;
+use papertape_oauth::Principal;
+
+pub use memory::MemoryTasks;
+pub(crate) use task::belongs_to;
+pub use task::{StoreFuture, Task, TaskStatus, TaskStore};
+use task::{now, owner_of};
+
+/// The tasks of a server.
+pub(crate) struct Tasks {
+    store: Arc<dyn TaskStore>,
+    limits: Limits,
+    subscribers: Arc<Subscribers>,
+    running: Mutex<HashMap<String, Arc<RunningTask>>>,
+}
+
+/// A task that runs in this process.
+struct RunningTask {
+    call: Arc<Call>,
+    /// As it is now. The lock is held until a change is stored, and nothing changes once it is over.
+    task: tokio::sync::Mutex<Task>,
+    abort: Mutex<Option<AbortHandle>>,
+    /// Notified when all input has come.
+    answered: Notify,
+    /// The input requests that have no response yet.
+    asked: Mutex<Vec<String>>,
+}
+
+/// Whether a call of a tool is answered with a task; an error if the tool needs a client that supports tasks.
+pub(crate) fn becomes_task(call: &Call, tool: &RegisteredTool) -> Result<bool, RpcError> {
+    if tool.is_task_only() && !call.abilities.tasks {
+        let message = format!("tool \"{}\" needs a client that supports tasks", tool.definition.name);
+        // Session-based revisions have neither that code nor these tasks.
+        let stateless = !call.revision.opens_with_handshake();
+        return Err(if stateless { needs_tasks(message) } else { RpcError::invalid_params(message) });
+    }
+    if !(call.abilities.tasks && tool.is_long_running()) {
+        return Ok(false);
+    }
+    let request_state = lock(&call.request_state);
+    Ok(tool.asked_first().iter().all(|name| request_state.answers.contains_key(name)))
+}
+
+/// A call that is answered with a task; its handler runs on by itself.
+pub(crate) fn create<F>(call: Arc<Call>, run: Run, again: F) -> PreparedCall
+where
+    F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+{
+    let tasks = Arc::clone(&call.service.tasks);
+    let creating = Arc::clone(&call);
+    PreparedCall::bare(call, Box::pin(async move { tasks.create(creating, run, again).await }))
+}
+
+/// The error for a client that does not declare tasks and would have to.
+pub(crate) fn needs_tasks(message: impl Into<String>) -> RpcError {
+    RpcError::new(MISSING_CLIENT_CAPABILITY, message)
+        .with_data(json!({"requiredCapabilities": {"extensions": {TASKS: {}}}}))
+}
+
+impl Tasks {
+    pub(crate) fn new(store: Arc<dyn TaskStore>, limits: Limits, subscribers: Arc<Subscribers>) -> Self {
+        Self { store, limits, subscribers, running: Mutex::default() }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<RunningTask>>> {
+        lock(&self.running)
+    }
+
+    /// Reserves a place for a task among those that run, if there is one.
+    fn reserve<'a>(&'a self, id: &'a str, task: &Arc<RunningTask>) -> Result<Reservation<'a>, ToolError> {
+        let mut running = self.running();
+        if running.len() >= self.limits.tasks {
+            return Err(ToolError::failed("there are too many tasks already; try again later"));
+        }
+        let owner = owner_of(id);
+        let own = running.keys().filter(|other| owner_of(other) == owner).count();
+        if !owner.is_empty() && own >= self.limits.tasks_per_principal {
+            let message = format!("you have {own} tasks running, the limit: wait for one, or cancel one");
+            return Err(ToolError::failed(message));
+        }
+        running.insert(id.to_owned(), Arc::clone(task));
+        Ok(Reservation { tasks: self, id, used: false })
+    }
+
+    async fn create<F>(self: Arc<Self>, call: Arc<Call>, run: Run, again: F) -> Result<Output, ToolError>
+    where
+        F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+    {
+        let owner = call.session.principal().map(|owner| &**owner);
+        let task = Task::new(owner, self.limits.task_ttl)
+            .ok_or_else(|| ToolError::internal("the system provides no randomness"))?;
+        let (id, stored, result) = (task.task_id.clone(), task.clone(), task.to_result("task"));
+        let running = Arc::new(RunningTask {
+            call,
+            task: tokio::sync::Mutex::new(task),
+            abort: Mutex::default(),
+            answered: Notify::new(),
+            asked: Mutex::default(),
+        });
+        let mut reservation = self.reserve(&id, &running)?;
+        // It is durable before the client knows of it.
+        self.store.put(&stored).await?;
+        reservation.used = true;
+        // A task has no progress and no log messages, only its status.
+        running.call.set_answered();
+        // Middleware is around the work, and not around the creation of the task.
+        let run = middleware::wrap(&running.call, run);
+        let work = tokio::spawn(Arc::clone(&self).work_guarded(Arc::clone(&running), run, again));
+        *lock(&running.abort) = Some(work.abort_handle());
+        Ok(Output::Object(result))
+    }
+
+    /// Runs a task to its end, even if the author's code panics on the way.
+    async fn work_guarded<F>(self: Arc<Self>, running: Arc<RunningTask>, run: Run, again: F)
+    where
+        F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+    {
+        let mut work = Box::pin(self.work(&running, run, again));
+        let ended = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panicked(&running.call.feature, panic))),
+        });
+        let id = running.task.lock().await.task_id.clone();
+        match timeout(self.limits.task_ttl, ended).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                std::mem::forget(work);
+                self.change(&running, |task| task.fail(error)).await;
+            }
+            Err(_) => {
+                running.call.set_cancelled();
+                drop_guarded(work);
+                self.expire(&running, &id).await;
+            }
+        }
+        self.running().remove(&id);
+    }
+
+    /// Ends a task whose time to live is over, and removes it.
+    async fn expire(&self, running: &RunningTask, id: &str) {
+        let message = "the task did not end within its time to live (`ttlMs`)";
+        self.change(running, |task| task.fail(RpcError::internal(message))).await;
+        if let Err(error) = self.store.remove(id).await {
+            tracing::error!(?error, task = id, "an expired task cannot be removed from the store");
+        }
+    }
+
+    async fn work<F>(&self, running: &RunningTask, run: Run, again: F)
+    where
+        F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+    {
+        let call = &running.call;
+        let mut outcome = run::to_end(call, run).await;
+        while let Ok(Err(ToolError(Failure::InputRequired(requests)))) = &outcome {
+            if let Err(error) = request_state::check_capabilities(call, requests) {
+                self.change(running, |task| task.fail(error)).await;
+                return;
+            }
+            self.request_input(running, requests).await;
+            if timeout(self.limits.answer, running.answered.notified()).await.is_err() {
+                outcome = Ok(Err(ToolError::failed("the input did not come in time")));
+                break;
+            }
+            self.change(running, Task::resume).await;
+            outcome = match again(Cx::new(call)) {
+                Ok(run) => run::to_end(call, middleware::wrap(call, run)).await,
+                Err(problem) => Ok(Err(ToolError::failed(problem))),
+            };
+        }
+        self.change(running, |task| complete(task, call, outcome)).await;
+    }
+
+    async fn request_input(&self, running: &RunningTask, requests: &[(String, ClientRequest)]) {
+        let answers = lock(&running.call.request_state).answers.clone();
+        let open = requests.iter().filter(|(name, _)| !answers.contains_key(name));
+        let open: Vec<(String, ClientRequest)> = open.cloned().collect();
+        *lock(&running.asked) = open.iter().map(|(name, _)| name.clone()).collect();
+        let request = |task: &mut Task| {
+            task.status = TaskStatus::InputRequired;
+            task.input_requests = Some(request_state::as_json(&open).into());
+        };
+        self.change(running, request).await;
+    }
+
+    /// Changes a task that is not over, stores the change, and notifies subscribers.
+    async fn change(&self, running: &RunningTask, change: impl FnOnce(&mut Task)) {
+        let mut task = running.task.lock().await;
+        if task.status.is_over() {
+            return;
+        }
+        change(&mut task);
+        task.last_updated_at = now();
+        self.store_and_notify(&task).await;
+    }
+
+    async fn store_and_notify(&self, task: &Task) {
+        if let Err(error) = self.store.put(task).await {
+            tracing::error!(?error, task = task.task_id, "failed to persist task state");
+        }
+        let Ok(json) = serde_json::to_string(task) else { return };
+        self.subscribers.task_changed(&task.task_id, &json);
+    }
+
+    /// The task with that id, if it is one of this principal's.
+    async fn find(&self, id: &str, principal: Option<&Principal>) -> Result<Task, ToolError> {
+        let task = if belongs_to(id, principal) { self.store.get(id).await? } else { None };
+        task.filter(|task| !task.is_expired())
+            .ok_or_else(|| ToolError::refused(format!("unknown task: {}", excerpt(id))))
+    }
+
+    /// Takes responses to input requests; others are ignored, as are those to a task that requests none.
+    async fn update(&self, id: &str, answers: Map<String, Value>) {
+        let Some(running) = self.running().get(id).cloned() else { return };
+        let (answered, complete) = running.take_answers(answers);
+        if complete {
+            running.answered.notify_one();
+        } else if !answered.is_empty() {
+            let remove_answered = |task: &mut Task| {
+                if let Some(requests) = task.input_requests.as_mut().and_then(Value::as_object_mut) {
+                    requests.retain(|name, _| !answered.contains(name));
+                }
+            };
+            self.change(&running, remove_answered).await;
+        }
+    }
+
+    async fn cancel(&self, mut task: Task) {
+        let running = self.running().get(&task.task_id).cloned();
+        let Some(running) = running else {
+            // It is over, or was created by a process that is gone.
+            if !task.status.is_over() {
+                task.cancel();
+                task.last_updated_at = now();
+                self.store_and_notify(&task).await;
+            }
+            return;
+        };
+        self.change(&running, Task::cancel).await;
+        running.call.set_cancelled();
+        if let Some(abort) = &*lock(&running.abort) {
+            abort.abort();
+        }
+        self.running().remove(&task.task_id);
+    }
+}
+
+/// Ends a task with what became of its call.
+fn complete(task: &mut Task, call: &Call, outcome: Outcome) {
+    let result = match respond::complete(call, outcome) {
+        Ok(Output::Tool(result)) => respond::tool_result(call, result),
+        Ok(_) => return task.fail(RpcError::internal("internal error")),
+        Err(error) => return task.fail(error),
+    };
+    // Tasks are stored as trees of values.
+    match result.structured_content.as_ref().and_then(RawJson::inexact) {
+        Some(inexact) => task.fail(RpcError::internal(format!("the result of the task: {inexact}"))),
+        None => {
+            task.status = TaskStatus::Completed;
+            task.result = serde_json::to_value(&result).ok();
+        }
+    }
+}
+
+impl RunningTask {
+    /// Takes the responses to what was requested: their names, and whether no request is left open.
+    fn take_answers(&self, answers: Map<String, Value>) -> (Vec<String>, bool) {
+        let mut asked = lock(&self.asked);
+        let mut request_state = lock(&self.call.request_state);
+        let mut answered = Vec::new();
+        for (name, answer) in answers {
+            if let Some(at) = asked.iter().position(|waiting| *waiting == name) {
+                asked.swap_remove(at);
+                request_state.answers.insert(name.clone(), answer);
+                answered.push(name);
+            }
+        }
+        let complete = asked.is_empty() && !answered.is_empty();
+        (answered, complete)
+    }
+}
+
+/// The place of a task among those that run, given back unless the task begins.
+struct Reservation<'a> {
+    tasks: &'a Tasks,
+    id: &'a str,
+    used: bool,
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if !self.used {
+            self.tasks.running().remove(self.id);
+        }
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks").field("running", &self.running().len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,163 @@
+//! A task as clients and stores see it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::server::handler::error::ToolError;
+use crate::wire::RpcError;
+use papertape_oauth::Principal;
+
+/// How often a client should poll a task.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A task: a call that goes on after its response.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Task {
+    /// Its id, which cannot be guessed.
+    pub task_id: String,
+    /// Its status.
+    pub status: TaskStatus,
+    /// Creation time (RFC 3339).
+    pub created_at: String,
+    /// When it last changed (RFC 3339).
+    pub last_updated_at: String,
+    /// Time to live since its creation: then it is ended, if it still runs, and removed. `None` is for ever.
+    pub ttl_ms: Option<u64>,
+    /// How often to poll.
+    pub poll_interval_ms: u64,
+    /// The input that it needs before it can go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_requests: Option<Value>,
+    /// The result of the call, once it is completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// The error of the call, if it has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RpcError>,
+}
+
+/// The status of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TaskStatus {
+    /// It runs.
+    Working,
+    /// It waits for input.
+    InputRequired,
+    /// It has a result, which may be that the tool failed.
+    Completed,
+    /// It ended with a JSON-RPC error.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl TaskStatus {
+    /// Whether it is final.
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        matches!(self, TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled)
+    }
+}
+
+/// The future of an operation of a [`TaskStore`].
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
+
+/// Where tasks are stored. With a store on a disk or in a database, tasks outlive the process, and other replicas know them.
+pub trait TaskStore: Send + Sync + 'static {
+    /// Stores a task, in place of the one with its id. It must be durable when the future is ready.
+    fn put<'a>(&'a self, task: &'a Task) -> StoreFuture<'a, ()>;
+
+    /// The task with that id.
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Task>>;
+
+    /// Removes a task whose time to live is over. A store may keep it: clients no longer see it.
+    fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, ()> {
+        let _ = id;
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Task {
+    /// A task of that owner which runs; `None` if the system provides no randomness.
+    pub(super) fn new(owner: Option<&Principal>, ttl: Duration) -> Option<Self> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).ok()?;
+        let now = now();
+        Some(Self {
+            task_id: data_encoding::HEXLOWER.encode(&id) + &owner.map(mark).unwrap_or_default(),
+            status: TaskStatus::Working,
+            created_at: now.clone(),
+            last_updated_at: now,
+            ttl_ms: u64::try_from(ttl.as_millis()).ok(),
+            poll_interval_ms: u64::try_from(POLL_INTERVAL.as_millis()).unwrap_or(1_000),
+            input_requests: None,
+            result: None,
+            error: None,
+        })
+    }
+
+    /// When its time to live is over.
+    pub(super) fn expires(&self) -> Option<SystemTime> {
+        let created = humantime::parse_rfc3339(&self.created_at).ok()?;
+        created.checked_add(Duration::from_millis(self.ttl_ms?))
+    }
+
+    pub(super) fn is_expired(&self) -> bool {
+        self.expires().is_some_and(|expires| expires <= SystemTime::now())
+    }
+
+    pub(super) fn fail(&mut self, error: RpcError) {
+        self.status = TaskStatus::Failed;
+        self.input_requests = None;
+        self.error = Some(error);
+    }
+
+    pub(super) fn cancel(&mut self) {
+        self.status = TaskStatus::Cancelled;
+        self.input_requests = None;
+    }
+
+    pub(super) fn resume(&mut self) {
+        self.status = TaskStatus::Working;
+        self.input_requests = None;
+    }
+
+    /// The task as a result of that type.
+    pub(super) fn to_result(&self, result_type: &str) -> Map<String, Value> {
+        let mut object = match serde_json::to_value(self) {
+            Ok(Value::Object(object)) => object,
+            _ => Map::new(),
+        };
+        object.insert("resultType".to_owned(), result_type.into());
+        object
+    }
+}
+
+/// What the id of a task ends with, so that it is of no use to any principal but its owner.
+fn mark(owner: &Principal) -> String {
+    let digest = Sha256::digest(owner.name.as_bytes());
+    data_encoding::HEXLOWER.encode(digest.first_chunk::<16>().map_or(&[], |half| &half[..]))
+}
+
+/// The mark of a task's owner; empty if it has none.
+pub(super) fn owner_of(id: &str) -> &str {
+    id.get(32..).unwrap_or_default()
+}
+
+/// Whether a task can be one of this principal's. Without authorization every task is everyone's.
+pub(crate) fn belongs_to(id: &str, principal: Option<&Principal>) -> bool {
+    principal.is_none_or(|principal| owner_of(id) == mark(principal))
+}
+
+pub(super) fn now() -> String {
+    humantime::format_rfc3339_millis(SystemTime::now()).to_string()
+}

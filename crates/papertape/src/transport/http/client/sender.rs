@@ -1,0 +1,248 @@
+//! One HTTP request to one response: credentials, redirects and `Retry-After` are handled within limits.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, Method, StatusCode};
+use reqwest::Response;
+use tokio::time::{Instant, sleep, timeout};
+use url::Url;
+
+use super::body::{self, ObservedBody};
+use super::endpoint::{HttpTarget, shown};
+use super::errors;
+use crate::client::{ErrorKind, Failure, Session};
+use crate::sync::lock;
+use crate::transport::tap::Tap;
+use crate::wire::error::excerpt;
+use crate::wire::tape::Direction;
+
+/// How many redirects are followed.
+const MOST_REDIRECTS: usize = 5;
+/// How many times a request may be rejected with 401 or 403: the credentials have a limit of their own, and an expired nonce
+/// or token is not a reason to give up.
+const MOST_REJECTIONS: usize = 8;
+/// How many times `Retry-After` is followed.
+const MOST_WAITS: usize = 5;
+/// The timeout of obtaining credentials, which may need the user.
+const AUTHORIZATION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// How much of the body of an error response is read.
+pub(super) const ERROR_BODY: usize = 64 * 1024;
+
+/// Sends HTTP requests to one server.
+pub(super) struct HttpSender {
+    pub(super) session: Arc<Session>,
+    pub(super) target: HttpTarget,
+    pub(super) tap: Arc<Mutex<Tap>>,
+    /// The maximum size of a body or an event.
+    pub(super) limit: usize,
+}
+
+/// An HTTP request to be sent.
+pub(super) struct Request {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Bytes>,
+    /// The id of the MCP request in it.
+    pub(super) id: Option<i64>,
+    /// No caller waits for it, so the user is not prompted for credentials.
+    pub(super) is_background: bool,
+}
+
+impl HttpSender {
+    /// Sends a request and returns its final response.
+    pub(super) async fn send(&self, request: &Request) -> Result<Response, Failure> {
+        let mut url = request.url.clone();
+        let (mut redirects, mut rejections, mut waits) = (0, 0, 0);
+        loop {
+            let response = self.send_once(request, &url).await?;
+            match response.status() {
+                status if status.is_redirection() && status != StatusCode::NOT_MODIFIED => {
+                    redirects += 1;
+                    url = redirected(&url, &response, redirects).map_err(|message| {
+                        let kind = ErrorKind::Http { status: response.status().as_u16(), message };
+                        Failure::new(kind, "the request was not sent to the new address")
+                    })?;
+                }
+                StatusCode::FORBIDDEN if !response.headers().contains_key(WWW_AUTHENTICATE) => {
+                    return Err(self.forbidden(&url, response).await);
+                }
+                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                    rejections += 1;
+                    self.authorize(request, &url, response, rejections).await?;
+                }
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+                    if !request.is_background && waits < MOST_WAITS =>
+                {
+                    let Some(wait) = retry_after(response.headers()) else { return Ok(response) };
+                    waits += 1;
+                    self.wait(request, &url, response, wait).await?;
+                }
+                _ => return Ok(response),
+            }
+        }
+    }
+
+    async fn send_once(&self, request: &Request, url: &Url) -> Result<Response, Failure> {
+        let unauthorized =
+            |why: String| Failure::new(ErrorKind::Unauthorized(why), "the request was not sent");
+        let credentials = {
+            let _pause = self.session.pause_timeouts();
+            let headers = self.target.credentials.headers(&request.method, url);
+            let headers = timeout(AUTHORIZATION_TIMEOUT, headers).await;
+            headers
+                .map_err(|_| unauthorized("obtaining credentials timed out".to_owned()))?
+                .map_err(|error| unauthorized(error.to_string()))?
+        };
+        let mut headers = self.target.headers.clone();
+        replace(&mut headers, request.headers.clone());
+        replace(&mut headers, credentials);
+        let mut sending = self.target.http.request(request.method.clone(), url.clone()).headers(headers);
+        if let Some(body) = &request.body {
+            let (session, tap, id) = (Arc::clone(&self.session), Arc::clone(&self.tap), request.id);
+            sending = sending.body(reqwest::Body::wrap(ObservedBody::new(body.clone(), move |bytes| {
+                record(&tap, Direction::ToServer, bytes);
+                if let Some(id) = id {
+                    session.set_stage(id, "the request was sent; no response arrived");
+                }
+            })));
+        }
+        let response = sending.send().await.map_err(|error| errors::not_sent(url, &error))?;
+        self.target.credentials.observe(response.headers(), response.remote_addr());
+        if let Some(id) = request.id {
+            self.session.set_stage(id, "the response began; the result did not arrive");
+        }
+        Ok(response)
+    }
+
+    /// A 403 without a challenge, which no credentials would change.
+    async fn forbidden(&self, url: &Url, response: Response) -> Failure {
+        let status = response.status();
+        let said = body::beginning(response, ERROR_BODY).await;
+        self.record(Direction::ToClient, &said);
+        errors::http_status(url, status, &said)
+    }
+
+    /// Obtains credentials for the next attempt.
+    async fn authorize(
+        &self,
+        request: &Request,
+        url: &Url,
+        response: Response,
+        rejections: usize,
+    ) -> Result<(), Failure> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let said = body::beginning(response, ERROR_BODY).await;
+        self.record(Direction::ToClient, &said);
+        let unauthorized = |why: &str| {
+            let said =
+                errors::quoted_body(&said).map(|said| format!("; the server rejected the request {said}"));
+            let why = format!("{why}{}", said.unwrap_or_default());
+            Failure::new(ErrorKind::Unauthorized(why), "the server rejected the request")
+        };
+        if request.is_background {
+            return Err(unauthorized(&format!("HTTP {status}")));
+        }
+        if rejections >= MOST_REJECTIONS {
+            let still = format!("HTTP {status}, after {rejections} attempts with the available credentials");
+            return Err(unauthorized(&still));
+        }
+        let _pause = self.session.pause_timeouts();
+        let refused = self.target.credentials.challenged(url, status, &headers, rejections);
+        match timeout(AUTHORIZATION_TIMEOUT, refused).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(unauthorized(&error.to_string())),
+            Err(_) => Err(unauthorized("obtaining credentials timed out")),
+        }
+    }
+
+    /// Waits for `Retry-After`, if the timeout of the request allows it.
+    async fn wait(
+        &self,
+        request: &Request,
+        url: &Url,
+        response: Response,
+        wait: Duration,
+    ) -> Result<(), Failure> {
+        let status = response.status();
+        let said = body::beginning(response, ERROR_BODY).await;
+        self.record(Direction::ToClient, &said);
+        let until = request.id.and_then(|id| self.session.deadline(id));
+        let time = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+        if wait >= time {
+            let mut failure = errors::http_status(url, status, &said);
+            if let ErrorKind::Http { message, .. } = &mut failure.kind {
+                let left = time.as_secs();
+                *message += &format!(
+                    "; it sent `Retry-After: {}`, but the request times out in {left} s",
+                    wait.as_secs()
+                );
+            }
+            return Err(failure);
+        }
+        tracing::info!("the server is busy (HTTP {status}): retrying after {} s", wait.as_secs());
+        sleep(wait).await;
+        Ok(())
+    }
+
+    /// Records what was sent or received.
+    pub(super) fn record(&self, direction: Direction, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            record(&self.tap, direction, bytes);
+        }
+    }
+}
+
+fn record(tap: &Mutex<Tap>, direction: Direction, bytes: &[u8]) {
+    let mut tap = lock(tap);
+    tap.frame(direction, bytes);
+    tap.flush();
+}
+
+/// Sets headers, replacing those with the same names.
+fn replace(headers: &mut HeaderMap, later: HeaderMap) {
+    for name in later.keys() {
+        headers.remove(name);
+    }
+    let mut last = None;
+    for (name, value) in later {
+        last = name.or(last);
+        if let Some(name) = &last {
+            headers.append(name.clone(), value);
+        }
+    }
+}
+
+/// The target of a redirect: on the same host only, and only if the request does not change (307, 308).
+fn redirected(from: &Url, response: &Response, redirects: usize) -> Result<Url, String> {
+    let status = response.status();
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let Some(location) = location else { return Err("a redirect without `Location`".to_owned()) };
+    let Ok(to) = from.join(location) else {
+        return Err(format!("a redirect to {}, which is not a valid URL", excerpt(location)));
+    };
+    if to.origin() != from.origin() {
+        let to = shown(&to);
+        return Err(format!("it redirects to {to}; if you trust that host, use this URL"));
+    }
+    if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+        return Err(format!("it redirects to {}; use this URL", shown(&to)));
+    }
+    if redirects > MOST_REDIRECTS {
+        return Err(format!("more than {MOST_REDIRECTS} redirects, the last to {}", shown(&to)));
+    }
+    Ok(to)
+}
+
+/// The `Retry-After` of a response.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let then = httpdate::parse_http_date(text).ok()?;
+    Some(then.duration_since(SystemTime::now()).unwrap_or_default())
+}

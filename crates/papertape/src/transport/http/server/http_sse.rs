@@ -1,0 +1,145 @@
+//! The HTTP+SSE transport of 2024-11-05: one stream for all messages of the server, and another path for those of the client.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use data_encoding::BASE64URL_NOPAD;
+use http::request::Parts;
+use http::{Method, StatusCode};
+
+use super::events::{Events, Exchange, Source};
+use super::request::{self, NamedRevision, Readable};
+use super::response::{self, HttpResponse, Refusal};
+use super::site::Site;
+use crate::outbox::{OUTBOX, Outgoing};
+use crate::protocol::Revision;
+use crate::server::pipeline::{self, Envelope, Refused, subscribe};
+use crate::server::session::Session;
+use crate::server::{Principal, Service};
+use crate::sync::lock;
+use crate::wire::message::{self, Message, Payload};
+use crate::wire::tape::Direction;
+
+/// Where the stream is.
+pub(crate) const STREAM: &str = "/sse";
+/// Where messages go.
+pub(crate) const MESSAGES: &str = "/messages";
+
+/// The streams that are open, by the name in the address that their clients were given.
+#[derive(Debug, Default)]
+pub(crate) struct HttpSseStreams(Mutex<HashMap<String, Weak<Session>>>);
+
+impl HttpSseStreams {
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Weak<Session>>> {
+        lock(&self.0)
+    }
+
+    /// No more is read; what runs may finish.
+    pub(crate) fn drain(&self, service: &Service) {
+        for session in self.open().values().filter_map(Weak::upgrade) {
+            subscribe::end_all(service, &session);
+            session.close();
+        }
+    }
+
+    /// The sessions of all that are open.
+    pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
+        self.open().values().filter_map(Weak::upgrade).collect()
+    }
+}
+
+pub(crate) async fn serve<B>(
+    site: &Arc<Site>,
+    parts: &Parts,
+    body: B,
+    principal: Option<Arc<Principal>>,
+) -> Result<HttpResponse, Refusal>
+where
+    B: Readable,
+{
+    match (parts.method.clone(), parts.uri.path()) {
+        (Method::GET, STREAM) => listen(site, parts, principal),
+        (Method::POST, MESSAGES) => take(site, parts, body, principal).await,
+        (_, path) => {
+            let allowed = if path == STREAM { "GET" } else { "POST" };
+            Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("only {allowed} can be done here"))
+                .header(http::header::ALLOW, http::HeaderValue::from_static(allowed)))
+        }
+    }
+}
+
+/// Opens a stream; its first event says where messages go.
+fn listen(
+    site: &Arc<Site>,
+    parts: &Parts,
+    principal: Option<Arc<Principal>>,
+) -> Result<HttpResponse, Refusal> {
+    request::check_accept(&parts.headers, &["text/event-stream"])?;
+    let mut name = [0; 24];
+    getrandom::fill(&mut name)
+        .map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the system provides no randomness"))?;
+    let name = BASE64URL_NOPAD.encode(&name);
+    let session = Session::new(principal);
+    let mut open = site.http_sse.open();
+    open.retain(|_, session| session.strong_count() > 0);
+    open.insert(name.clone(), Arc::downgrade(&session));
+    drop(open);
+    let first = format!("event: endpoint\ndata: {MESSAGES}?session={name}\n\n");
+    let events =
+        Events::new(site, Source::Endless(Exchange(session)), &Outgoing::default()).beginning_with(first);
+    Ok(response::events(events))
+}
+
+/// Takes a message; what answers it goes to the stream.
+async fn take<B>(
+    site: &Arc<Site>,
+    parts: &Parts,
+    body: B,
+    principal: Option<Arc<Principal>>,
+) -> Result<HttpResponse, Refusal>
+where
+    B: Readable,
+{
+    request::check_content(&parts.headers)?;
+    let name =
+        parts.uri.query().and_then(|query| query.split('&').find_map(|part| part.strip_prefix("session=")));
+    let session = name.and_then(|name| site.http_sse.open().get(name).and_then(Weak::upgrade));
+    // The name of a stream does not authenticate its client.
+    let session = session.filter(|session| {
+        session.principal().map(|who| &who.name) == principal.as_ref().map(|who| &who.name)
+    });
+    let session = session.ok_or_else(|| {
+        Refusal::new(
+            StatusCode::NOT_FOUND,
+            format!("no stream of that name is open: open one with GET {STREAM}"),
+        )
+    })?;
+    if session.pending() > OUTBOX {
+        let message = "the client does not read what it was sent: no more is taken from it";
+        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(1));
+    }
+    let taken = request::read(&parts.headers, body, site.options.body, &site.budget).await?;
+    site.tape(Direction::ToServer, &taken.bytes);
+    let served = match message::parse(&taken.bytes, site.service.limits().bounds()) {
+        Ok(Payload::Single(Message::Request(request))) => {
+            let call = pipeline::serve(&site.service, request, &session, Envelope::default());
+            call.map(|call| call.into_iter().for_each(pipeline::run))
+        }
+        Ok(Payload::Single(message)) => {
+            pipeline::accept(message, &session);
+            Ok(())
+        }
+        Ok(Payload::Batch(members)) => pipeline::serve_batch(&site.service, &members, &session),
+        Err(rejected) => {
+            return Ok(response::rejected(site, rejected, NamedRevision::Known(Revision::OLDEST)));
+        }
+    };
+    if let Err(Refused::Forbidden(scopes)) = served {
+        return Err(site.forbidden(&scopes));
+    }
+    if let Some(held) = &taken.held {
+        session.hold(&(Arc::clone(held) as _));
+    }
+    session.wake();
+    Ok(response::empty(StatusCode::ACCEPTED))
+}

@@ -1,0 +1,244 @@
+//! Responses: whole messages, SSE streams, and refusals.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+
+use super::clients::Place;
+use super::events::{Events, Exchange, SILENCE, Source};
+use super::request::{NamedRevision, prefers_events};
+use super::site::Site;
+use crate::outbox::{Outgoing, write_anonymous_error};
+use crate::protocol::Revision;
+use crate::server::session::Session;
+use crate::wire::RpcError;
+use crate::wire::message::Rejected;
+use crate::wire::tape::Direction;
+use papertape_oauth::server::Lease;
+
+/// The body of a response.
+pub struct HttpBody {
+    /// Counted for its client until the end. Dropped before anything else is, so that a client that sees the end finds room.
+    place: Option<Place>,
+    kind: Kind,
+}
+
+enum Kind {
+    /// All of it, or nothing.
+    Whole(Option<Bytes>),
+    Events(Box<Events>),
+}
+
+impl HttpBody {
+    pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
+        Kind::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty())).into()
+    }
+
+    /// A stream ends when its principal's key is revoked or its token has expired.
+    pub(crate) fn end_with(&mut self, lease: Lease) {
+        if let Kind::Events(events) = &mut self.kind {
+            events.end_with(lease);
+        }
+    }
+}
+
+impl From<Kind> for HttpBody {
+    fn from(kind: Kind) -> Self {
+        Self { place: None, kind }
+    }
+}
+
+/// A response that keeps its place until its body has been written.
+pub(crate) fn in_place(mut response: HttpResponse, place: Option<Place>) -> HttpResponse {
+    response.body_mut().place = place;
+    response
+}
+
+impl Body for HttpBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.kind {
+            Kind::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Kind::Events(events) => {
+                events.poll_next(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.kind, Kind::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Kind::Events(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for HttpBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
+            Kind::Events(_) => f.write_str("Events"),
+        }
+    }
+}
+
+/// A response.
+pub(crate) type HttpResponse = Response<HttpBody>;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// One JSON message.
+pub(crate) fn json(status: StatusCode, bytes: impl Into<Bytes>) -> HttpResponse {
+    with_type(status, JSON, HttpBody::whole(bytes))
+}
+
+/// A text for people or programs.
+pub(crate) fn text(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> HttpResponse {
+    with_type(status, HeaderValue::from_static(kind), HttpBody::whole(text))
+}
+
+/// A response without a body.
+pub(crate) fn empty(status: StatusCode) -> HttpResponse {
+    let mut response = Response::new(HttpBody::whole(Bytes::new()));
+    *response.status_mut() = status;
+    response
+}
+
+/// An SSE stream.
+pub(crate) fn events(events: Events) -> HttpResponse {
+    let body = Kind::Events(Box::new(events)).into();
+    let mut response = with_type(StatusCode::OK, HeaderValue::from_static("text/event-stream"), body);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // nginx would buffer the events otherwise.
+    response
+        .headers_mut()
+        .insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+/// The response to what is not a message.
+pub(crate) fn rejected(site: &Site, rejected: Rejected, named: NamedRevision) -> HttpResponse {
+    tracing::info!(code = rejected.error.code, "refused a request: {}", rejected.error.message);
+    let session = Session::new(None);
+    if named.omits_unreadable_id() {
+        session.note_modern(Revision::MODERN);
+    }
+    session.reject(rejected.id, None, &rejected.error);
+    whole(site, &session, StatusCode::BAD_REQUEST)
+}
+
+/// All that waits in a session, which is one message.
+pub(crate) fn whole(site: &Site, session: &Session, status: StatusCode) -> HttpResponse {
+    let mut frames = Outgoing::default();
+    session.take(&mut frames);
+    message(site, frames, status)
+}
+
+/// One message.
+pub(crate) fn message(site: &Site, mut frames: Outgoing, status: StatusCode) -> HttpResponse {
+    // Without the line end, which only frames have.
+    frames.bytes.pop();
+    site.tape(Direction::ToClient, &frames.bytes);
+    json(status, frames.bytes)
+}
+
+/// Waits for what comes of an exchange that ends with its connection: one message, or an SSE stream if there are more.
+///
+/// Nothing is sent before that is known, because some responses have a status of their own.
+pub(crate) async fn of_exchange(
+    site: &Arc<Site>,
+    exchange: Exchange,
+    headers: &HeaderMap,
+    status: impl Fn(&Session) -> StatusCode,
+) -> HttpResponse {
+    let mut frames = Outgoing::default();
+    let mut noted = false;
+    loop {
+        let over = exchange.0.is_over();
+        exchange.0.take(&mut frames);
+        match frames.ends.len() {
+            0 if over => return empty(StatusCode::ACCEPTED),
+            1 if over => {
+                let status = status(&exchange.0);
+                if status == StatusCode::OK && prefers_events(headers) {
+                    break;
+                }
+                return message(site, frames, status);
+            }
+            0 => {}
+            _ => break,
+        }
+        if !std::mem::replace(&mut noted, true) {
+            site.note_waiting(&exchange.0);
+        }
+        if tokio::time::timeout(SILENCE, exchange.0.woken()).await.is_err() {
+            break;
+        }
+    }
+    if !noted {
+        site.note_waiting(&exchange.0);
+    }
+    events(Events::new(site, Source::Exchange(exchange), &frames))
+}
+
+fn with_type(status: StatusCode, kind: HeaderValue, body: HttpBody) -> HttpResponse {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// A request that is refused with an HTTP status.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    message: String,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), headers: Vec::new() }
+    }
+
+    /// The client may try again after so many seconds.
+    pub(crate) fn retry_after(self, seconds: u32) -> Self {
+        self.header(RETRY_AFTER, HeaderValue::from(seconds))
+    }
+
+    /// Nothing more is read from the connection.
+    pub(crate) fn closing(self) -> Self {
+        self.header(CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// The response, with an error that MCP clients can show: without an `id`, or with `null`.
+    pub(crate) fn into_response(self, omit_id: bool) -> HttpResponse {
+        tracing::info!(status = self.status.as_u16(), "refused: {}", self.message);
+        let mut body = Vec::new();
+        write_anonymous_error(&mut body, omit_id, &RpcError::invalid_request(self.message));
+        let mut response = json(self.status, body);
+        response.headers_mut().extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
+        response
+    }
+}

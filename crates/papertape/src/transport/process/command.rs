@@ -1,0 +1,73 @@
+//! The command line of a server process.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use tokio::process::{Child, Command};
+
+/// The command line of a server, for [`stdio::connect`](crate::stdio::connect).
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct ServerCommand {
+    program: OsString,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    directory: Option<PathBuf>,
+}
+
+impl ServerCommand {
+    /// A program: a path, or a name that is looked up on the `PATH`.
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self { program: program.into(), arguments: Vec::new(), environment: Vec::new(), directory: None }
+    }
+
+    /// Appends arguments.
+    pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets an environment variable. All others are inherited from this process.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the working directory, which is otherwise that of this process.
+    pub fn cwd(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    pub(super) fn spawn(&self) -> io::Result<Child> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        if let Some(directory) = &self.directory {
+            if !directory.is_dir() {
+                return Err(io::Error::new(
+                    io::ErrorKind::NotFound,
+                    format!("the working directory {} does not exist", directory.display()),
+                ));
+            }
+            command.current_dir(directory);
+        }
+        command.spawn().map_err(|error| {
+            let program = self.program.display();
+            let remedy = match error.kind() {
+                io::ErrorKind::NotFound => "; is it installed, and is its directory on the PATH?",
+                io::ErrorKind::PermissionDenied => "; is it a program, and is it executable?",
+                _ => "",
+            };
+            io::Error::new(error.kind(), format!("{program}: {error}{remedy}"))
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! Around a server on HTTP: other routes, tapes, traces, applications it is mounted in, scopes.
+
+use std::path::PathBuf;
+
+use papertape::Server;
+use papertape::http::{Auth, Keys, NewKey, Options};
+use papertape::server::ResourceTemplate;
+use papertape::wire::tape::{self, Direction};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::connection::{Response, Wire};
+use crate::fixture::Site;
+use crate::request::Request;
+
+#[tokio::test]
+async fn health_and_metrics_are_opt_in_and_check_host_and_origin() {
+    let site = Site::start().await;
+    for path in ["/healthz", "/metrics"] {
+        assert_eq!(site.ask(&Request::new("GET", path)).await.status, 404, "{path}");
+    }
+    let site = Site::with(Options::new().health().metrics(), |server| server).await;
+    let health = site.ask(&Request::new("GET", "/healthz")).await;
+    assert_eq!((health.status, &*health.body), (200, &b"ok\n"[..]));
+    let lines = |response: &Response| String::from_utf8_lossy(&response.body).lines().count();
+    let before = lines(&site.ask(&Request::new("GET", "/metrics")).await);
+    // Unknown methods are counted under one label.
+    for number in 0..50 {
+        let method = format!("made/up{number}\"}}\n# EOF\nevil 1");
+        let request = Request::modern(1, "x", &json!({})).changed(|body| body["method"] = json!(method));
+        assert_eq!(site.ask(&request).await.status, 400);
+    }
+    let figures = site.ask(&Request::new("GET", "/metrics")).await;
+    let text = String::from_utf8(figures.body.clone()).unwrap();
+    assert!(figures.header("content-type").unwrap().starts_with("application/openmetrics-text"));
+    assert!(text.contains("papertape_http_responses_total{status=\"400\"} 50"), "{text}");
+    assert!(text.contains("papertape_request_seconds_count{method=\"other\"} 50"), "{text}");
+    // A status that was not there before is all that is new.
+    assert_eq!(lines(&figures), before + 1, "{text}");
+    assert!(!text.contains("made") && !text.contains("evil"), "{text}");
+    for path in ["/healthz", "/metrics"] {
+        let evil = Request::new("GET", path).header("Origin", "http://evil.example");
+        assert_eq!(site.ask(&evil).await.status, 403);
+        assert_eq!(site.ask(&Request::new("GET", path).with("Host", "evil.example")).await.status, 403);
+        assert_eq!(site.ask(&Request::new("DELETE", path)).await.status, 404);
+        let mut wire = site.connect().await;
+        let head = wire.begin(&Request::new("HEAD", path)).await;
+        assert_eq!(head.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_tape_has_every_message_both_ways() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("http-{}.tape", std::process::id()));
+    let mut site = Site::with(Options::new().tape(&path), |server| server).await;
+    site.assert_well().await;
+    let session = site.session("2025-11-25").await;
+    let mut wire = site.connect().await;
+    wire.begin(&session.call(5, "wait", &json!({"name": "x"}))).await;
+    site.began("x").await;
+    site.release(1);
+    assert_eq!(wire.message().await.unwrap()["id"], 5);
+    site.ask(&Request::post("no JSON")).await;
+    let text = std::fs::read_to_string(&path).unwrap();
+    let entries = tape::read(&text).unwrap();
+    let sent = |direction, part: &str| {
+        entries.iter().any(|entry| match entry {
+            tape::Entry::Frame(frame) => {
+                frame.direction == direction && String::from_utf8_lossy(&frame.bytes).contains(part)
+            }
+            tape::Entry::Comment(_) => false,
+        })
+    };
+    for (direction, part) in [
+        (Direction::ToServer, "\"text\":\"well\""),
+        (Direction::ToClient, "\"id\":77"),
+        (Direction::ToServer, "\"method\":\"initialize\""),
+        (Direction::ToClient, "\"protocolVersion\":\"2025-11-25\""),
+        (Direction::ToServer, "\"name\":\"wait\""),
+        (Direction::ToClient, "done x"),
+        (Direction::ToServer, "no JSON"),
+        (Direction::ToClient, "-32700"),
+    ] {
+        assert!(sent(direction, part), "{direction:?} {part}\n{text}");
+    }
+    assert!(!text.contains(&session.id), "the session id is not recorded");
+}
+
+#[tokio::test]
+async fn a_trace_is_passed_on() {
+    let site = Site::start().await;
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let with = |meta: &serde_json::Value| {
+        Request::modern(1, "tools/call", &json!({"name": "trace", "arguments": {}, "_meta": meta}))
+    };
+    let text = |answer: &crate::connection::Response| {
+        answer.json()["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let meta = json!({"traceparent": parent, "tracestate": "a=b", "baggage": "k=v"});
+    let traced = text(&site.ask(&with(&meta)).await);
+    assert!(traced.contains(parent) && traced.contains("a=b") && traced.contains("k=v"), "{traced}");
+    assert_eq!(text(&site.ask(&with(&json!({}))).await), "none");
+    for bad in [json!(5), json!(null), json!({"a": 1}), json!("x".repeat(100_000))] {
+        let answer = site.ask(&with(&json!({"traceparent": bad}))).await;
+        assert!(answer.status == 200 && answer.body.len() < 200_000, "{}", answer.status);
+    }
+}
+
+/// An application with a page of its own, and MCP wherever it has none.
+async fn application(options: Options) -> std::net::SocketAddr {
+    let server = Server::new("mounted", "1").raw_tool(
+        papertape::server::Tool::new("echo").input_schema(json!({"type": "object"})),
+        |arguments: serde_json::Value, _| async move { Ok(arguments.to_string()) },
+    );
+    let service = papertape::http::service(server, options).unwrap();
+    let page = axum::routing::get(|| async { "a page" });
+    let app = axum::Router::new().route("/page", page).fallback_service(service);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    address
+}
+
+#[tokio::test]
+async fn a_server_can_be_mounted_in_an_application() {
+    let address = application(Options::new().body(100_000)).await;
+    let ask = |request: Request| async move { Wire::connect(address).await.ask(&request).await };
+    assert_eq!(ask(Request::new("GET", "/page")).await.body, b"a page");
+    let echo = |text: &str| Request::call(1, "echo", &json!({"text": text}));
+    assert_eq!(ask(echo("x")).await.json()["result"]["content"][0]["text"], "{\"text\":\"x\"}");
+    assert_eq!(ask(echo("x").with("Host", "evil.example")).await.status, 403);
+    assert_eq!(ask(echo(&"x".repeat(200_000))).await.status, 413);
+    assert_eq!(ask(Request::new("GET", "/nowhere")).await.status, 404);
+    // Streams pass.
+    let listen =
+        Request::modern(1, "subscriptions/listen", &json!({"notifications": {"toolsListChanged": true}}));
+    let mut wire = Wire::connect(address).await;
+    assert!(wire.begin(&listen).await.is_stream());
+    assert_eq!(wire.message().await.unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let opened = ask(crate::request::Session::initialize("2025-06-18", &json!({}))).await;
+    assert!(opened.header("mcp-session-id").is_some());
+}
+
+#[derive(Deserialize)]
+struct Number {
+    number: u8,
+}
+
+#[derive(Deserialize)]
+struct Name {
+    name: String,
+}
+
+// A URI that fits two templates is read by the second if the first fails: then the second's scopes apply.
+#[tokio::test]
+async fn a_template_does_not_bypass_the_scopes_of_another() {
+    let (open, trusted) = (
+        NewKey::generate("open", [], None).unwrap(),
+        NewKey::generate("trusted", ["secrets".to_owned()], None).unwrap(),
+    );
+    let keys = Keys::parse(&format!("{}{}", open.entry(), trusted.entry())).unwrap();
+    let site = Site::with(Options::new().auth(Auth::new().keys(keys)), |server| {
+        server
+            .resource_template(ResourceTemplate::new("vault:{number}"), |number: Number, _| async move {
+                Ok(number.number.to_string())
+            })
+            .resource_template(
+                ResourceTemplate::new("vault:{name}").scopes(["secrets"]),
+                |name: Name, _| async move { Ok(format!("the secret of {}", name.name)) },
+            )
+    })
+    .await;
+    let read = |key: &NewKey, uri: &str| {
+        let request = Request::modern(1, "resources/read", &json!({"uri": uri}));
+        request.header("Authorization", format!("Bearer {}", key.secret()))
+    };
+    let response = site.ask(&read(&trusted, "vault:bob")).await;
+    assert_eq!(response.json()["result"]["contents"][0]["text"], "the secret of bob");
+    let refused = site.ask(&read(&open, "vault:bob")).await;
+    assert_eq!(refused.status, 403, "{}", String::from_utf8_lossy(&refused.body));
+}

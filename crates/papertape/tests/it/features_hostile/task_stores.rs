@@ -1,0 +1,119 @@
+//! Tasks whose store fails, panics, hangs or takes everything.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use papertape::server::{StoreFuture, Task, TaskStore};
+use papertape::{Cx, Server};
+use serde_json::json;
+
+use super::tasks::SlowStore;
+use super::{ALL, Anything, TASKS, accept, ask_name, hello, long, modern, named, one};
+use crate::peer::{Peer, messages, run};
+
+#[test]
+fn a_failing_store_is_an_error() {
+    run(async {
+        // It fails at once: there is no task.
+        let store = SlowStore { fail_from: Some(0), ..SlowStore::default() };
+        let server = Server::new("s", "1")
+            .task_store(store)
+            .tool(long("work"), |_: Anything, _: Cx| async { Ok("done") });
+        let mut peer = Peer::connect(server);
+        let reply = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "work"}))).await;
+        assert_eq!(reply["result"]["isError"], true, "{reply}");
+        // It fails later: the last stored state is reported.
+        let store = SlowStore { fail_from: Some(1), ..SlowStore::default() };
+        let server = Server::new("s", "1")
+            .task_store(store)
+            .tool(long("work"), |_: Anything, _: Cx| async { Ok("done") });
+        let mut peer = Peer::connect(server);
+        let reply = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "work"}))).await;
+        let id = reply["result"]["taskId"].clone();
+        let now = one(&mut peer, modern(TASKS, 2, "tasks/get", json!({"taskId": id}))).await;
+        assert!(now["result"]["status"].is_string(), "{now}");
+    });
+}
+
+#[test]
+fn tasks_are_bounded_whatever_the_store() {
+    run(async {
+        let server = Server::new("s", "1").task_store(SlowStore::default()).tool(
+            long("wait"),
+            |_: Anything, _: Cx| async {
+                std::future::pending::<()>().await;
+                Ok("")
+            },
+        );
+        let mut peer = Peer::connect(server);
+        let calls: String =
+            (0..3_000).map(|id| modern(TASKS, id, "tools/call", json!({"name": "wait"})) + "\n").collect();
+        let replies = messages(&peer.send(calls).await);
+        assert_eq!(replies.len(), 3_000);
+        let tasks = replies.iter().filter(|reply| reply["result"]["resultType"] == "task").count();
+        assert!(tasks <= 1_000, "{tasks} functions run at once");
+    });
+}
+
+#[test]
+fn a_panicking_store_is_an_error() {
+    struct Panics(AtomicUsize);
+    impl TaskStore for Panics {
+        fn put<'a>(&'a self, _: &'a Task) -> StoreFuture<'a, ()> {
+            Box::pin(async move {
+                assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "on purpose");
+                Ok(())
+            })
+        }
+        fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Task>> {
+            assert_ne!(id, "panic", "on purpose");
+            let task = json!({"taskId": id, "status": "working", "createdAt": "", "lastUpdatedAt": "",
+                "ttlMs": null, "pollIntervalMs": 1});
+            Box::pin(async move { Ok(serde_json::from_value(task).ok()) })
+        }
+    }
+    run(async {
+        for tool in ["ask", "work"] {
+            let server = named("s").task_store(Panics(AtomicUsize::new(0))).tool(long("ask"), ask_name).tool(
+                long("work"),
+                |_: Anything, _: Cx| async {
+                    tokio::task::yield_now().await;
+                    Ok("")
+                },
+            );
+            let mut peer = Peer::connect(server);
+            let task = one(&mut peer, modern(ALL, 1, "tools/call", json!({"name": tool}))).await;
+            let id = task["result"]["taskId"].clone();
+            for (request, method) in [(2, "tasks/get"), (3, "tasks/update"), (4, "tasks/cancel")] {
+                let params = json!({"taskId": id, "inputResponses": {"who": accept("x")}});
+                let reply = one(&mut peer, modern(ALL, request, method, params)).await;
+                assert!(reply["result"].is_object() || reply["error"].is_object(), "{reply}");
+            }
+            let reply = one(&mut peer, modern(ALL, 5, "tasks/get", json!({"taskId": "panic"}))).await;
+            assert_eq!(reply["error"]["code"], -32603, "{reply}");
+        }
+    });
+}
+
+#[test]
+fn a_store_that_never_returns_blocks_no_other_request() {
+    struct Stuck;
+    impl TaskStore for Stuck {
+        fn put<'a>(&'a self, _: &'a Task) -> StoreFuture<'a, ()> {
+            Box::pin(std::future::pending())
+        }
+        fn get<'a>(&'a self, _: &'a str) -> StoreFuture<'a, Option<Task>> {
+            Box::pin(std::future::pending())
+        }
+    }
+    run(async {
+        let server = named("s").task_store(Stuck).tool(long("work"), hello).tool("hello", hello);
+        let mut peer = Peer::connect(server);
+        assert!(peer.line(modern(ALL, 1, "tools/call", json!({"name": "work"}))).await.is_empty());
+        assert!(peer.line(modern(ALL, 2, "tasks/get", json!({"taskId": "x"}))).await.is_empty());
+        one(&mut peer, modern(ALL, 3, "tools/call", json!({"name": "hello"}))).await;
+        assert!(peer.line(crate::peer::cancel("1")).await.is_empty());
+        let last = messages(&peer.end().await);
+        assert_eq!(last.len(), 1, "{last:?}");
+        assert_eq!(last[0]["id"], 2);
+    });
+}
