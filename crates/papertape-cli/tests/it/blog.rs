@@ -208,10 +208,12 @@ fn files_that_cannot_be_indexed_are_reported() {
 fn an_index_that_cannot_be_read_now_is_not_thrown_away() {
     let folder = docs("blog_few_files");
     index(&folder, &[]).is_clean();
-    let before = count(&folder.join(".papertape"));
-    for limit in 10..=15 {
+    let mut failures = 0;
+    // How many descriptors are needed depends on what this process was started with, and on how its threads meet.
+    for limit in 10..=20 {
+        let before = count(&folder.join(".papertape"));
         let mut shell = Command::new("sh");
-        // With the same environment as everybody else's.
+        // With the same environment as every other command of these tests.
         shell.envs(papertape([]).get_envs().filter_map(|(name, value)| Some((name, value?))));
         shell.current_dir(folder.parent().unwrap()).args([
             "-c",
@@ -221,11 +223,14 @@ fn an_index_that_cannot_be_read_now_is_not_thrown_away() {
             env!("CARGO_BIN_EXE_papertape"),
         ]);
         let end = run(&mut shell, "");
-        assert!(!end.status.success(), "{end:?}");
-        contains(&end.log, &["Too many open files"]);
-        assert_eq!(count(&folder.join(".papertape")), before, "{limit}");
+        if !end.status.success() {
+            failures += 1;
+            contains(&end.log, &["Too many open files"]);
+            assert_eq!(count(&folder.join(".papertape")), before, "{limit}");
+        }
         index(&folder, &["--verify"]).is_clean();
     }
+    assert!(failures > 0, "ten descriptors are not enough for any index");
 }
 
 #[test]
