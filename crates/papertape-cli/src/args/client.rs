@@ -103,7 +103,7 @@ pub(crate) struct Connect {
     #[arg(long, value_name = "REVISION", value_parser = revision(), help_heading = "Server")]
     pub(crate) revision: Option<Revision>,
     /// The framing of messages to the server; its own may be either [default: line].
-    #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server that is started")]
+    #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server process (stdio)")]
     pub(crate) framing: Option<Framing>,
     /// The timeout of the server [default: 30 for opening the session, 60 for each response].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
@@ -113,22 +113,22 @@ pub(crate) struct Connect {
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, help_heading = "Server")]
     pub(crate) probe: f64,
     /// Set an environment variable of the server; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server that is started")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server process (stdio)")]
     pub(crate) env: Vec<(String, String)>,
     /// The working directory of the server.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server that is started")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server process (stdio)")]
     pub(crate) cwd: Option<PathBuf>,
     /// Send a header with every request; may be repeated.
-    #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL")]
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL (HTTP)")]
     pub(crate) header: Vec<(String, String)>,
     /// Send the bearer token in FILE, over https or to loopback only.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL (HTTP)")]
     pub(crate) bearer_file: Option<PathBuf>,
     /// Allow a token to be sent over plain http, where others can read it.
-    #[arg(long, help_heading = "Server at a URL")]
+    #[arg(long, help_heading = "Server at a URL (HTTP)")]
     pub(crate) insecure_http: bool,
     /// Trust the certificates in FILE (PEM) besides those of the system.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL (HTTP)")]
     pub(crate) ca: Option<PathBuf>,
 }
 

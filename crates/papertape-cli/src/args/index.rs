@@ -15,8 +15,8 @@ use super::{Output, after_help};
 /// chunk; only files that have changed are read again. The old index stays in use until the new one is complete, also when
 /// this is interrupted.
 ///
-/// An index is sealed with your key (papertape/index.key in $XDG_DATA_HOME or ~/.local/share); an index of another user, such
-/// as one in a cloned repository, is not used but rebuilt.
+/// An index is authenticated with your key (papertape/index.key in $XDG_DATA_HOME or ~/.local/share); an index of another
+/// user, such as one in a cloned repository, is not used but rebuilt.
 ///
 /// `papertape serve blog` does the same by itself. This command is for large directories, for embedding models, and to see
 /// which files are left out.
@@ -37,10 +37,10 @@ pub(crate) struct Index {
     /// Index everything again, also over an index of another directory or user; a corrupt index is discarded.
     #[arg(long)]
     pub(crate) rebuild: bool,
-    /// Only verify the seal and the checksums of the index; change nothing.
+    /// Only verify the authentication tag and the checksums of the index; change nothing.
     #[arg(long, conflicts_with_all = ["reembed", "rebuild", "store"])]
     pub(crate) verify: bool,
-    /// Print nothing unless something is wrong.
+    /// Print warnings and errors only.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Text for people, or one JSON document for programs (errors too).
@@ -55,7 +55,7 @@ pub(crate) struct Search {
     /// `postgres`).
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) store: Option<String>,
-    /// Also search by meaning, with an embedding model: ollama, ollama:MODEL, openai:MODEL (any OpenAI-compatible embeddings
+    /// Also use semantic search, with an embedding model: ollama, ollama:MODEL, openai:MODEL (any OpenAI-compatible embeddings
     /// endpoint), or the directory of a sentence-transformers model (feature `local-models`).
     #[arg(long, value_name = "MODEL", value_parser = Embed::parse)]
     pub(crate) embed: Option<Embed>,

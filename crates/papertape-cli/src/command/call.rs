@@ -110,7 +110,7 @@ pub(crate) fn may_have_it(error: &ClientError) -> bool {
     }
 }
 
-/// "there is no tool "x"", with the known ones.
+/// The usage error for an unknown tool or prompt, with the known ones.
 pub(crate) fn unknown<'a>(what: &str, typed: &str, known: impl Iterator<Item = &'a str> + Clone) -> Failure {
     let names: Vec<&str> = known.clone().filter(|name| !name.is_empty()).collect();
     let names = if names.is_empty() {

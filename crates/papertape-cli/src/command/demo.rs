@@ -26,8 +26,8 @@ pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     run_script(args, Revision::NEWEST_LEGACY, &transcript, &OPENING, handshake)?;
     transcript.chapter("2026-07-28", "stateless: no handshake, each request stands alone");
     run_script(args, Revision::MODERN, &transcript, &DISCOVERY, stateless)?;
-    let figures = transcript.finish()?;
-    transcript.say(&ending(look, &figures, args));
+    let totals = transcript.finish()?;
+    transcript.say(&ending(look, &totals, args));
     transcript.finish()?;
     Ok(())
 }
@@ -130,7 +130,7 @@ fn title(look: Look) -> String {
     )
 }
 
-fn ending(look: Look, figures: &str, args: &Demo) -> String {
+fn ending(look: Look, totals: &str, args: &Demo) -> String {
     let tape = match &args.tape {
         Some(path) => format!("All of it is recorded on the tape {}.", path.display()),
         None => "Both servers have exited.".to_owned(),
@@ -140,7 +140,7 @@ fn ending(look: Look, figures: &str, args: &Demo) -> String {
         Framing::ContentLength => ("papertape demo", "one message per line"),
     };
     let mut text = format!(
-        "\n{} {figures}. {}\n\n{}\n",
+        "\n{} {totals}. {}\n\n{}\n",
         look.paint(style::NAME, "✓"),
         look.paint(style::DIM, &tape),
         look.paint(style::HEADING, "Try it")
@@ -159,5 +159,5 @@ fn ending(look: Look, figures: &str, args: &Demo) -> String {
     text
 }
 
-/// Beside the commands there is room for a few words, also where a line has 80 columns.
+/// The width of the column of commands, which leaves room for a short description in 80 columns.
 const WIDEST_COMMAND: usize = 54;

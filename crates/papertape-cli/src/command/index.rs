@@ -93,7 +93,7 @@ async fn index(args: &Index) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An index that was verified is sealed by this user: no other is opened.
+/// An index that was verified is authenticated with this user's key: no other is opened.
 fn verified(args: &Index, summary: &Summary) -> Result<(), Failure> {
     let Summary { generation, files, chunks, vectors, .. } = summary;
     match args.output {
@@ -102,7 +102,7 @@ fn verified(args: &Index, summary: &Summary) -> Result<(), Failure> {
             print::document(&document)?;
         }
         Output::Text if args.quiet => {}
-        Output::Text => print::out("the index is intact, and its seal is valid\n")?,
+        Output::Text => print::out("the index is intact, and its authentication tag is valid\n")?,
     }
     Ok(())
 }

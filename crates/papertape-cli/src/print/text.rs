@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn figures() {
+    fn numbers_are_grouped_and_counted() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(counted(1, "tool"), "1 tool");
         assert_eq!(counted(0, "tool"), "0 tools");

@@ -1,4 +1,4 @@
-//! Many concurrent searches while the directory is indexed again. Row G12 of the catalogue.
+//! Many concurrent searches while the directory is indexed again. Row G12 of docs/behaviour.md.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! `papertape serve --http` as a process: signals, few file descriptors, memory. Rows G8, G9, G11 of the catalogue.
+//! `papertape serve --http` as a process: signals, few file descriptors, memory. Rows G8, G9, G11 of docs/behaviour.md.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -76,7 +76,7 @@ impl Served {
     }
 
     /// The value of a metric; 0 if it is absent.
-    fn figure(&self, name: &str) -> u64 {
+    fn metric(&self, name: &str) -> u64 {
         let mut stream = self.connect();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
         let (_, text) = response(&mut stream);
@@ -118,7 +118,7 @@ fn serve<'a>(more: impl IntoIterator<Item = &'a str>) -> Command {
     papertape(["serve", "text", "--http", "127.0.0.1:0"].into_iter().chain(more))
 }
 
-/// A request that stands alone.
+/// A stateless request (2026-07-28).
 pub(crate) fn request(id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}});
@@ -184,8 +184,8 @@ fn sigterm_finishes_requests_and_closes_streams() {
     let text = "我喜欢学习英语 ".repeat(500);
     let mut calls: Vec<_> = (0..100).map(|id| open(&post(&count(id, &text)))).collect();
     // All have been read, and run or are done.
-    while server.figure("papertape_requests_running ")
-        + server.figure("papertape_request_seconds_count{method=\"tools/call\"} ")
+    while server.metric("papertape_requests_running ")
+        + server.metric("papertape_request_seconds_count{method=\"tools/call\"} ")
         < 100
     {}
     server.signal(Signal::TERM);
@@ -207,7 +207,7 @@ fn sigterm_finishes_requests_and_closes_streams() {
 }
 
 #[test]
-fn a_second_sigterm_ends_it_at_once() {
+fn a_second_sigterm_ends_the_process_at_once() {
     let mut server = Served::start(&mut serve(["--grace", "600", "--log-level", "info"]));
     let text = "我喜欢学习英语 ".repeat(100_000);
     let mut stream = server.connect();

@@ -1,4 +1,4 @@
-//! stdin and stdout that are not pipes: row S-79 of the catalogue of bad input.
+//! stdin and stdout that are not pipes: row S-79 of docs/behaviour.md.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -30,7 +30,7 @@ pub(crate) fn terminal() -> (File, File) {
 }
 
 #[test]
-fn a_person_can_type_requests_into_a_terminal() {
+fn requests_can_be_typed_on_a_terminal() {
     let (mut ours, theirs) = terminal();
     let mut command = papertape(["serve", "text"]);
     command.stdin(theirs).stdout(Stdio::piped()).stderr(Stdio::piped());

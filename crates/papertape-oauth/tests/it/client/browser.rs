@@ -1,4 +1,4 @@
-//! What comes back from a browser: what is believed and what is not.
+//! Authorization responses: which are accepted, and which are rejected.
 
 use std::sync::{Arc, Mutex};
 

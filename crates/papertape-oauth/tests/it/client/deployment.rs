@@ -22,20 +22,20 @@ pub(crate) struct Urls {
     pub(crate) issuer: String,
 }
 
-/// What was given out.
+/// Issued codes and tokens.
 #[derive(Default)]
 pub(crate) struct IssuedTokens {
-    /// Tokens that are good, and for what.
+    /// Valid access tokens and their scopes.
     pub(crate) tokens: HashMap<String, Vec<String>>,
     codes: HashMap<String, HashMap<String, String>>,
     refresh: HashMap<String, Vec<String>>,
     given: usize,
-    /// How long the next tokens are good.
+    /// The lifetime of the next tokens, in seconds.
     pub(crate) lifetime: Option<u64>,
 }
 
 impl IssuedTokens {
-    /// Nothing can be renewed any more.
+    /// Invalidates all refresh tokens.
     pub(crate) fn forget(&mut self) {
         self.refresh.clear();
     }
@@ -48,12 +48,12 @@ pub(crate) struct Deployment {
 }
 
 impl Deployment {
-    /// Both as they should be.
+    /// Both behave.
     pub(crate) async fn new() -> Self {
         Self::with_override(|_, _| None).await
     }
 
-    /// Both as they should be, but for the override_response.
+    /// Both behave, except where the override returns a response.
     pub(crate) async fn with_override(
         override_response: impl Fn(&Request, &Urls) -> Option<Reply> + Send + Sync + 'static,
     ) -> Self {
@@ -82,12 +82,12 @@ impl Deployment {
         Url::parse(&format!("{}/mcp", self.server.url)).unwrap()
     }
 
-    /// One request with these credentials, sent again as long as they say so.
+    /// One request with these credentials, repeated after each challenge.
     pub(crate) async fn call(&self, credentials: &Credentials, need: &str) -> Result<StatusCode, AuthError> {
         call(&self.url(), credentials, need).await
     }
 
-    /// No token is good any more.
+    /// Invalidates all access tokens.
     pub(crate) fn revoke(&self) {
         self.issued.lock().unwrap().tokens.clear();
     }

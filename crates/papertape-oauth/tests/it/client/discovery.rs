@@ -1,4 +1,4 @@
-//! Whom a server trusts, and where that is: what is believed and what is not.
+//! Discovery of metadata: which documents are accepted, and which are rejected.
 
 use http::Method;
 use papertape_oauth::client::{AuthStep, Credentials};
@@ -71,10 +71,10 @@ async fn metadata_of_another_resource_is_rejected() {
 
 #[tokio::test]
 async fn metadata_of_another_issuer_is_rejected() {
-    for override_response in ["https://attacker.example.com", "{}/", "{}:80"] {
+    for issuer in ["https://attacker.example.com", "{}/", "{}:80"] {
         let deployment = Deployment::with_override(move |request, urls| {
             let mut document = server_metadata(&urls.issuer);
-            document["issuer"] = override_response.replace("{}", &urls.issuer).into();
+            document["issuer"] = issuer.replace("{}", &urls.issuer).into();
             (request.path == METADATA).then(|| json(200, &document))
         })
         .await;
@@ -175,7 +175,7 @@ async fn metadata_that_is_too_long_or_not_json_is_rejected() {
 #[tokio::test]
 async fn a_server_of_2025_03_26_is_its_own_authorization_server() {
     for (found, endpoints) in [(true, "/oauth"), (false, "")] {
-        // Everything is at the MCP server's own server.
+        // All endpoints are at the origin of the MCP server.
         let deployment = Deployment::with_override(move |request, urls| {
             let own = &urls.server;
             match request.path.as_str() {

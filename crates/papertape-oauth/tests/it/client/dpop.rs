@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key.
+//! Sender-constrained tokens (DPoP).
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::deployment::{Deployment, oauth, server_metadata};
 use super::stub_server::{Request, json, reply, with};
 
-/// What a proof claims, if its shape and its signature are right.
+/// The claims of a DPoP proof, whose header and signature are verified.
 fn claims(request: &Request) -> Option<Value> {
     let proof = request.header("dpop")?;
     let header = jsonwebtoken::decode_header(proof).unwrap_or_else(|e| panic!("{e}"));
@@ -23,7 +23,7 @@ fn claims(request: &Request) -> Option<Value> {
     Some(jsonwebtoken::decode::<Value>(proof, &key, &rules).unwrap().claims)
 }
 
-/// A deployment that binds tokens, and wants nonces at both ends.
+/// A deployment that binds tokens, and may require nonces at both servers.
 async fn bound(nonces: bool, token_type: &'static str) -> Deployment {
     let seen = Mutex::new(Vec::<Value>::new());
     Deployment::with_override(move |request, urls| match request.path.as_str() {
@@ -49,7 +49,7 @@ async fn bound(nonces: bool, token_type: &'static str) -> Deployment {
             assert_eq!(claims["ath"], BASE64URL_NOPAD.encode(&Sha256::digest(b"bound")));
             assert_eq!(claims["htu"], format!("{}/mcp", urls.server));
             let mut seen = seen.lock().unwrap();
-            assert!(!seen.contains(&claims["jti"]), "a proof is good once");
+            assert!(!seen.contains(&claims["jti"]), "a proof is valid once");
             seen.push(claims["jti"].clone());
             if nonces && claims["nonce"] != "rs-1" {
                 let challenge = with(reply(401, ""), "www-authenticate", "DPoP error=\"use_dpop_nonce\"");

@@ -1,4 +1,4 @@
-//! What one issuer gave is for that issuer alone.
+//! Clients and tokens of one issuer are never sent to another.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

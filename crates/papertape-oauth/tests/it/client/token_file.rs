@@ -1,4 +1,4 @@
-//! Tokens in a file: its permissions, and what a crash leaves.
+//! The token file: permissions, links, atomic replacement.
 #![cfg(unix)]
 
 use std::fs::{self, Permissions};
@@ -83,8 +83,8 @@ async fn a_file_that_other_users_can_read_is_rejected_with_the_remedy() {
         fs::set_permissions(&path, Permissions::from_mode(bad)).unwrap();
         let error = deployment.call(&oauth().store(store.clone()).into(), "").await.unwrap_err();
         assert_eq!(error.step, AuthStep::Store);
-        let way_out = format!("chmod {good:o} {}", path.display());
-        assert!(error.to_string().contains(&way_out), "{error}");
+        let remedy = format!("chmod {good:o} {}", path.display());
+        assert!(error.to_string().contains(&remedy), "{error}");
         fs::set_permissions(&path, Permissions::from_mode(good)).unwrap();
     }
     assert_eq!(

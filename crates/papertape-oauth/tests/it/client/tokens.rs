@@ -1,4 +1,4 @@
-//! Tokens and their renewal.
+//! Tokens and their refresh.
 
 use papertape_oauth::client::{AuthStep, Credentials, MemoryTokens, SavedTokens, TokenKey, TokenStore};
 use serde_json::json as value;
@@ -66,7 +66,7 @@ async fn concurrent_requests_share_a_failure() {
         assert!(call.await.unwrap().to_string().contains("HTTP 500"));
     }
     assert_eq!(deployment.issuer.paths().len(), 1);
-    // A server that was out of order may be in order now.
+    // The next challenge tries again.
     credentials.challenged(&deployment.url(), status, &headers, 1).await.unwrap_err();
     assert_eq!(deployment.issuer.paths().len(), 2);
 }
@@ -75,7 +75,7 @@ async fn concurrent_requests_share_a_failure() {
 async fn a_token_is_refreshed_before_it_expires() {
     let deployment = Deployment::new().await;
     let credentials: Credentials = oauth().into();
-    // It ends at once, so it is sent once, when it was just given.
+    // The token expires at once, so it is sent only once.
     deployment.issued.lock().unwrap().lifetime = Some(0);
     let first = credentials.headers(&http::Method::POST, &deployment.url()).await.unwrap();
     assert!(first.is_empty());

@@ -1,4 +1,4 @@
-//! An issuer's keys: fetched once for all, when they must be, and whatever the issuer does.
+//! Fetching an issuer's keys: how often, and with an issuer that fails.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -66,7 +66,7 @@ async fn unknown_keys_cause_fetches_at_a_bounded_rate() {
     let new = TokenSigner::es256(2);
     admitted(&auth, &old.sign(&claims(&issuer))).await;
     issuer.publish(&[&old, &new]);
-    // The last fetch was just now: tokens with odd keys cannot make us bother the issuer.
+    // The last fetch was just now: tokens with unknown keys do not cause another one.
     for _ in 0..10 {
         invalid(&auth, &new.sign(&claims(&issuer)), "does not publish").await;
     }

@@ -1,4 +1,4 @@
-//! Tokens that are made to deceive.
+//! Forged and malformed tokens.
 
 use data_encoding::BASE64URL_NOPAD;
 use jsonwebtoken::{Algorithm as Signed, EncodingKey, Header};
@@ -93,11 +93,11 @@ async fn a_signature_of_another_key_is_rejected() {
     let mut forger = TokenSigner::es256(2);
     forger.id = signer.id.clone();
     invalid(&auth, &forger.sign(&claims(&issuer)), "signature").await;
-    // Without a name for the key, all that fit are tried.
+    // Without `kid`, all keys of the algorithm are tried.
     let nameless = Header { kid: None, ..signer.header() };
     admitted(&auth, &signer.sign_with(&nameless, &claims(&issuer))).await;
     invalid(&auth, &forger.sign_with(&nameless, &claims(&issuer)), "signature").await;
-    // A key that comes with the token proves nothing.
+    // A key in the header of the token is not trusted.
     let jwk = serde_json::from_value(forger.jwk()).unwrap();
     let header = Header { jwk: Some(jwk), jku: Some("http://127.0.0.1:1/keys".to_owned()), ..nameless };
     invalid(&auth, &forger.sign_with(&header, &claims(&issuer)), "signature").await;

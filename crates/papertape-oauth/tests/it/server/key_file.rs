@@ -1,4 +1,4 @@
-//! A file of keys, which changes.
+//! A key file that changes.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -59,7 +59,7 @@ async fn changes_of_the_file_take_effect_after_a_second() {
     invalid(&auth, second.secret(), "unknown").await;
     tokio::time::advance(Duration::from_secs(1)).await;
     admitted(&auth, second.secret()).await;
-    // A key that is taken out opens no more.
+    // A key that is removed is rejected.
     folder.write(second.entry());
     tokio::time::advance(Duration::from_secs(1)).await;
     invalid(&auth, first.secret(), "unknown").await;
