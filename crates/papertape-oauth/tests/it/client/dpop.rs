@@ -7,7 +7,7 @@ use papertape_oauth::client::{Credentials, Dpop};
 use serde_json::{Value, json as value};
 use sha2::{Digest, Sha256};
 
-use super::deployment::{Deployment, oauth, server_metadata};
+use super::deployment::{Deployment, SERVER_METADATA, oauth, server_metadata};
 use super::stub_server::{Request, json, reply, with};
 
 /// The claims of a DPoP proof, whose header and signature are verified.
@@ -27,7 +27,7 @@ fn claims(request: &Request) -> Option<Value> {
 async fn bound(nonces: bool, token_type: &'static str) -> Deployment {
     let seen = Mutex::new(Vec::<Value>::new());
     Deployment::with_override(move |request, urls| match request.path.as_str() {
-        "/.well-known/oauth-authorization-server" => {
+        SERVER_METADATA => {
             let mut document = server_metadata(&urls.issuer);
             document["dpop_signing_alg_values_supported"] = value!(["ES256"]);
             Some(json(200, &document))

@@ -4,7 +4,7 @@ use data_encoding::BASE64URL_NOPAD;
 use jsonwebtoken::{Algorithm as Signed, EncodingKey, Header};
 use serde_json::{Value, json};
 
-use super::{Auth, OAuthServer, RESOURCE, StubIssuer, admitted, invalid, one_issuer, ready, trusting};
+use super::{StubIssuer, admitted, invalid, one_issuer, trusting, trusting_with};
 use papertape_oauth::server::Algorithm;
 use papertape_testing::oauth::StubResponse;
 use papertape_testing::oauth::{TokenSigner, claims, claims_with, encode_jwt};
@@ -79,10 +79,7 @@ async fn only_configured_algorithms_are_accepted() {
     let (ec, ed) = (TokenSigner::es256(1), TokenSigner::eddsa(1));
     let issuer = StubIssuer::start().await;
     issuer.publish(&[&ec, &ed]);
-    let oauth = OAuthServer::new(RESOURCE)
-        .issuer_with_keys(issuer.name(), issuer.jwks_url())
-        .algorithms([Algorithm::EdDsa]);
-    let auth = ready(Auth::new().oauth(oauth));
+    let auth = trusting_with(&issuer, |oauth| oauth.algorithms([Algorithm::EdDsa]));
     admitted(&auth, &ed.sign(&claims(&issuer))).await;
     invalid(&auth, &ec.sign(&claims(&issuer)), "not accepted").await;
 }
