@@ -42,9 +42,8 @@ pub(crate) struct Call {
     /// The arguments as one JSON object: inline, @FILE, or - for stdin; NAME=VALUE takes precedence.
     #[arg(long, value_name = "JSON|@FILE|-")]
     pub(crate) json: Option<String>,
-    /// Save images, audio and other binary content as new files in this directory.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) save: Save,
     #[command(flatten)]
     pub(crate) connect: Connect,
 }
@@ -60,9 +59,8 @@ pub(crate) struct Read {
     /// The server (see `papertape list --help`), and the resource.
     #[arg(value_name = "TARGET URI")]
     pub(crate) words: Vec<String>,
-    /// Save binary content as new files in this directory.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) save: Save,
     #[command(flatten)]
     pub(crate) connect: Connect,
 }
@@ -76,11 +74,18 @@ pub(crate) struct Prompt {
     /// The server (see `papertape list --help`), the prompt, and its arguments.
     #[arg(value_name = "TARGET PROMPT NAME=VALUE")]
     pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) save: Save,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+}
+
+/// Where binary content is saved.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Save {
     /// Save images, audio and other binary content as new files in this directory.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) connect: Connect,
 }
 
 /// How to connect to a server, and what to print.

@@ -40,7 +40,7 @@ pub(crate) fn run(args: Call) -> Result<(), Failure> {
         let result = client.call_raw(tool, ExactJson::Object(arguments), options).await;
         drop(line);
         let (result, raw) = result?;
-        let place = Place { look: Look::of_stdout(), folder: args.out.as_deref() };
+        let place = Place { look: Look::of_stdout(), folder: args.save.out.as_deref() };
         let printed = printed(&result, place)?;
         match args.connect.output {
             Output::Json => {

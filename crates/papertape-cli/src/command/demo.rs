@@ -73,17 +73,17 @@ async fn handshake(client: &Client, transcript: &Transcript) -> Result<(), Failu
     client.tools().await?;
 
     transcript.expect(&["Call a tool: the past of \"eat\", third person singular."], &["The result."]);
-    expect(call(client, "conjugate", eat()).await, "ate")?;
+    expect(client.call("conjugate", eat()).await, "ate")?;
 
     transcript.expect(&["And in Spanish?"], &["The result: UTF-8, unescaped."]);
-    expect(call(client, "lookup_spanish", json!({"english_form": "ate"})).await, "comió")?;
+    expect(client.call("lookup_spanish", json!({"english_form": "ate"})).await, "comió")?;
 
     transcript.expect(
         &["A verb that this tutor does not know."],
         &["A tool error is a result, so that the model can read it."],
     );
     let run = json!({"verb": "run", "tense": "past simple", "person": "3rd singular"});
-    expect(call(client, "conjugate", run).await, "out of scope")?;
+    expect(client.call("conjugate", run).await, "out of scope")?;
 
     transcript.expect(&["A method that does not exist."], &["A JSON-RPC error, with the id of its request."]);
     match client.request("tools/sharpen", json!({})).await {
@@ -98,15 +98,11 @@ async fn stateless(client: &Client, transcript: &Transcript) -> Result<(), Failu
         &["The same call as above. It needs nothing that came before it."],
         &["The same result, which now also names the server."],
     );
-    expect(call(client, "conjugate", eat()).await, "ate")
+    expect(client.call("conjugate", eat()).await, "ate")
 }
 
 fn eat() -> Value {
     json!({"verb": "eat", "tense": "past simple", "person": "3rd singular"})
-}
-
-async fn call(client: &Client, tool: &str, arguments: Value) -> Result<CallToolResult, ClientError> {
-    client.call(tool, arguments).await
 }
 
 /// Checks that the result is what the demo explains.

@@ -120,13 +120,13 @@ fn serve_options(args: &Index) -> String {
         options.extend(["--store", "URL"]);
     }
     if let Some(embed) = &args.search.embed {
-        options.extend(["--embed", &embed.typed]);
+        options.extend(["--embed", &embed.text]);
     }
     if let Some(url) = &args.search.embed_url {
         options.extend(["--embed-url", shown(url)]);
     }
     if let Some(timeout) = &args.search.embed_timeout {
-        options.extend(["--embed-timeout", &timeout.typed]);
+        options.extend(["--embed-timeout", &timeout.text]);
     }
     if args.search.embed_insecure_http {
         options.push("--embed-insecure-http");

@@ -1,5 +1,7 @@
 //! Escaping of text from a peer, and wrapping of long text.
 
+use std::fmt::Display;
+
 use papertape::wire::tape::{self, Direction};
 use textwrap::{Options, WordSplitter};
 
@@ -81,7 +83,7 @@ pub(crate) fn paragraphs(text: &str, width: usize, indent: &str) -> String {
 }
 
 /// "1,234".
-pub(crate) fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: impl Display) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -94,8 +96,9 @@ pub(crate) fn grouped(number: usize) -> String {
 }
 
 /// "1 tool", "2 tools".
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+pub(crate) fn counted(number: impl Display, noun: &str) -> String {
+    let number = grouped(number);
+    format!("{number} {noun}{}", if number == "1" { "" } else { "s" })
 }
 
 #[cfg(test)]
