@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::process::Command;
 
+use crate::login::terminal;
 use crate::process::Process;
-use crate::streams::terminal;
 use crate::{against, contains, papertape};
 
 /// Runs a command on a terminal, types some lines, and gives the screen and the exit code.

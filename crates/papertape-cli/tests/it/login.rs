@@ -3,13 +3,15 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
+use rustix::pty::OpenptFlags;
 use serde_json::{Value, json};
 
 use crate::process::{End, Process, run};
@@ -293,13 +295,14 @@ fn on_a_terminal_a_challenge_starts_a_login() {
 
 /// A terminal: our end, and the one for a process.
 pub(crate) fn terminal() -> (fs::File, fs::File) {
-    let ours =
-        rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
+    let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     rustix::pty::grantpt(&ours).unwrap();
     rustix::pty::unlockpt(&ours).unwrap();
     let name = rustix::pty::ptsname(&ours, Vec::new()).unwrap();
-    let theirs = fs::OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    (ours.into(), theirs)
+    let no_control = OFlags::NOCTTY.bits().cast_signed();
+    let theirs =
+        fs::File::options().read(true).write(true).custom_flags(no_control).open(name.to_str().unwrap());
+    (ours.into(), theirs.unwrap())
 }
 
 /// All that a process shows on a terminal, of which `command` has the other end.
