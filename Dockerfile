@@ -23,6 +23,7 @@ COPY --from=build /papertape /usr/local/bin/papertape
 # Keys and indexes. Mount a volume here to keep them.
 COPY --from=build --chown=65532:65532 /data /data
 ENV XDG_DATA_HOME=/data
+USER 65532:65532
 EXPOSE 8080
 ENTRYPOINT ["/usr/local/bin/papertape"]
 CMD ["--help"]

@@ -1,4 +1,4 @@
-//! The verb table to a build that fails when the table has a slip.
+//! Checks the verb table when the crate is built.
 //!
 //! The parser and the rules are the crate's own, compiled here a second time: what passes here is what the server reads
 //! when it starts.

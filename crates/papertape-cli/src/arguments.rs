@@ -142,16 +142,7 @@ struct Reading {
 
 impl Reading {
     fn new(value: ExactJson) -> Self {
-        // `null` comes last: it is rarely meant where a string is allowed too.
-        let rank = match value.json_type() {
-            JsonType::Boolean => 0,
-            JsonType::Number => 1,
-            JsonType::List => 2,
-            JsonType::Object => 3,
-            JsonType::Text => 4,
-            JsonType::Null => 5,
-        };
-        Self { rank, value }
+        Self { rank: value.json_type() as u8, value }
     }
 }
 

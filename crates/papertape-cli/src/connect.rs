@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::Context;
 use papertape::client::{ClientError, ClientOptions, ErrorKind};
 use papertape::http::{Credentials, Endpoint};
-use papertape::wire::tape::Direction;
 use papertape::{Client, http, stdio};
 
 use crate::args::{Connect, Framing};
@@ -36,7 +35,7 @@ pub(crate) fn with_server<T>(
             if let Some(folder) = &args.cwd {
                 command = command.cwd(folder);
             }
-            run(command, options(args, target, frame::line), || target.hint(), work)
+            run(command, options(args, target, frame::stdio_content), || target.hint(), work)
         }
         Connector::Http(endpoint) => {
             refuse(
@@ -44,7 +43,7 @@ pub(crate) fn with_server<T>(
                 &format!("for servers that are started as a process, and {target} is a URL"),
             )?;
             let endpoint = configured(args, endpoint, &target.to_string())?;
-            let opening = http::connect_with(endpoint, options(args, target, frame::line_on_http));
+            let opening = http::connect_with(endpoint, options(args, target, frame::http_content));
             run_session(opening, |error| Failure::opening(error, String::new()), work)
         }
     };
@@ -134,10 +133,8 @@ fn run_session<T>(
     result
 }
 
-/// How a frame is printed.
-type Line = fn(Look, u64, Direction, Duration, &[u8]) -> String;
-
-fn options(args: &Connect, target: &Target, line: Line) -> ClientOptions {
+/// `content` is how `--trace` shows a frame.
+fn options(args: &Connect, target: &Target, content: fn(&[u8]) -> String) -> ClientOptions {
     let mut options = ClientOptions::new()
         .identity("papertape", env!("CARGO_PKG_VERSION"))
         .framing(args.framing.unwrap_or(Framing::Line).into())
@@ -154,9 +151,7 @@ fn options(args: &Connect, target: &Target, line: Line) -> ClientOptions {
     }
     if args.trace {
         let look = Look::of_stderr();
-        options = options.on_frame(move |frame| {
-            print::err(&line(look, frame.number, frame.direction, frame.time, frame.bytes));
-        });
+        options = options.on_frame(move |traced| print::err(&frame::line(look, traced, content)));
     }
     // Elicitation is declared only if a user can respond on a terminal.
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {

@@ -96,7 +96,7 @@ fn put(values: &mut Map<String, Value>, field: &Argument<'_>, value: Option<Valu
 
 /// Shows what will be sent, and to which server.
 fn review(look: Look, from: &str, values: &Map<String, Value>) {
-    let mut text = format!("\n  This goes to {}:\n", look.paint(style::STRONG, &one_line(from)));
+    let mut text = format!("\n  This will be sent to {}:\n", look.paint(style::STRONG, &one_line(from)));
     if values.is_empty() {
         text += "    an empty form (your consent)\n";
     }

@@ -20,8 +20,8 @@ pub(crate) enum ExactJson {
 /// The members of an object.
 pub(crate) type Members = BTreeMap<String, ExactJson>;
 
-/// The type of a JSON value, from the most specific one on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The type of a JSON value, from the most specific one on. `null` comes last: it is rarely meant where a string is allowed too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonType {
     Boolean,
     Number,

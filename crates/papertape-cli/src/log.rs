@@ -11,7 +11,7 @@ use papertape::wire::shown;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::args::{Format, Level, Log};
+use crate::args::{Format, Log};
 use crate::runtime;
 
 /// The length of the queue for a slow reader of stderr; more lines are dropped.
@@ -23,7 +23,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Starts the logging thread. `--log-level` takes precedence over `RUST_LOG`; without either, warnings and errors are logged.
 pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
     let filter = match log.log_level {
-        Some(level) => EnvFilter::builder().with_default_directive(filter(level).into()).parse_lossy(""),
+        Some(level) => EnvFilter::builder().with_default_directive(level.into()).parse_lossy(""),
         None => environment_filter(),
     };
     let (queue, waiting) = sync_channel(QUEUED_LINES);
@@ -106,17 +106,6 @@ fn environment_filter() -> EnvFilter {
         drop(writeln!(io::stderr(), "papertape: RUST_LOG={wanted} is invalid and ignored: {error}"));
         EnvFilter::default().add_directive(LevelFilter::WARN.into())
     })
-}
-
-fn filter(level: Level) -> LevelFilter {
-    match level {
-        Level::Off => LevelFilter::OFF,
-        Level::Error => LevelFilter::ERROR,
-        Level::Warn => LevelFilter::WARN,
-        Level::Info => LevelFilter::INFO,
-        Level::Debug => LevelFilter::DEBUG,
-        Level::Trace => LevelFilter::TRACE,
-    }
 }
 
 /// One event, sent to the queue as a whole.

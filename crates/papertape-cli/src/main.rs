@@ -1,4 +1,4 @@
-//! `papertape`: runs, calls, records, checks and bridges MCP servers.
+//! `papertape`: serves the bundled MCP servers, calls any MCP server, records frames, and indexes Markdown.
 
 mod args;
 mod arguments;

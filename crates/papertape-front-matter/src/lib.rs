@@ -1,4 +1,4 @@
-//! The YAML between `---` lines at the top of a Markdown file to a JSON object.
+//! Parses the YAML front matter of a Markdown file, between `---` lines at its beginning, to a JSON object.
 //!
 //! The text may be untrusted, so its size, its depth and the expansion of its aliases are bounded.
 
@@ -15,13 +15,15 @@ const MOST_BYTES: usize = 64 * 1024;
 /// Lists and mappings inside each other.
 const MOST_DEPTH: usize = 32;
 
-/// The most that all values may weigh, aliases included: [`weight`] is about their bytes.
-const MOST_WEIGHT: usize = 1024 * 1024;
+/// The largest size of all values in bytes, roughly, with aliases expanded: see [`size`].
+const MOST_SIZE: usize = 1024 * 1024;
 
-/// What a value weighs beside its text.
+/// The size of a value besides its text.
 const NODE: usize = 16;
 
-/// The front matter of a Markdown file, or what is wrong with it.
+const KEY_IS_SCALAR: &str = "a key must be a scalar, not a list or a mapping";
+
+/// Parses the front matter of a Markdown file.
 ///
 /// ```
 /// let read = papertape_front_matter::read("---\ntitle: A day\n---\nText")?;
@@ -30,28 +32,28 @@ const NODE: usize = 16;
 /// ```
 ///
 /// # Errors
-/// If there is none, if it is not YAML that JSON can represent, or if it is larger or deeper than it may be.
+/// If it is missing, is not YAML that JSON can represent, or exceeds a limit of size or depth.
 pub fn read(markdown: &str) -> Result<Map<String, Value>, String> {
-    let (yaml, _) = halves(markdown)?;
+    let (yaml, _) = parts(markdown)?;
     match read_yaml(yaml)? {
         Value::Object(members) => Ok(members),
         _ => Err("the front matter is not a mapping of names to values".to_owned()),
     }
 }
 
-/// The YAML between the lines and all that comes after them, if a Markdown file begins with such lines.
+/// Splits a Markdown file into its front matter, as YAML, and its body; `None` without front matter.
 ///
 /// ```
-/// let halves = papertape_front_matter::split("---\ntitle: A day\n---\nText");
-/// assert_eq!(halves, Some(("title: A day\n", "Text")));
+/// let parts = papertape_front_matter::split("---\ntitle: A day\n---\nText");
+/// assert_eq!(parts, Some(("title: A day\n", "Text")));
 /// ```
 #[must_use]
 pub fn split(markdown: &str) -> Option<(&str, &str)> {
-    halves(markdown).ok()
+    parts(markdown).ok()
 }
 
-/// The YAML itself, and the rest.
-fn halves(markdown: &str) -> Result<(&str, &str), String> {
+/// The YAML and the body.
+fn parts(markdown: &str) -> Result<(&str, &str), String> {
     let text = markdown.strip_prefix('\u{feff}').unwrap_or(markdown);
     let inside = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"));
     let Some(inside) = inside else {
@@ -73,7 +75,7 @@ fn halves(markdown: &str) -> Result<(&str, &str), String> {
 
 fn read_yaml(yaml: &str) -> Result<Value, String> {
     let mut reading = Reading::default();
-    // The events come one by one: no nesting of theirs is nesting of our stack.
+    // A pull parser: deep nesting in the text does not use stack.
     for event in Parser::new_from_str(yaml) {
         let (event, span) = event.map_err(|error| format!("the front matter is not valid YAML: {error}"))?;
         reading
@@ -94,16 +96,16 @@ struct Reading {
     open: Vec<Open>,
     root: Option<Value>,
     documents: usize,
-    /// What aliases stand for.
+    /// The values of anchors, for aliases.
     anchored: HashMap<usize, Value>,
-    weight: usize,
+    size: usize,
 }
 
 impl Reading {
     fn take(&mut self, event: Event<'_>) -> Result<(), String> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                self.weigh(NODE + text.len())?;
+                self.grow(NODE + text.len())?;
                 if let Some(Open::Mapping { key: key @ None, .. }) = self.open.last_mut() {
                     *key = Some(text.clone().into_owned());
                     self.keep(anchor, &Value::String(text.into_owned()))
@@ -125,9 +127,9 @@ impl Reading {
             },
             Event::Alias(anchor) => {
                 let Some(value) = self.anchored.get(&anchor).cloned() else {
-                    return Err("an alias stands inside of what it stands for".to_owned());
+                    return Err("an alias refers to a value that contains it".to_owned());
                 };
-                self.weigh(weight(&value))?;
+                self.grow(size(&value))?;
                 if let (Some(Open::Mapping { key: key @ None, .. }), Value::String(text)) =
                     (self.open.last_mut(), &value)
                 {
@@ -146,15 +148,15 @@ impl Reading {
 
     fn begin(&mut self, open: Open, tag: Option<&Tag>) -> Result<(), String> {
         if tag.is_some_and(|tag| !tag.is_yaml_core_schema()) {
-            return Err("tags are not understood".to_owned());
+            return Err("tags are not supported".to_owned());
         }
         if let Some(Open::Mapping { key: None, .. }) = self.open.last() {
-            return Err("a key must be a word, and no list or mapping".to_owned());
+            return Err(KEY_IS_SCALAR.to_owned());
         }
         if self.open.len() >= MOST_DEPTH {
             return Err(format!("lists and mappings are nested deeper than {MOST_DEPTH}"));
         }
-        self.weigh(NODE)?;
+        self.grow(NODE)?;
         self.open.push(open);
         Ok(())
     }
@@ -166,7 +168,7 @@ impl Reading {
             None => self.root = Some(value),
             Some(Open::List { items, .. }) => items.push(value),
             Some(Open::Mapping { members, key, .. }) => {
-                let key = key.take().ok_or("a key must be a word, and no list or mapping")?;
+                let key = key.take().ok_or(KEY_IS_SCALAR)?;
                 if members.contains_key(&key) {
                     return Err(format!("the key {key:?} occurs twice"));
                 }
@@ -176,40 +178,41 @@ impl Reading {
         Ok(())
     }
 
-    /// Remembers what an alias may stand for.
+    /// Remembers the value of an anchor.
     fn keep(&mut self, anchor: usize, value: &Value) -> Result<(), String> {
         if anchor > 0 {
-            self.weigh(weight(value))?;
+            self.grow(size(value))?;
             self.anchored.insert(anchor, value.clone());
         }
         Ok(())
     }
 
-    fn weigh(&mut self, more: usize) -> Result<(), String> {
-        self.weight += more;
-        if self.weight > MOST_WEIGHT {
-            return Err(format!("with its aliases it grows beyond {MOST_WEIGHT} bytes"));
+    fn grow(&mut self, more: usize) -> Result<(), String> {
+        self.size += more;
+        if self.size > MOST_SIZE {
+            return Err(format!("with its aliases expanded it is larger than {MOST_SIZE} bytes"));
         }
         Ok(())
     }
 }
 
-fn weight(value: &Value) -> usize {
+/// About the bytes of a value in memory.
+fn size(value: &Value) -> usize {
     NODE + match value {
         Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(weight).sum(),
-        Value::Object(members) => members.iter().map(|(key, value)| NODE + key.len() + weight(value)).sum(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(members) => members.iter().map(|(key, value)| NODE + key.len() + size(value)).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
-/// A word of YAML 1.2 (its core schema) as JSON.
+/// A scalar of YAML 1.2 (core schema) as JSON.
 fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, String> {
     let plain = style == ScalarStyle::Plain;
     match tag {
         None if plain => {}
         None => return Ok(text.into()),
-        Some(tag) if !tag.is_yaml_core_schema() => return Err("tags are not understood".to_owned()),
+        Some(tag) if !tag.is_yaml_core_schema() => return Err("tags are not supported".to_owned()),
         Some(tag) if tag.suffix == "str" => return Ok(text.into()),
         Some(_) => {}
     }
@@ -221,7 +224,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, St
     })
 }
 
-/// A number, if the word is one.
+/// The number, if the scalar is one.
 fn number(text: &str) -> Result<Option<Number>, String> {
     let radix = |prefix, radix| text.strip_prefix(prefix).and_then(|digits| whole(digits, radix));
     if let Some(number) = radix("0x", 16).or_else(|| radix("0o", 8)) {
@@ -244,7 +247,7 @@ fn number(text: &str) -> Result<Option<Number>, String> {
     if let Ok(whole) = text.parse::<u64>() {
         return Ok(Some(whole.into()));
     }
-    // One that is too large for a float has no JSON, and stays a word.
+    // JSON has no number that is too large for a float: it stays a string.
     Ok(text.parse::<f64>().ok().and_then(Number::from_f64))
 }
 

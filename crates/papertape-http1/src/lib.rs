@@ -1,5 +1,5 @@
 //! A strict HTTP/1.1 server in front of hyper: limits on connections, deadlines without a timer per connection, and a graceful
-//! end. Nothing in this crate depends on MCP.
+//! shutdown. Nothing in this crate depends on MCP.
 //!
 //! | module | contents |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `connection` | one connection, from its first byte to its last; `close` is the error response and the lingering close |
 //! | `strict_stream` | the socket as hyper sees it: every byte passes `scan` first |
 //! | `scan` | a parser that rejects what two parties could read in two ways (request smuggling) |
-//! | `connection_state`, `connection_table` | what the peer owes and by when; checked for all connections a few times a second |
+//! | `connection_state`, `connection_table` | the stage and the deadlines of each connection; checked for all a few times a second |
 //! | `minimum_rate`, `clock` | how slowly a body may arrive; time in milliseconds |
 //!
 //! ```

@@ -4,7 +4,7 @@
 //! | module | feature | contents |
 //! |---|---|---|
 //! | [`Principal`], [`is_scope`] | none | the authenticated caller and its scopes |
-//! | `client` | `client` | [`Credentials`](client::Credentials): the headers of a request, and what to do when they are refused |
+//! | `client` | `client` | [`Credentials`](client::Credentials): the headers of a request, and how to handle a challenge |
 //! | `client::oauth` | `client` and `oauth` | the OAuth client: discovery, registration, authorization code with PKCE, DPoP, token store |
 //! | `server` | `server` | [`Auth`](server::Auth): the `Authorization` header to a principal, or to a challenge |
 //! | `server::keys` | `server` | API keys, in a file that may change while the server runs |

@@ -1,4 +1,4 @@
-//! Keywords that look at nothing but the value itself; `type` is not among them, because all nodes have one.
+//! Keywords without subschemas; `type` is not among them, because all nodes have one.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use crate::equal::{are_unique, compare, equal, is_multiple};
 use crate::error::ErrorKind;
 use crate::pattern::Pattern;
 
-/// A keyword without schemas in it. Values of other types than it is for are fine.
+/// A keyword without subschemas. Values of a type that it does not apply to are valid.
 #[derive(Debug)]
 pub(crate) enum Assertion {
     False,
@@ -58,7 +58,7 @@ impl Assertion {
         }
     }
 
-    /// What is wrong with a value for which it does not hold.
+    /// The error of a value for which it does not hold.
     pub(crate) fn error(&self) -> ErrorKind<'_> {
         match self {
             Self::False => ErrorKind::False,
@@ -89,7 +89,7 @@ impl Assertion {
     }
 }
 
-/// Whether a text has so many characters.
+/// Whether a text has at least `limit` characters.
 #[inline]
 fn is_as_long(text: &str, limit: u64) -> bool {
     // A character has one to four bytes.
@@ -97,7 +97,7 @@ fn is_as_long(text: &str, limit: u64) -> bool {
     bytes >= limit && (bytes / 4 >= limit || characters(text) >= limit)
 }
 
-// Apart, so that the usual short way stays short.
+// Not inlined, so that the common case stays small.
 #[inline(never)]
 fn characters(text: &str) -> u64 {
     text.chars().count() as u64

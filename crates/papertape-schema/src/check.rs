@@ -11,8 +11,8 @@ use crate::error::{ErrorKind, ValidationError};
 use crate::marks::Marks;
 use crate::node::{Keyword, Node, NodeId};
 
-/// How many steps one validation may take: a schema from a peer can be made to take very long. A value that is checked
-/// without a look into it takes none.
+/// How many steps one validation may take: an untrusted schema can be made to take very long. A value of a node without
+/// subschemas takes none.
 const MOST_STEPS: u64 = 5_000_000;
 /// How many nodes may be checked within each other. JSON of the depth that parsers allow takes a few hundred.
 const DEEPEST: usize = 1_024;
@@ -109,7 +109,7 @@ impl<'v> Run<'v> {
         self.errors.is_some()
     }
 
-    /// Whether it is known that a value is valid by a node, without a look into it. Most values are plain.
+    /// Whether a value is valid by a node without subschemas, which is the common case.
     #[inline]
     fn passes(&mut self, id: NodeId, value: &Value) -> bool {
         let Some(node) = self.validator.nodes.get(id) else { return true };

@@ -127,7 +127,7 @@ impl<'s> Compiler<'s> {
         schema.object(&mut keywords)?;
         keywords.extend(reference);
         schema.composition(&mut keywords)?;
-        // These come last: they ask what the others have evaluated.
+        // These come last: they depend on what the others have evaluated.
         if draft == Draft::Draft202012 {
             let items = schema.rest("unevaluatedItems");
             let properties = schema.rest("unevaluatedProperties");

@@ -1,10 +1,10 @@
-//! References that lead back to themselves without a step into the value.
+//! Cyclic references that do not descend into the value.
 
 use std::collections::HashMap;
 
 use crate::node::{InPlaceKeyword, Keyword, Node, NodeId, ObjectKeyword};
 
-/// The `$ref` of a node that would be checked against the same value again and again.
+/// The `$ref` of a cycle, in which the same value would be checked for ever.
 pub(crate) fn find<'s>(nodes: &[Node], references: &HashMap<NodeId, &'s str>) -> Option<&'s str> {
     let mut state = vec![State::New; nodes.len()];
     for start in 0..nodes.len() {
@@ -46,7 +46,7 @@ fn mark(states: &mut [State], id: NodeId, to: State) {
     }
 }
 
-/// The nodes that a node's own value is checked against. (Where a dynamic reference leads is known only then.)
+/// The nodes that a node's own value is checked against. (The target of a dynamic reference is known only then.)
 fn in_place(node: &Node) -> Vec<NodeId> {
     let mut found = Vec::new();
     for keyword in &node.keywords {

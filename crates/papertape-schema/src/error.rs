@@ -1,4 +1,4 @@
-//! What is wrong with a schema or a value.
+//! Errors of schemas and of values.
 
 use std::error::Error;
 use std::fmt;
@@ -38,7 +38,7 @@ impl fmt::Display for SchemaError {
 
 impl Error for SchemaError {}
 
-/// A keyword that a value breaks. It reads as a sentence about "value".
+/// A keyword that a value violates. It displays as a sentence about "value".
 #[derive(Clone, Debug)]
 pub struct ValidationError<'v> {
     pub(crate) pointer: String,
@@ -46,19 +46,19 @@ pub struct ValidationError<'v> {
 }
 
 impl<'v> ValidationError<'v> {
-    /// Where the value is that breaks the keyword, as a JSON pointer.
+    /// The location of the invalid value, as a JSON pointer.
     #[must_use]
     pub fn pointer(&self) -> &str {
         &self.pointer
     }
 
-    /// Which keyword it breaks, and what that says.
+    /// The violated keyword and its value.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind<'v> {
         &self.kind
     }
 
-    /// The sentence, about something other than "value".
+    /// The sentence with another subject than "value".
     #[must_use]
     pub fn about(&self, subject: &str) -> String {
         self.kind.about(subject)
@@ -71,7 +71,7 @@ impl fmt::Display for ValidationError<'_> {
     }
 }
 
-/// A keyword, and what it says.
+/// A keyword and its value.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind<'v> {
@@ -115,17 +115,17 @@ pub enum ErrorKind<'v> {
     MaxProperties(u64),
     /// `required`, `dependentRequired` or `dependencies`, with one missing member each
     Required(&'v str),
-    /// `propertyNames`: a name, and what is wrong with it
+    /// `propertyNames`: a name, and its errors
     PropertyNames(String, Vec<ValidationError<'v>>),
     /// `additionalProperties`, with the members that are not allowed
     AdditionalProperties(Vec<String>),
     /// `unevaluatedProperties`, with the members that are not allowed
     UnevaluatedProperties(Vec<String>),
-    /// `anyOf`: what is wrong by each alternative
+    /// `anyOf`: the errors of each alternative
     AnyOf(Vec<Vec<ValidationError<'v>>>),
-    /// `oneOf`, no alternative fits: what is wrong by each
+    /// `oneOf`, no alternative matches: the errors of each
     OneOf(Vec<Vec<ValidationError<'v>>>),
-    /// `oneOf`, several alternatives fit
+    /// `oneOf`, several alternatives match
     OneOfSeveral,
     /// `not`
     Not,

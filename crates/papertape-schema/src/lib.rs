@@ -13,18 +13,20 @@
 //! # Ok::<(), papertape_schema::SchemaError>(())
 //! ```
 //!
-//! Schemas may be untrusted. Nothing is ever fetched, patterns run in linear time or within a limit of steps, a
-//! reference that leads back to itself is refused, and a validation that takes too many steps ends with an error.
+//! Schemas may be untrusted. No reference is ever fetched, patterns run in linear time or within a limit of steps, a
+//! cyclic reference is rejected, and a validation that takes too many steps ends with an error.
 //! `format`, `contentEncoding` and `contentMediaType` are annotations: they are not checked.
 //!
 //! A schema becomes a list of nodes, each with the keywords that must hold; references between nodes are indices.
 //!
-//! - `resource`: documents, their `$id`s and anchors, and where references lead; `uri` resolves them
-//! - `compile`: schemas to nodes; `metaschema` says first whether they are schemas
+//! - `resource`: documents, their `$id`s and anchors, and the targets of references; `uri` resolves them
+//! - `compile`: schemas to nodes, once `metaschema` has validated them; `cycle`: references that never end
 //! - `node`: what nodes consist of; `assertion`: their keywords without schemas in them; `pattern`: regular expressions
-//! - `check`: a value against a node; `marks`: which members `unevaluatedProperties` has to look at
+//! - `check`: validates a value against a node; `marks`: which members and items have been evaluated
 //! - `equal`: equality and order of JSON values
-//! - `error`: what is wrong with a schema or a value
+//! - `error`: errors of schemas and of values
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod assertion;
 mod check;
@@ -78,7 +80,7 @@ impl Draft {
 pub struct Validator {
     nodes: Vec<Node>,
     root: NodeId,
-    /// By resource and name: where a `$dynamicRef` of that name leads if the resource is in the dynamic scope.
+    /// By resource and name: the target of a `$dynamicRef` of that name if the resource is in the dynamic scope.
     dynamic: HashMap<(usize, usize), NodeId>,
 }
 
@@ -116,3 +118,8 @@ impl Validator {
         Run::new(self, true).errors(value)
     }
 }
+
+/// The example in the README is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

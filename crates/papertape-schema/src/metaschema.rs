@@ -11,7 +11,7 @@ use crate::{Draft, Validator, compile};
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema";
 const DRAFT_2020_12: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// What the value of a keyword must be.
+/// The form of a keyword's value.
 #[derive(Clone, Copy)]
 enum Form {
     Anything,
@@ -177,7 +177,7 @@ fn properties(keywords: &[(Form, &[&str])], this: &Value) -> Value {
     each.map(|(name, form)| (name.to_owned(), form.schema(this))).collect::<Map<String, Value>>().into()
 }
 
-/// The documents, by their URIs: the standard's own say the same in other words.
+/// The documents, by their URIs. They are equivalent to those of the standard.
 static DOCUMENTS: LazyLock<HashMap<String, Value>> = LazyLock::new(|| {
     let this = json!({"$ref": "#"});
     let draft_7 = json!({
@@ -220,7 +220,7 @@ pub(crate) fn document(address: &str) -> Option<&'static Value> {
     DOCUMENTS.get(address)
 }
 
-/// Whether a schema is one.
+/// Validates a schema against its metaschema.
 pub(crate) fn check(schema: &Value, draft: Draft) -> Result<(), SchemaError> {
     let dialect = schema.get("$schema").and_then(Value::as_str).and_then(Draft::of);
     let metaschema = match dialect.unwrap_or(draft) {

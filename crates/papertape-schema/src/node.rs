@@ -1,4 +1,4 @@
-//! Schemas as they are checked.
+//! Compiled schemas.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub(crate) struct Node {
     pub(crate) keywords: Vec<Keyword>,
     /// The resource it is part of, which is its place in the dynamic scope.
     pub(crate) resource: usize,
-    /// Whether one of its keywords asks what the others have evaluated.
+    /// Whether one of its keywords depends on what the others have evaluated.
     pub(crate) has_unevaluated: bool,
     /// How many steps it takes, without those of other nodes.
     pub(crate) steps: u64,
@@ -53,7 +53,7 @@ impl Node {
     }
 }
 
-/// A keyword with schemas in it, or with several things that can be wrong.
+/// A keyword with subschemas, or with several possible errors.
 #[derive(Debug)]
 pub(crate) enum Keyword {
     Array(ArrayKeyword),
@@ -173,7 +173,7 @@ pub(crate) fn has_member(members: &Map<String, Value>, name: &str) -> bool {
 /// `$dynamicRef`.
 #[derive(Debug)]
 pub(crate) struct DynamicRef {
-    /// Where it leads if no resource of the dynamic scope has its name.
+    /// The target if no resource of the dynamic scope has its name.
     pub(crate) initial: NodeId,
     pub(crate) name: usize,
 }

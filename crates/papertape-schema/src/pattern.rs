@@ -1,4 +1,4 @@
-//! Regular expressions of ECMA-262, which is what schemas are written in.
+//! Regular expressions of ECMA-262, the dialect of JSON Schema.
 
 use fancy_regex::{Regex, RegexBuilder};
 
@@ -27,7 +27,7 @@ impl Pattern {
         Ok(Self { source: source.to_owned(), regex })
     }
 
-    /// Whether it matches somewhere in a text. Not, if that takes too many steps.
+    /// Whether it matches somewhere in a text; false if that takes too many steps.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text).unwrap_or(false)
     }

@@ -1,4 +1,4 @@
-//! Documents and the schema resources in them: their URIs, their anchors, and where references lead.
+//! Documents and the schema resources in them: their URIs, their anchors, and the targets of references.
 
 use std::collections::HashMap;
 
@@ -56,10 +56,10 @@ pub(crate) struct Place<'s> {
     pub(crate) resource: usize,
 }
 
-/// Where a reference leads.
+/// The target of a reference.
 pub(crate) struct Target<'s> {
     pub(crate) place: Place<'s>,
-    /// The name, if it leads to a `$dynamicAnchor`.
+    /// The name, if the target is a `$dynamicAnchor`.
     pub(crate) dynamic: Option<&'s str>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Target<'s> {
 pub(crate) struct Registry<'s> {
     resources: Vec<Resource<'s>>,
     by_uri: HashMap<String, usize>,
-    /// Documents that are looked into when a reference leads there.
+    /// Documents that are read when a reference refers to them.
     documents: &'s HashMap<String, Value>,
 }
 
@@ -112,7 +112,7 @@ impl<'s> Registry<'s> {
                 }
             }
         }
-        // The address leads to the document, whatever `$id` it has.
+        // The address is that of the document, whatever its `$id` is.
         let inner = self.inner(root, first);
         self.by_uri.insert(address.to_owned(), inner);
         Ok(inner)
@@ -193,7 +193,7 @@ impl<'s> Registry<'s> {
         Place { schema, resource: self.inner(schema, resource) }
     }
 
-    /// Where a reference leads.
+    /// The target of a reference.
     pub(crate) fn resolve(&mut self, reference: &str, from: usize) -> Result<Target<'s>, SchemaError> {
         let (address, fragment) = uri::split_fragment(reference);
         let (base, draft) = self

@@ -1,6 +1,6 @@
 //! References to URIs (RFC 3986, section 5).
 
-/// A URI in its parts, each without the characters that set it apart.
+/// The components of a URI, without their delimiters.
 struct Parts<'a> {
     scheme: Option<&'a str>,
     authority: Option<&'a str>,
@@ -32,7 +32,7 @@ pub(crate) fn split_fragment(uri: &str) -> (&str, &str) {
     uri.split_once('#').unwrap_or((uri, ""))
 }
 
-/// Where a reference without a fragment leads from a base.
+/// Resolves a reference without a fragment against a base URI.
 pub(crate) fn resolve(base: &str, reference: &str) -> String {
     if reference.is_empty() {
         return base.to_owned();

@@ -1,4 +1,4 @@
-//! The servers that come with papertape, written on its public interface alone.
+//! The bundled servers of papertape, written with its public API only.
 //!
 //! - [`blog`]: full-text and semantic search over a directory of Markdown
 //! - [`grammar`]: a tutor for twenty English verbs

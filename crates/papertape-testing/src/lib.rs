@@ -1,4 +1,4 @@
-//! What the tests of several crates share.
+//! Test helpers that several crates share.
 //!
 //! - [`faulty`]: an MCP server that misbehaves in one named way per mode
 //! - `oauth` (a feature): signed access tokens, and an issuer with scripted responses

@@ -1,10 +1,8 @@
 //! A real server process on real pipes.
 //!
-//! Tests wait for what they can see (an answer, a line on stderr, an exit), never for time to pass.
+//! Tests wait for an event (a response, a line on stderr, an exit), never for time to pass.
 //! A process that outlives `HANG_TIMEOUT` is killed, which ends every read and write that waits for it: a hang is a failed
 //! test, not a hanging one.
-//!
-//! The command line's tests use this file too.
 
 use std::fmt;
 use std::fs;
@@ -20,7 +18,7 @@ use serde_json::Value;
 /// Fires on failure only, however busy the machine is.
 const HANG_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Opens a legacy conversation; answered with the id "open".
+/// Opens a session (2025-11-25); the response has the id "open".
 pub const OPEN: &str = concat!(
     r#"{"jsonrpc":"2.0","id":"open","method":"initialize","params":{"protocolVersion":"2025-11-25","#,
     r#""capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#,
@@ -127,7 +125,7 @@ impl Process {
         self.output.as_mut().expect("its stdout is a pipe").read_until(b'\n', &mut line).unwrap();
         assert!(
             line.ends_with(b"\n"),
-            "no answer, but {:?}\n{}",
+            "no response, but {:?}\n{}",
             line.escape_ascii().to_string(),
             self.log_so_far()
         );
@@ -202,11 +200,11 @@ impl Drop for Process {
 }
 
 impl End {
-    /// It ended well: exit code 0, and nothing on stderr that sounds like trouble.
+    /// Exit code 0, and neither an error nor a panic on stderr.
     #[track_caller]
     pub fn is_clean(&self) -> &Self {
-        let trouble = ["ERROR", "panicked"].iter().any(|word| self.log.contains(word));
-        assert!(self.status.code() == Some(0) && !trouble, "{self:?}");
+        let failed = ["ERROR", "panicked"].iter().any(|word| self.log.contains(word));
+        assert!(self.status.code() == Some(0) && !failed, "{self:?}");
         self
     }
 
@@ -223,14 +221,14 @@ impl End {
     }
 }
 
-/// The one answer with an id. Tools answer in any order.
+/// The only response with an id. Responses arrive in any order.
 #[track_caller]
 pub fn answer(messages: &[Value], id: impl Into<Value>) -> &Value {
     let id = id.into();
     let mut found = messages.iter().filter(|message| message["id"] == id);
-    let answer = found.next().unwrap_or_else(|| panic!("{id} was not answered: {messages:?}"));
-    assert!(found.next().is_none(), "{id} was answered twice: {messages:?}");
-    answer
+    let response = found.next().unwrap_or_else(|| panic!("no response to {id}: {messages:?}"));
+    assert!(found.next().is_none(), "two responses to {id}: {messages:?}");
+    response
 }
 
 impl fmt::Debug for End {
@@ -250,7 +248,7 @@ impl fmt::Debug for End {
 pub fn run(command: &mut Command, input: impl Into<Vec<u8>>) -> End {
     let mut process = Process::start(command);
     let (mut pipe, input) = (process.input.take().unwrap(), input.into());
-    // It may answer before it has read everything, and end before it has.
+    // It may respond, and end, before it has read everything.
     let writer = thread::spawn(move || drop(pipe.write_all(&input)));
     let end = process.wait();
     writer.join().unwrap();

@@ -42,9 +42,8 @@ pub(crate) struct Call {
     /// The arguments as one JSON object: inline, @FILE, or - for stdin; NAME=VALUE takes precedence.
     #[arg(long, value_name = "JSON|@FILE|-")]
     pub(crate) json: Option<String>,
-    /// Save images, audio and other binary content as new files in this directory.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) save: Save,
     #[command(flatten)]
     pub(crate) connect: Connect,
 }
@@ -60,9 +59,8 @@ pub(crate) struct Read {
     /// The server (see `papertape list --help`), and the resource.
     #[arg(value_name = "TARGET URI")]
     pub(crate) words: Vec<String>,
-    /// Save binary content as new files in this directory.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) save: Save,
     #[command(flatten)]
     pub(crate) connect: Connect,
 }
@@ -76,11 +74,18 @@ pub(crate) struct Prompt {
     /// The server (see `papertape list --help`), the prompt, and its arguments.
     #[arg(value_name = "TARGET PROMPT NAME=VALUE")]
     pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) save: Save,
+    #[command(flatten)]
+    pub(crate) connect: Connect,
+}
+
+/// Where binary content is saved.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Save {
     /// Save images, audio and other binary content as new files in this directory.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) connect: Connect,
 }
 
 /// How to connect to a server, and what to print.
@@ -103,7 +108,7 @@ pub(crate) struct Connect {
     #[arg(long, value_name = "REVISION", value_parser = revision(), help_heading = "Server")]
     pub(crate) revision: Option<Revision>,
     /// The framing of messages to the server; its own may be either [default: line].
-    #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server that is started")]
+    #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server process (stdio)")]
     pub(crate) framing: Option<Framing>,
     /// The timeout of the server [default: 30 for opening the session, 60 for each response].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
@@ -113,22 +118,22 @@ pub(crate) struct Connect {
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, help_heading = "Server")]
     pub(crate) probe: f64,
     /// Set an environment variable of the server; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server that is started")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server process (stdio)")]
     pub(crate) env: Vec<(String, String)>,
     /// The working directory of the server.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server that is started")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server process (stdio)")]
     pub(crate) cwd: Option<PathBuf>,
     /// Send a header with every request; may be repeated.
-    #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL")]
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL (HTTP)")]
     pub(crate) header: Vec<(String, String)>,
     /// Send the bearer token in FILE, over https or to loopback only.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL (HTTP)")]
     pub(crate) bearer_file: Option<PathBuf>,
     /// Allow a token to be sent over plain http, where others can read it.
-    #[arg(long, help_heading = "Server at a URL")]
+    #[arg(long, help_heading = "Server at a URL (HTTP)")]
     pub(crate) insecure_http: bool,
     /// Trust the certificates in FILE (PEM) besides those of the system.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL (HTTP)")]
     pub(crate) ca: Option<PathBuf>,
 }
 

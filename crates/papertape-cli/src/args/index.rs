@@ -7,6 +7,7 @@ use clap::ValueHint;
 use papertape_search as blog;
 use papertape_search::embed::Choice;
 
+use super::values::seconds_within;
 use super::{Output, after_help};
 
 /// Index a directory of Markdown for search, or update its index.
@@ -15,8 +16,8 @@ use super::{Output, after_help};
 /// chunk; only files that have changed are read again. The old index stays in use until the new one is complete, also when
 /// this is interrupted.
 ///
-/// An index is sealed with your key (papertape/index.key in $XDG_DATA_HOME or ~/.local/share); an index of another user, such
-/// as one in a cloned repository, is not used but rebuilt.
+/// An index is authenticated with your key (papertape/index.key in $XDG_DATA_HOME or ~/.local/share); an index of another
+/// user, such as one in a cloned repository, is not used but rebuilt.
 ///
 /// `papertape serve blog` does the same by itself. This command is for large directories, for embedding models, and to see
 /// which files are left out.
@@ -37,10 +38,10 @@ pub(crate) struct Index {
     /// Index everything again, also over an index of another directory or user; a corrupt index is discarded.
     #[arg(long)]
     pub(crate) rebuild: bool,
-    /// Only verify the seal and the checksums of the index; change nothing.
+    /// Only verify the authentication tag and the checksums of the index; change nothing.
     #[arg(long, conflicts_with_all = ["reembed", "rebuild", "store"])]
     pub(crate) verify: bool,
-    /// Print nothing unless something is wrong.
+    /// Print warnings and errors only.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Text for people, or one JSON document for programs (errors too).
@@ -55,16 +56,16 @@ pub(crate) struct Search {
     /// `postgres`).
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) store: Option<String>,
-    /// Also search by meaning, with an embedding model: ollama, ollama:MODEL, openai:MODEL (any OpenAI-compatible embeddings
+    /// Also use semantic search, with an embedding model: ollama, ollama:MODEL, openai:MODEL (any OpenAI-compatible embeddings
     /// endpoint), or the directory of a sentence-transformers model (feature `local-models`).
-    #[arg(long, value_name = "MODEL", value_parser = Embed::parse)]
-    pub(crate) embed: Option<Embed>,
+    #[arg(long, value_name = "MODEL", value_parser = model)]
+    pub(crate) embed: Option<Typed<Choice>>,
     /// The base URL of the embeddings endpoint [default: that of Ollama or OpenAI].
     #[arg(long, value_name = "URL", requires = "embed", value_hint = ValueHint::Url)]
     pub(crate) embed_url: Option<String>,
     /// The timeout of a request for embeddings; for a model that is slow, or slow to load [default: 30].
-    #[arg(long, value_name = "SECONDS", requires = "embed", value_parser = EmbedTimeout::parse)]
-    pub(crate) embed_timeout: Option<EmbedTimeout>,
+    #[arg(long, value_name = "SECONDS", requires = "embed", value_parser = timeout)]
+    pub(crate) embed_timeout: Option<Typed<Duration>>,
     /// Allow OPENAI_API_KEY to be sent over plain http, where others can read it.
     #[arg(long, requires = "embed")]
     pub(crate) embed_insecure_http: bool,
@@ -83,44 +84,29 @@ impl Search {
         let Search { store, embed, embed_url, embed_timeout, embed_insecure_http } = self;
         blog::Options {
             store,
-            embed: embed.map(|embed| embed.choice),
+            embed: embed.map(|embed| embed.value),
             embed_url,
-            embed_timeout: embed_timeout.map(|timeout| timeout.time),
+            embed_timeout: embed_timeout.map(|timeout| timeout.value),
             embed_insecure_http,
             ..blog::Options::default()
         }
     }
 }
 
-/// A model, and its name as typed.
+/// A value, and its text as typed.
 #[derive(Debug, Clone)]
-pub(crate) struct Embed {
-    pub(crate) typed: String,
-    choice: Choice,
+pub(crate) struct Typed<T> {
+    pub(crate) text: String,
+    value: T,
 }
 
-impl Embed {
-    fn parse(typed: &str) -> Result<Self, String> {
-        Ok(Self { typed: typed.to_owned(), choice: Choice::parse(typed)? })
-    }
+fn model(text: &str) -> Result<Typed<Choice>, String> {
+    Ok(Typed { text: text.to_owned(), value: Choice::parse(text)? })
 }
 
-/// A timeout, and its text as typed.
-#[derive(Debug, Clone)]
-pub(crate) struct EmbedTimeout {
-    pub(crate) typed: String,
-    time: Duration,
-}
-
-impl EmbedTimeout {
-    fn parse(typed: &str) -> Result<Self, String> {
-        match typed.parse::<f64>() {
-            Ok(seconds) if (1.0..=3_600.0).contains(&seconds) => {
-                Ok(Self { typed: typed.to_owned(), time: Duration::from_secs_f64(seconds) })
-            }
-            _ => Err("give a number of seconds from 1 to 3600".to_owned()),
-        }
-    }
+fn timeout(text: &str) -> Result<Typed<Duration>, String> {
+    let value = Duration::from_secs_f64(seconds_within(text, 1.0, 3_600.0)?);
+    Ok(Typed { text: text.to_owned(), value })
 }
 
 const EXAMPLES: &str = "  \

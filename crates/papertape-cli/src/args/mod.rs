@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::builder::Styles;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use tracing_subscriber::filter::LevelFilter;
 
 pub(crate) use auth::{Key, Login, Logout};
 pub(crate) use client::{Call, Connect, List, Prompt, Read};
@@ -18,6 +19,7 @@ pub(crate) use index::Index;
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 
 use crate::exit;
+use values::log_level;
 
 /// The Model Context Protocol toolkit whose every byte you can see.
 #[derive(Debug, Parser)]
@@ -97,21 +99,11 @@ fn after_help(examples: &str, codes: bool) -> String {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Log {
     /// The log level on stderr; takes precedence over RUST_LOG [default: warn].
-    #[arg(long, global = true, value_name = "LEVEL", value_enum, help_heading = "Logging")]
-    pub(crate) log_level: Option<Level>,
+    #[arg(long, global = true, value_name = "LEVEL", value_parser = log_level(), help_heading = "Logging")]
+    pub(crate) log_level: Option<LevelFilter>,
     /// The log format.
     #[arg(long, global = true, value_name = "FORMAT", value_enum, default_value_t = Format::Text, help_heading = "Logging")]
     pub(crate) log_format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Level {
-    Off,
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use papertape::protocol::Revision;
+use tracing_subscriber::filter::LevelFilter;
 
 /// A protocol revision; the error lists the known ones.
 pub(super) fn revision() -> impl TypedValueParser<Value = Revision> {
@@ -11,10 +12,20 @@ pub(super) fn revision() -> impl TypedValueParser<Value = Revision> {
     PossibleValuesParser::new(names).try_map(|name| Revision::parse(&name).ok_or("unknown revision"))
 }
 
+/// A log level.
+pub(super) fn log_level() -> impl TypedValueParser<Value = LevelFilter> {
+    let names = ["off", "error", "warn", "info", "debug", "trace"];
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<LevelFilter>())
+}
+
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    seconds_within(text, 0.0, 86_400.0)
+}
+
+pub(super) fn seconds_within(text: &str, least: f64, most: f64) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("give a number of seconds from 0 to 86400".to_owned()),
+        Ok(seconds) if (least..=most).contains(&seconds) => Ok(seconds),
+        _ => Err(format!("give a number of seconds from {least} to {most}")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is typed, and what the tool gets.
+//! `NAME=VALUE` arguments, and the JSON that is sent.
 
 use papertape::protocol::RawJson;
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
@@ -194,7 +194,7 @@ fn an_unknown_argument_is_rejected_with_the_known_ones() {
 }
 
 #[test]
-fn other_arguments_are_taken_where_they_are_welcome() {
+fn additional_properties_are_accepted_where_the_schema_allows_them() {
     let any = json!({"type": "object"});
     assert_eq!(typed(&any, &["a=1", "b=c"]), Ok(json!({"a": 1, "b": "c"})));
     let texts = json!({"properties": {"a": {}}, "additionalProperties": {"type": "string"}});
@@ -230,7 +230,7 @@ fn arguments_override_the_json_document() {
 }
 
 #[test]
-fn an_endless_schema_has_an_end() {
+fn a_recursive_schema_terminates() {
     let branches: Vec<Value> = vec![json!({"$ref": "#/properties/x"}); 20];
     assert!(one(&json!({"anyOf": branches}), &["x=1"]).is_err());
     assert!(one(&json!({"type": "array", "items": {"$ref": "#/properties/x"}}), &["x=1"]).is_err());

@@ -40,7 +40,7 @@ pub(crate) fn run(args: Call) -> Result<(), Failure> {
         let result = client.call_raw(tool, ExactJson::Object(arguments), options).await;
         drop(line);
         let (result, raw) = result?;
-        let place = Place { look: Look::of_stdout(), folder: args.out.as_deref() };
+        let place = Place { look: Look::of_stdout(), folder: args.save.out.as_deref() };
         let printed = printed(&result, place)?;
         match args.connect.output {
             Output::Json => {
@@ -110,7 +110,7 @@ pub(crate) fn may_have_it(error: &ClientError) -> bool {
     }
 }
 
-/// "there is no tool "x"", with the known ones.
+/// The usage error for an unknown tool or prompt, with the known ones.
 pub(crate) fn unknown<'a>(what: &str, typed: &str, known: impl Iterator<Item = &'a str> + Clone) -> Failure {
     let names: Vec<&str> = known.clone().filter(|name| !name.is_empty()).collect();
     let names = if names.is_empty() {

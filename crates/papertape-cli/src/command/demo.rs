@@ -26,8 +26,8 @@ pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     run_script(args, Revision::NEWEST_LEGACY, &transcript, &OPENING, handshake)?;
     transcript.chapter("2026-07-28", "stateless: no handshake, each request stands alone");
     run_script(args, Revision::MODERN, &transcript, &DISCOVERY, stateless)?;
-    let figures = transcript.finish()?;
-    transcript.say(&ending(look, &figures, args));
+    let totals = transcript.finish()?;
+    transcript.say(&ending(look, &totals, args));
     transcript.finish()?;
     Ok(())
 }
@@ -73,17 +73,17 @@ async fn handshake(client: &Client, transcript: &Transcript) -> Result<(), Failu
     client.tools().await?;
 
     transcript.expect(&["Call a tool: the past of \"eat\", third person singular."], &["The result."]);
-    expect(call(client, "conjugate", eat()).await, "ate")?;
+    expect(client.call("conjugate", eat()).await, "ate")?;
 
     transcript.expect(&["And in Spanish?"], &["The result: UTF-8, unescaped."]);
-    expect(call(client, "lookup_spanish", json!({"english_form": "ate"})).await, "comió")?;
+    expect(client.call("lookup_spanish", json!({"english_form": "ate"})).await, "comió")?;
 
     transcript.expect(
         &["A verb that this tutor does not know."],
         &["A tool error is a result, so that the model can read it."],
     );
     let run = json!({"verb": "run", "tense": "past simple", "person": "3rd singular"});
-    expect(call(client, "conjugate", run).await, "out of scope")?;
+    expect(client.call("conjugate", run).await, "out of scope")?;
 
     transcript.expect(&["A method that does not exist."], &["A JSON-RPC error, with the id of its request."]);
     match client.request("tools/sharpen", json!({})).await {
@@ -98,15 +98,11 @@ async fn stateless(client: &Client, transcript: &Transcript) -> Result<(), Failu
         &["The same call as above. It needs nothing that came before it."],
         &["The same result, which now also names the server."],
     );
-    expect(call(client, "conjugate", eat()).await, "ate")
+    expect(client.call("conjugate", eat()).await, "ate")
 }
 
 fn eat() -> Value {
     json!({"verb": "eat", "tense": "past simple", "person": "3rd singular"})
-}
-
-async fn call(client: &Client, tool: &str, arguments: Value) -> Result<CallToolResult, ClientError> {
-    client.call(tool, arguments).await
 }
 
 /// Checks that the result is what the demo explains.
@@ -130,7 +126,7 @@ fn title(look: Look) -> String {
     )
 }
 
-fn ending(look: Look, figures: &str, args: &Demo) -> String {
+fn ending(look: Look, totals: &str, args: &Demo) -> String {
     let tape = match &args.tape {
         Some(path) => format!("All of it is recorded on the tape {}.", path.display()),
         None => "Both servers have exited.".to_owned(),
@@ -140,7 +136,7 @@ fn ending(look: Look, figures: &str, args: &Demo) -> String {
         Framing::ContentLength => ("papertape demo", "one message per line"),
     };
     let mut text = format!(
-        "\n{} {figures}. {}\n\n{}\n",
+        "\n{} {totals}. {}\n\n{}\n",
         look.paint(style::NAME, "✓"),
         look.paint(style::DIM, &tape),
         look.paint(style::HEADING, "Try it")
@@ -159,5 +155,5 @@ fn ending(look: Look, figures: &str, args: &Demo) -> String {
     text
 }
 
-/// Beside the commands there is room for a few words, also where a line has 80 columns.
+/// The width of the column of commands, which leaves room for a short description in 80 columns.
 const WIDEST_COMMAND: usize = 54;

@@ -93,7 +93,7 @@ async fn index(args: &Index) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An index that was verified is sealed by this user: no other is opened.
+/// An index that was verified is authenticated with this user's key: no other is opened.
 fn verified(args: &Index, summary: &Summary) -> Result<(), Failure> {
     let Summary { generation, files, chunks, vectors, .. } = summary;
     match args.output {
@@ -102,7 +102,7 @@ fn verified(args: &Index, summary: &Summary) -> Result<(), Failure> {
             print::document(&document)?;
         }
         Output::Text if args.quiet => {}
-        Output::Text => print::out("the index is intact, and its seal is valid\n")?,
+        Output::Text => print::out("the index is intact, and its authentication tag is valid\n")?,
     }
     Ok(())
 }
@@ -120,13 +120,13 @@ fn serve_options(args: &Index) -> String {
         options.extend(["--store", "URL"]);
     }
     if let Some(embed) = &args.search.embed {
-        options.extend(["--embed", &embed.typed]);
+        options.extend(["--embed", &embed.text]);
     }
     if let Some(url) = &args.search.embed_url {
         options.extend(["--embed-url", shown(url)]);
     }
     if let Some(timeout) = &args.search.embed_timeout {
-        options.extend(["--embed-timeout", &timeout.typed]);
+        options.extend(["--embed-timeout", &timeout.text]);
     }
     if args.search.embed_insecure_http {
         options.push("--embed-insecure-http");

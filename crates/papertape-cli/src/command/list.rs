@@ -20,7 +20,7 @@ pub(crate) fn run(args: List) -> Result<(), Failure> {
     let (target, _) = target::split(args.target.into_iter().collect(), args.connect.command.clone())?;
     with_server(&args.connect, &target, async |client| {
         let (lists, failures) = Lists::request(&client).await;
-        // Lets the tasks that record logs of the server run.
+        // Lets the tasks that collect the server's stderr run.
         tokio::task::yield_now().await;
         match args.connect.output {
             Output::Text => {

@@ -31,7 +31,7 @@ pub(crate) fn run(args: Prompt) -> Result<(), Failure> {
             arguments.insert(key, text.into());
         }
         let result = client.prompt(name, arguments).await?;
-        let printed = printed(&result, Place { look: Look::of_stdout(), folder: args.out.as_deref() })?;
+        let printed = printed(&result, Place { look: Look::of_stdout(), folder: args.save.out.as_deref() })?;
         match args.connect.output {
             Output::Text => printed.print()?,
             Output::Json => {

@@ -26,7 +26,8 @@ pub(crate) fn run(args: Read) -> Result<(), Failure> {
     };
     with_server(&args.connect, &target, async |client| {
         let contents = client.read(uri).await?;
-        let printed = printed(&contents, Place { look: Look::of_stdout(), folder: args.out.as_deref() })?;
+        let printed =
+            printed(&contents, Place { look: Look::of_stdout(), folder: args.save.out.as_deref() })?;
         match args.connect.output {
             Output::Text => printed.print()?,
             Output::Json => {

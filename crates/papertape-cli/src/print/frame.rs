@@ -2,29 +2,22 @@
 
 use std::time::Duration;
 
+use papertape::tape::Frame;
 use papertape::wire::tape::Direction;
 
 use super::{Look, json, style, text};
 
-/// `→   3  0.012s  {"jsonrpc":...}`: the whole frame, however long it is.
-pub(crate) fn line(look: Look, number: u64, direction: Direction, time: Duration, bytes: &[u8]) -> String {
-    let content = json::line(&shown(bytes), look);
-    let seconds = look.paint(style::DIM, &seconds(time));
-    format!("{} {seconds}  {content}\n", arrow(look, number, direction))
+/// `→   3  0.012s  {"jsonrpc":...}`: the whole frame, however long it is; `content` is one of the two functions below.
+pub(crate) fn line(look: Look, frame: &Frame<'_>, content: fn(&[u8]) -> String) -> String {
+    let content = json::line(&content(frame.bytes), look);
+    let seconds = look.paint(style::DIM, &seconds(frame.time));
+    format!("{} {seconds}  {content}\n", arrow(look, frame.number, frame.direction))
 }
 
-/// The same over HTTP, where a frame is the body of a request or response, or an SSE event.
-pub(crate) fn line_on_http(
-    look: Look,
-    number: u64,
-    direction: Direction,
-    time: Duration,
-    bytes: &[u8],
-) -> String {
+/// A frame over HTTP: the body of a request or response, or an SSE event.
+pub(crate) fn http_content(bytes: &[u8]) -> String {
     let data = bytes.strip_prefix(b"data: ").and_then(|data| data.strip_suffix(b"\n\n"));
-    let content = json::line(&text::escaped(data.unwrap_or(bytes)), look);
-    let seconds = look.paint(style::DIM, &seconds(time));
-    format!("{} {seconds}  {content}\n", arrow(look, number, direction))
+    text::escaped(data.unwrap_or(bytes))
 }
 
 /// `→   3`.
@@ -41,8 +34,8 @@ pub(crate) fn seconds(time: Duration) -> String {
     format!("{:>7}", format!("{:.3}s", time.as_secs_f64()))
 }
 
-/// The bytes of a frame as text, without its line end; a missing one is noted.
-pub(crate) fn shown(bytes: &[u8]) -> String {
+/// A frame over stdio, without its line end; a missing one is noted.
+pub(crate) fn stdio_content(bytes: &[u8]) -> String {
     match bytes.strip_suffix(b"\n") {
         Some(line) => text::escaped(line),
         None if bytes.starts_with(b"Content-") => text::escaped(bytes),
@@ -52,23 +45,15 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use papertape::wire::tape::Direction;
-
-    use super::{line, line_on_http};
-    use crate::print::Look;
+    use super::{http_content, stdio_content};
 
     #[test]
     fn a_frame_is_one_line() {
-        let look = Look { colour: false, width: 40, terminal: false };
-        let line = |bytes| line(look, 7, Direction::ToClient, Duration::from_micros(12_345), bytes);
-        assert_eq!(line(b"{\"a\":1}\r\n"), "←   7  0.012s  {\"a\":1}⟦0d⟧\n");
-        assert_eq!(line(b"Content-Length: 2\r\n\r\n{}"), "←   7  0.012s  Content-Length: 2⟦0d 0a 0d 0a⟧{}\n");
-        assert_eq!(line(b"\xffhalf"), "←   7  0.012s  ⟦ff⟧half (no line end)\n");
-        let line = |bytes| line_on_http(look, 7, Direction::ToClient, Duration::from_micros(12_345), bytes);
-        assert_eq!(line(b"{}"), "←   7  0.012s  {}\n");
-        assert_eq!(line(b"data: {}\n\n"), "←   7  0.012s  {}\n");
-        assert_eq!(line(b"id: 1\ndata: {}\n\n"), "←   7  0.012s  id: 1⟦0a⟧data: {}⟦0a 0a⟧\n");
+        assert_eq!(stdio_content(b"{\"a\":1}\r\n"), "{\"a\":1}⟦0d⟧");
+        assert_eq!(stdio_content(b"Content-Length: 2\r\n\r\n{}"), "Content-Length: 2⟦0d 0a 0d 0a⟧{}");
+        assert_eq!(stdio_content(b"\xffhalf"), "⟦ff⟧half (no line end)");
+        assert_eq!(http_content(b"{}"), "{}");
+        assert_eq!(http_content(b"data: {}\n\n"), "{}");
+        assert_eq!(http_content(b"id: 1\ndata: {}\n\n"), "id: 1⟦0a⟧data: {}⟦0a 0a⟧");
     }
 }

@@ -8,7 +8,7 @@ use papertape_search::index::Report;
 use papertape_search::store::{Embedding, Summary};
 use serde_json::{Value, json};
 
-use super::text::{grouped, one_line};
+use super::text::{counted, grouped, one_line};
 use super::{Look, style};
 
 /// The directory and its index, as the user named them.
@@ -40,13 +40,13 @@ pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look:
     let counts: Vec<String> = counts
         .into_iter()
         .filter(|(count, _)| **count > 0)
-        .map(|(count, what)| format!("{} {what}", number(*count)))
+        .map(|(count, what)| format!("{} {what}", grouped(*count)))
         .collect();
     let mut text = format!(
         "{}: {}, {}\n  {}, in {}\n  {}\n",
         look.paint(style::SUBJECT, &places.folder.display().to_string()),
-        plural(summary.files, "file"),
-        plural(summary.chunks, "chunk"),
+        counted(summary.files, "file"),
+        counted(summary.chunks, "chunk"),
         counts.join(", "),
         seconds(time),
         search_mode(summary, places.has_model),
@@ -66,7 +66,7 @@ pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look:
 /// For a directory without Markdown: which files are indexed.
 fn nothing(removed: u64, places: Places<'_>, look: Look) -> String {
     let folder = look.paint(style::SUBJECT, &places.folder.display().to_string());
-    let removed = if removed == 0 { String::new() } else { format!("  {} removed\n", number(removed)) };
+    let removed = if removed == 0 { String::new() } else { format!("  {} removed\n", grouped(removed)) };
     let [one, other, last] = ENDINGS;
     format!(
         "{folder}: nothing to index\n{removed}  files that end in .{one}, .{other} or .{last} are indexed, unless they are hidden or a \
@@ -127,20 +127,12 @@ fn search_mode(summary: &Summary, has_model: bool) -> String {
 /// Which chunks have embeddings: `70 chunks`, or `32 of 70 chunks`.
 fn covered(summary: &Summary) -> String {
     let (vectors, chunks) = (summary.vectors, summary.chunks);
-    let some = if vectors < chunks { format!("{} of ", number(vectors)) } else { String::new() };
-    format!("{some}{}", plural(chunks, "chunk"))
+    let some = if vectors < chunks { format!("{} of ", grouped(vectors)) } else { String::new() };
+    format!("{some}{}", counted(chunks, "chunk"))
 }
 
 fn seconds(time: Duration) -> String {
     if time.as_secs() < 10 { format!("{:.2} s", time.as_secs_f64()) } else { format!("{} s", time.as_secs()) }
-}
-
-fn plural(count: u64, what: &str) -> String {
-    format!("{} {what}{}", number(count), if count == 1 { "" } else { "s" })
-}
-
-fn number(count: u64) -> String {
-    grouped(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]

@@ -141,8 +141,7 @@ fn with_default(argument: &Argument<'_>) -> String {
 
 /// The URI of a resource, its name, its type and its size.
 pub(crate) fn resource(look: Look, resource: &ResourceDefinition) -> String {
-    let size =
-        resource.size.map(|size| format!("{} bytes", grouped(usize::try_from(size).unwrap_or(usize::MAX))));
+    let size = resource.size.map(|size| counted(size, "byte"));
     let facts: Vec<String> = [resource.mime_type.clone(), size].into_iter().flatten().collect();
     let name = resource.title.as_deref().unwrap_or(&resource.name);
     name_line(look, &resource.uri, Some(name), &facts.join(", "))

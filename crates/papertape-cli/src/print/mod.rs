@@ -10,8 +10,10 @@ pub(crate) mod listing;
 pub(crate) mod style;
 pub(crate) mod text;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
 
+use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use papertape::wire::shown;
@@ -34,24 +36,18 @@ pub(crate) struct Look {
 
 impl Look {
     pub(crate) fn of_stdout() -> Self {
-        let stream = io::stdout();
-        let size = terminal_size::terminal_size_of(&stream);
-        Self::new(stream.is_terminal(), AutoStream::choice(&stream), size)
+        Self::of(&io::stdout())
     }
 
     pub(crate) fn of_stderr() -> Self {
-        let stream = io::stderr();
-        let size = terminal_size::terminal_size_of(&stream);
-        Self::new(stream.is_terminal(), AutoStream::choice(&stream), size)
+        Self::of(&io::stderr())
     }
 
-    fn new(
-        terminal: bool,
-        choice: ColorChoice,
-        size: Option<(terminal_size::Width, terminal_size::Height)>,
-    ) -> Self {
+    fn of<S: RawStream + AsFd>(stream: &S) -> Self {
+        let size = terminal_size::terminal_size_of(stream);
         let width = size.map_or(PIPE_WIDTH, |(width, _)| usize::from(width.0));
-        Self { colour: choice != ColorChoice::Never, width: width.clamp(20, WIDEST), terminal }
+        let colour = AutoStream::choice(stream) != ColorChoice::Never;
+        Self { colour, width: width.clamp(20, WIDEST), terminal: stream.is_terminal() }
     }
 
     /// A text in a style, if colours are on.

@@ -1,5 +1,7 @@
 //! Escaping of text from a peer, and wrapping of long text.
 
+use std::fmt::Display;
+
 use papertape::wire::tape::{self, Direction};
 use textwrap::{Options, WordSplitter};
 
@@ -81,7 +83,7 @@ pub(crate) fn paragraphs(text: &str, width: usize, indent: &str) -> String {
 }
 
 /// "1,234".
-pub(crate) fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: impl Display) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -94,8 +96,9 @@ pub(crate) fn grouped(number: usize) -> String {
 }
 
 /// "1 tool", "2 tools".
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+pub(crate) fn counted(number: impl Display, noun: &str) -> String {
+    let number = grouped(number);
+    format!("{number} {noun}{}", if number == "1" { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -126,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn figures() {
+    fn numbers_are_grouped_and_counted() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(counted(1, "tool"), "1 tool");
         assert_eq!(counted(0, "tool"), "0 tools");

@@ -156,7 +156,7 @@ fn only_what_has_changed_is_read_again() {
     assert_eq!(index(&folder, &["--quiet"]).is_clean().output, b"");
     assert_eq!(
         text(index(&folder, &["--verify"]).is_clean()),
-        "the index is intact, and its seal is valid\n"
+        "the index is intact, and its authentication tag is valid\n"
     );
     let rebuilt = document(index(&folder, &["--rebuild", "--output", "json"]).is_clean());
     assert_eq!(rebuilt["files"], files);
@@ -394,7 +394,7 @@ fn the_second_of_two_indexers_is_refused() {
 }
 
 #[test]
-fn hits_are_laid_out_on_a_terminal() {
+fn hits_are_pretty_printed_on_a_terminal() {
     let folder = docs("blog_terminal");
     index(&folder, &[]).is_clean();
     let (ours, theirs) = crate::login::terminal();

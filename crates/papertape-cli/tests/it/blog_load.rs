@@ -1,14 +1,15 @@
-//! Many concurrent searches while the directory is indexed again. Row G12 of the catalogue.
+//! Many concurrent searches while the directory is indexed again. Row G12 of docs/behaviour.md.
 
 use std::fs;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::blog::{beside, index};
-use crate::http::{Served, post, request, response};
+use crate::http::{Served, open, post, request, response};
 use crate::process::Process;
 use crate::scratch;
 
@@ -26,8 +27,8 @@ fn write_all(folder: &Path, time: &str) {
 
 /// What a client gets from one search after another, until it is over and once more. Gives how many there were, and the
 /// time that the last one was of.
-fn search_until(over: &AtomicBool, server: &Served, id: u64) -> (u64, String) {
-    let mut stream = server.connect();
+fn search_until(over: &AtomicBool, address: SocketAddr, id: u64) -> (u64, String) {
+    let mut stream = open(address);
     let arguments = json!({"query": "lanterns", "top_k": 20});
     let call = request(id, "tools/call", json!({"name": "search_blog", "arguments": arguments}));
     let mut searches = 0;
@@ -63,13 +64,13 @@ fn reindexing_does_not_disturb_fifty_searching_clients() {
     let mut serve = beside(&folder, ["serve", "blog", "--index", "docs/.papertape", "--http", "127.0.0.1:0"]);
     let server = Served::start(&mut serve);
     let before = AtomicBool::new(true);
-    assert_eq!(search_until(&before, &server, 0), (1, "yesterday".to_owned()));
+    assert_eq!(search_until(&before, server.address, 0), (1, "yesterday".to_owned()));
     write_all(&folder, "today");
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let (over, server) = (&over, &server);
+        let (over, address) = (&over, server.address);
         let clients: Vec<_> =
-            (1..=CLIENTS).map(|id| scope.spawn(move || search_until(over, server, id))).collect();
+            (1..=CLIENTS).map(|id| scope.spawn(move || search_until(over, address, id))).collect();
         let indexed = Process::start(&mut beside(&folder, ["index", "docs"])).finish();
         over.store(true, Ordering::SeqCst);
         let results: Vec<(u64, String)> = clients.into_iter().map(|client| client.join().unwrap()).collect();

@@ -8,7 +8,7 @@ use crate::process::run;
 use crate::{against, canned, contains, document, opening, papertape, scratch, text};
 
 #[test]
-fn a_tool_is_called_with_what_was_typed() {
+fn a_tool_is_called_with_name_value_arguments() {
     let eat = ["call", "grammar", "conjugate", "verb=eat", "tense=past simple", "person=3sg"];
     let end = run(&mut papertape(eat), "");
     assert_eq!((text(end.is_clean()), end.log.as_str()), ("ate\n", ""));
@@ -17,7 +17,7 @@ fn a_tool_is_called_with_what_was_typed() {
 }
 
 #[test]
-fn a_target_is_a_name_a_command_line_or_words_after_a_line() {
+fn a_target_is_a_name_a_command_line_or_a_command_after_two_hyphens() {
     let this = env!("CARGO_BIN_EXE_papertape");
     let quoted = format!("'{this}' serve text");
     let end = run(&mut papertape(["call", &quoted, "word_count", "text=one two"]), "");
@@ -27,7 +27,7 @@ fn a_target_is_a_name_a_command_line_or_words_after_a_line() {
 }
 
 #[test]
-fn every_revision_and_framing_gives_the_same() {
+fn every_revision_and_framing_has_the_same_result() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
         for framing in ["line", "content-length"] {
             let words = ["call", "text", "echo", "text=ñ", "--revision", revision, "--framing", framing];
@@ -251,7 +251,7 @@ fn bytes_are_kept_only_in_the_given_directory() {
 }
 
 #[test]
-fn a_server_that_cannot_list_is_called_all_the_same() {
+fn a_tool_can_be_called_if_the_list_fails() {
     let end = run(&mut against(&["call", "echo", "text=here"], &["odd-list"]), "");
     assert_eq!((end.status.code(), text(&end)), (Some(0), "here\n"), "{end:?}");
     contains(

@@ -41,12 +41,18 @@ fn assert_server_ended(end: &End) {
     }
 }
 
+/// `papertape`, once it has written a text to stderr.
+fn started(command: &mut Command, said: &str) -> Process {
+    let mut process = Process::start(command);
+    process.wait_for_log(said);
+    process
+}
+
 /// Ends `papertape` once it has written a text to stderr; no process of the server may be left.
 fn interrupt(words: &[&str], script: &str, said: &str) {
     let ends = [(Signal::HUP, 129), (Signal::INT, 130), (Signal::QUIT, 131), (Signal::TERM, 143)];
     for (signal, code) in ends {
-        let mut process = Process::start(&mut announced(words, script));
-        process.wait_for_log(said);
+        let process = started(&mut announced(words, script), said);
         process.signal(signal);
         let end = process.wait();
         assert_eq!((end.status.code(), &end.output[..]), (Some(code), &b""[..]), "{end:?}");
@@ -68,8 +74,7 @@ fn a_signal_in_the_opening_ends_the_server_too() {
 #[test]
 fn a_second_signal_does_not_wait_for_the_server() {
     let script = format!("exec '{}' ignores-term", faulty());
-    let mut process = Process::start(&mut announced(&["call", "hang"], &script));
-    process.wait_for_log("tools/call");
+    let process = started(&mut announced(&["call", "hang"], &script), "tools/call");
     process.signal(Signal::INT);
     process.signal(Signal::TERM);
     let end = process.wait();
@@ -81,8 +86,7 @@ fn a_second_signal_does_not_wait_for_the_server() {
 fn a_hangup_stays_ignored_if_it_was_when_we_were_started() {
     let script = format!("echo it is $$; exec '{}' well-behaved", faulty());
     let nohup = shell("trap '' HUP; exec \"$@\"", &with_script(&["call", "hang"], &script));
-    let mut process = Process::start(&mut { nohup });
-    process.wait_for_log("tools/call");
+    let process = started(&mut { nohup }, "tools/call");
     process.signal(Signal::HUP);
     process.signal(Signal::TERM);
     let end = process.wait();
@@ -94,8 +98,7 @@ fn a_hangup_stays_ignored_if_it_was_when_we_were_started() {
 fn a_server_ends_also_when_we_are_killed() {
     for mode in ["well-behaved", "ignores-end", "ignores-term"] {
         let script = format!("exec '{}' {mode}", faulty());
-        let mut process = Process::start(&mut announced(&["call", "hang"], &script));
-        process.wait_for_log("tools/call");
+        let process = started(&mut announced(&["call", "hang"], &script), "tools/call");
         process.signal(Signal::KILL);
         let end = process.wait();
         assert_eq!(end.status.signal(), Some(9), "{end:?}");
@@ -107,8 +110,7 @@ fn a_server_ends_also_when_we_are_killed() {
 fn child_processes_of_a_server_end_when_the_cli_is_killed() {
     // It is the child that announces itself; the server ignores the end of its input.
     let script = format!("sh -c 'echo it is $$; exec sleep 3600' & exec '{}' ignores-end", faulty());
-    let mut process = Process::start(&mut with_script(&["call", "hang"], &script));
-    process.wait_for_log("tools/call");
+    let process = started(&mut with_script(&["call", "hang"], &script), "tools/call");
     process.signal(Signal::KILL);
     assert_server_ended(&process.wait());
 }

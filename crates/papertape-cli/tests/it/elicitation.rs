@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::process::Command;
 
+use crate::login::terminal;
 use crate::process::Process;
-use crate::streams::terminal;
 use crate::{against, contains, papertape};
 
 /// Runs a command on a terminal, types some lines, and gives the screen and the exit code.
@@ -65,13 +65,13 @@ fn a_form_is_filled_in_on_the_terminal() {
         let asks = screen.lines().find(|line| line.contains("requests input:")).unwrap();
         // The whole command: a program alone may be `python3` or `npx`.
         contains(asks, &["The server ", "faulty", era, "books"]);
-        contains(&screen, &["This goes to ", "12A"]);
+        contains(&screen, &["This will be sent to ", "12A"]);
         assert_eq!(code, Some(0), "{screen}");
     }
 }
 
 #[test]
-fn a_form_can_be_declined_and_left() {
+fn a_form_can_be_declined_or_cancelled() {
     for (typed, word) in [
         (vec![("seat", ""), (": ", "12A\n"), ("or n to decline", ""), (": ", "n\n")], "decline"),
         (vec![("seat", ""), (": ", "\u{4}")], "cancel"),
@@ -171,7 +171,7 @@ fn a_json_document_on_a_terminal_is_escaped() {
 }
 
 #[test]
-fn progress_is_one_line_that_goes() {
+fn progress_is_one_line_that_is_cleared() {
     let (screen, code) = on_terminal(&mut against(&["call", "fault"], &["flood", "progress", "3"]), &[]);
     assert_eq!(code, Some(0), "{screen}");
     contains(&screen, &["\r\u{1b}[2K"]);

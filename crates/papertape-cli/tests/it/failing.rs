@@ -115,7 +115,7 @@ fn error(mut command: std::process::Command, code: i32) -> Value {
 }
 
 #[test]
-fn a_program_gets_a_document() {
+fn errors_are_a_json_document_with_output_json() {
     let command = papertape(["call", "grammar", "conjugat", "--output", "json"]);
     let usage = error(command, 2);
     assert_eq!(usage["kind"], "usage");
@@ -143,7 +143,7 @@ fn a_program_gets_a_document() {
 }
 
 #[test]
-fn the_server_gets_the_environment_and_the_folder_it_is_given() {
+fn the_server_gets_the_given_environment_and_working_directory() {
     let folder = crate::scratch("environment");
     let script = format!("printf '%s in %s\\n' \"$TOKEN\" \"$PWD\" >&2; exec '{}' exits", crate::faulty());
     let mut command = papertape(["list", "--env", "TOKEN=a=b", "--env", "OTHER=", "--cwd"]);

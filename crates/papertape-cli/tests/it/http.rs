@@ -1,62 +1,39 @@
-//! `papertape serve --http` as a process: signals, few file descriptors, memory. Rows G8, G9, G11 of the catalogue.
+//! `papertape serve --http` as a process: signals, few file descriptors, memory. Rows G8, G9, G11 of docs/behaviour.md.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use rustix::process::{Resource, Rlimit, Signal, prlimit};
 use serde_json::{Value, json};
 
+use crate::process::Process;
 use crate::{papertape, shell};
 
 /// A wait longer than this is a hang, however busy the machine is.
 pub(crate) const HANG: Duration = Duration::from_secs(600);
 
-/// A server on a port of its own.
+/// A server on a free port.
 pub(crate) struct Served {
-    child: Child,
-    address: SocketAddr,
-    /// Until another thread reads it.
-    log: Option<BufReader<std::process::ChildStderr>>,
+    process: Process,
+    pub(crate) address: SocketAddr,
 }
 
 impl Served {
     pub(crate) fn start(command: &mut Command) -> Self {
         let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        let address = loop {
-            line.clear();
-            assert!(log.read_line(&mut line).unwrap() > 0, "it ended without having served");
-            if let Some((_, url)) = line.split_once("http://") {
-                break url.trim().trim_end_matches("/mcp").parse().unwrap();
-            }
-        };
-        Self { child, address, log: Some(log) }
+        let mut process = Process::start_as_it_is(command);
+        process.wait_for_log("http://");
+        let (_, url) = process.log_so_far().split_once("http://").unwrap();
+        let address = url.split_once("/mcp").unwrap().0.parse().unwrap();
+        Self { process, address }
     }
 
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Waits for a line of the log.
-    fn wait_for_log(&mut self, part: &str) {
-        let mut line = String::new();
-        let log = self.log.as_mut().unwrap();
-        while !line.contains(part) {
-            line.clear();
-            assert!(log.read_line(&mut line).unwrap() > 0, "{part:?} was never said");
-        }
-    }
-
-    pub(crate) fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(HANG)).unwrap();
-        stream
+    fn connect(&self) -> TcpStream {
+        open(self.address)
     }
 
     /// A connection from another address.
@@ -76,49 +53,51 @@ impl Served {
     }
 
     /// The value of a metric; 0 if it is absent.
-    fn figure(&self, name: &str) -> u64 {
+    fn metric(&self, name: &str) -> u64 {
         let mut stream = self.connect();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
         let (_, text) = response(&mut stream);
         text.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |value| value.parse().unwrap())
     }
 
-    fn end(mut self) -> ExitStatus {
-        let (tell, ended) = mpsc::channel();
-        let Self { child, log, .. } = &mut self;
-        std::thread::scope(|scope| {
-            // Its log ends when it does.
-            scope.spawn(move || {
-                tell.send(log.as_mut().unwrap().read_to_end(&mut Vec::new()).unwrap()).unwrap()
-            });
-            if ended.recv_timeout(HANG).is_err() {
-                child.kill().unwrap();
-                panic!("it does not end");
-            }
-        });
-        self.child.wait().unwrap()
+    /// Waits until the process has ended; one that hangs is killed.
+    fn end(self) -> ExitStatus {
+        let status = self.process.wait().status;
+        assert_ne!(status.signal(), Some(9), "it does not end");
+        status
     }
 
-    /// A line of what the system knows of the process, in kilobytes.
+    /// Kills it, and returns its log.
+    fn kill(self) -> String {
+        self.process.signal(Signal::KILL);
+        self.process.wait().log
+    }
+
+    /// A file about the process in `/proc`.
+    fn proc(&self, name: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/{name}", self.process.pid().as_raw_nonzero())).unwrap()
+    }
+
+    /// A line of `/proc/PID/status`, in kilobytes.
     fn memory(&self, name: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status = self.proc("status");
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim_matches([':', ' ', '\t', 'k', 'B']).parse().unwrap()
     }
 }
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
+/// A connection on which a hang is a failed test.
+pub(crate) fn open(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(HANG)).unwrap();
+    stream
 }
 
 fn serve<'a>(more: impl IntoIterator<Item = &'a str>) -> Command {
     papertape(["serve", "text", "--http", "127.0.0.1:0"].into_iter().chain(more))
 }
 
-/// A request that stands alone.
+/// A stateless request (2026-07-28).
 pub(crate) fn request(id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}});
@@ -184,12 +163,12 @@ fn sigterm_finishes_requests_and_closes_streams() {
     let text = "我喜欢学习英语 ".repeat(500);
     let mut calls: Vec<_> = (0..100).map(|id| open(&post(&count(id, &text)))).collect();
     // All have been read, and run or are done.
-    while server.figure("papertape_requests_running ")
-        + server.figure("papertape_request_seconds_count{method=\"tools/call\"} ")
+    while server.metric("papertape_requests_running ")
+        + server.metric("papertape_request_seconds_count{method=\"tools/call\"} ")
         < 100
     {}
-    server.signal(Signal::TERM);
-    server.wait_for_log("shutting down");
+    server.process.signal(Signal::TERM);
+    server.process.wait_for_log("shutting down");
     for (id, stream) in calls.iter_mut().enumerate() {
         let (status, body) = response(stream);
         assert!(status == 200 && body.contains("\"2000\""), "{id} {status} {body}");
@@ -207,16 +186,16 @@ fn sigterm_finishes_requests_and_closes_streams() {
 }
 
 #[test]
-fn a_second_sigterm_ends_it_at_once() {
+fn a_second_sigterm_ends_the_process_at_once() {
     let mut server = Served::start(&mut serve(["--grace", "600", "--log-level", "info"]));
     let text = "我喜欢学习英语 ".repeat(100_000);
     let mut stream = server.connect();
     stream.write_all(&post(&count(1, &text))).unwrap();
     // Another one shows that the first has been read.
     assert_eq!(server.ask(&count(2, "a b")).0, 200);
-    server.signal(Signal::TERM);
-    server.wait_for_log("shutting down");
-    server.signal(Signal::TERM);
+    server.process.signal(Signal::TERM);
+    server.process.wait_for_log("shutting down");
+    server.process.signal(Signal::TERM);
     server.end();
 }
 
@@ -230,16 +209,11 @@ fn written(line: &str) -> u64 {
 #[test]
 fn few_file_descriptors_are_enough_for_served_clients() {
     const DAY: u64 = 86_400_000_000;
-    let mut server = Served::start(&mut serve([]));
-    // It has made its plans with more.
+    let server = Served::start(&mut serve([]));
+    // The limit of connections was computed with more.
     assert_eq!(server.ask(&count(1, "one two three")).0, 200);
     let few = Rlimit { current: Some(40), maximum: Some(40) };
-    prlimit(Some(Pid::from_child(&server.child)), Resource::Nofile, few).unwrap();
-    let log = server.log.take().unwrap();
-    let failures = std::thread::spawn(move || {
-        let lines = log.lines().map(Result::unwrap);
-        lines.filter(|line| line.contains("cannot accept connections")).collect::<Vec<_>>()
-    });
+    prlimit(Some(server.process.pid()), Resource::Nofile, few).unwrap();
     let mut hoard: Vec<_> = (0..100).map(|_| server.connect()).collect();
     // Half of them have to make room for the others, each after a pause, and learn it by the end of their connections.
     for stream in hoard.iter_mut().take(50) {
@@ -247,12 +221,11 @@ fn few_file_descriptors_are_enough_for_served_clients() {
     }
     drop(hoard);
     assert_eq!(server.ask(&count(1, "one two three")).0, 200);
-    // Its log ends with it.
-    drop(server);
-    let failures = failures.join().unwrap();
+    let log = server.kill();
+    let failures: Vec<&str> = log.lines().filter(|line| line.contains("cannot accept connections")).collect();
     assert!(failures.len() > 1, "{failures:?}");
     for pair in failures.windows(2) {
-        let pause = (written(&pair[1]) + DAY - written(&pair[0])) % DAY;
+        let pause = (written(pair[1]) + DAY - written(pair[0])) % DAY;
         // It says 10 ms and more; the clock may be set meanwhile.
         assert!(pause >= 5_000, "after {pause} microseconds it tried again: {pair:?}");
     }
@@ -261,9 +234,7 @@ fn few_file_descriptors_are_enough_for_served_clients() {
 // A server that starts with few descriptors does not run out of them: idle connections make room for new ones.
 #[test]
 fn a_server_with_few_file_descriptors_accepts_no_more_than_it_has() {
-    let mut server = Served::start(&mut shell("ulimit -n 40; exec \"$@\"", &serve([])));
-    let log = server.log.take().unwrap();
-    let log = std::thread::spawn(move || log.lines().map(Result::unwrap).collect::<Vec<_>>());
+    let server = Served::start(&mut shell("ulimit -n 40; exec \"$@\"", &serve([])));
     let mut hoard: Vec<_> = (0..100).map(|_| server.connect()).collect();
     for stream in hoard.iter_mut().take(50) {
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
@@ -272,16 +243,15 @@ fn a_server_with_few_file_descriptors_accepts_no_more_than_it_has() {
         assert_eq!(server.ask(&count(1, "one two three")).0, 200);
     }
     drop(hoard);
-    drop(server);
-    let log = log.join().unwrap();
-    assert!(!log.iter().any(|line| line.contains("cannot accept connections")), "{log:?}");
+    let log = server.kill();
+    assert!(!log.contains("cannot accept connections"), "{log}");
 }
 
 // The usual soft limit is far below what the system allows.
 #[test]
 fn the_limit_on_open_files_is_raised() {
     let server = Served::start(&mut shell("ulimit -S -n 64; exec \"$@\"", &serve([])));
-    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.child.id())).unwrap();
+    let limits = server.proc("limits");
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
     let mut limits = line.split_whitespace();
     let (soft, hard) = (limits.next().unwrap(), limits.next().unwrap());
@@ -349,13 +319,15 @@ fn many_large_bodies_at_once_do_not_fill_the_memory() {
     body["params"]["arguments"]["text"] = json!(vec![json!({"": 0}); 400_000]);
     let bytes = post(&body);
     assert!(bytes.len() < 4 * 1024 * 1024 && bytes.len() > 2 * 1024 * 1024, "{}", bytes.len());
+    let address = server.address;
     let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let bytes = &bytes;
         let senders: Vec<_> = (0..30)
             .map(|_| {
-                scope.spawn(|| {
-                    let mut stream = server.connect();
+                scope.spawn(move || {
+                    let mut stream = open(address);
                     // A client may be rejected before it has sent everything.
-                    drop(stream.write_all(&bytes));
+                    drop(stream.write_all(bytes));
                     response(&mut stream).0
                 })
             })

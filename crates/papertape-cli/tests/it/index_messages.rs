@@ -57,7 +57,7 @@ fn the_embedding_timeout_can_be_set() {
 }
 
 #[test]
-fn a_key_goes_to_other_machines_by_https_alone() {
+fn an_api_key_is_sent_to_other_machines_over_https_only() {
     let folder = docs("index_key_in_plain");
     let with = |key: &str, more: &[&str]| {
         let there = ["index", "docs", "--embed", "openai:m", "--embed-url", "http://box.invalid:1/v1"];
@@ -101,7 +101,7 @@ fn an_invalid_embedding_timeout_is_refused() {
 }
 
 #[test]
-fn vectors_are_not_made_anew_without_a_model() {
+fn reembed_requires_a_model() {
     let folder = docs("index_reembed");
     let end = index(&folder, &["--reembed"]);
     assert_eq!((end.status.code(), text(&end)), (Some(2), ""), "{end:?}");

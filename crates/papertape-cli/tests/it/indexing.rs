@@ -100,7 +100,7 @@ fn a_new_warning_is_reported_among_many() {
 }
 
 #[test]
-fn an_index_of_other_files_is_not_written_over() {
+fn the_index_of_another_directory_is_not_overwritten() {
     let folder = docs("indexing_other");
     let other = folder.with_file_name("other");
     fs::create_dir(&other).unwrap();
@@ -121,7 +121,7 @@ fn an_index_of_other_files_is_not_written_over() {
 }
 
 #[test]
-fn a_file_that_every_folder_has_makes_no_index_of_this_one() {
+fn one_common_file_does_not_identify_a_directory() {
     let folder = docs("indexing_readme");
     let other = folder.with_file_name("other");
     fs::create_dir(&other).unwrap();
@@ -146,7 +146,7 @@ fn a_file_that_every_folder_has_makes_no_index_of_this_one() {
 }
 
 #[test]
-fn a_folder_that_moves_keeps_its_index() {
+fn a_moved_directory_keeps_its_index() {
     let folder = docs("indexing_moved");
     index(&folder, &["docs", "--out", "i"]).is_clean();
     let moved = folder.with_file_name("moved");
@@ -169,7 +169,7 @@ fn a_folder_that_moves_keeps_its_index() {
 }
 
 #[test]
-fn an_index_within_its_folder_is_of_that_folder() {
+fn an_index_within_its_directory_belongs_to_it() {
     let folder = docs("indexing_within");
     index(&folder, &["docs"]).is_clean();
     for name in ["fine.md", "binary.md"] {

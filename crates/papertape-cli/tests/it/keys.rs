@@ -100,7 +100,7 @@ fn wrong_options_are_explained() {
 }
 
 #[test]
-fn help_says_how() {
+fn help_has_options_and_examples() {
     let end = key(["--help"]);
     contains(
         text(end.is_clean()),

@@ -70,7 +70,7 @@ fn keys_are_added_and_revoked_while_the_server_runs() {
     assert!(!said.contains(&key) && !said.contains(&second), "{said}");
 }
 
-/// What comes sooner or later; the deadline is for failure only.
+/// Polls until there is a result; the deadline is for failure only.
 fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(600);
     loop {

@@ -180,7 +180,7 @@ fn a_list_that_is_refused_does_not_hide_the_others() {
 }
 
 #[test]
-fn a_server_without_capabilities_is_asked_for_tools() {
+fn tools_are_listed_without_declared_capabilities() {
     let tools = json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]});
     let server = canned(&[opening(&json!({})), tools]);
     let end = run(papertape(["list", "--revision", "2025-11-25", "--"]).args(&server), "");
@@ -194,7 +194,7 @@ fn ten_thousand_tools_are_listed() {
 }
 
 #[test]
-fn odd_tools_are_all_there() {
+fn invalid_tools_are_listed() {
     let end = run(&mut against(&["list"], &["odd-tools"]), "");
     contains(
         text(&end),
@@ -209,7 +209,7 @@ fn odd_tools_are_all_there() {
 }
 
 #[test]
-fn lists_that_are_declared_and_unknown_are_warned_of() {
+fn a_declared_but_unsupported_list_is_a_warning() {
     let end = run(&mut against(&["list"], &["declares-more"]), "");
     contains(text(end.is_clean()), &["Tools (9)\n"]);
     assert!(!text(&end).contains("Resources") && !text(&end).contains("Prompts"), "{end:?}");

@@ -1,4 +1,4 @@
-//! Much at once, in small pieces, and too much.
+//! Many requests at once, byte by byte, and beyond the limits.
 
 use std::collections::HashSet;
 use std::io::{BufRead, Read};

@@ -3,13 +3,15 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
+use rustix::pty::OpenptFlags;
 use serde_json::{Value, json};
 
 use crate::process::{End, Process, run};
@@ -18,7 +20,7 @@ use crate::{contains, papertape};
 /// An MCP server that is its own authorization server.
 struct Site {
     url: String,
-    /// Every path that was asked for.
+    /// The paths of all requests.
     paths: Arc<Mutex<Vec<String>>>,
     /// Where tokens are kept.
     data: PathBuf,
@@ -30,12 +32,12 @@ impl Site {
         Self::start_with(name, open, "authorization: bearer t0ken", "401 Unauthorized")
     }
 
-    /// A server that refuses the very tokens that it gives.
+    /// A server that rejects the tokens that it issues (401).
     fn refusing(name: &str) -> Self {
         Self::start_with(name, false, "authorization: bearer another", "401 Unauthorized")
     }
 
-    /// The same, but it does not ask for another token.
+    /// The same with 403, without a challenge.
     fn forbidding(name: &str) -> Self {
         Self::start_with(name, false, "authorization: bearer another", "403 Forbidden")
     }
@@ -77,8 +79,8 @@ impl Site {
         format!("{}/mcp", self.url)
     }
 
-    fn asked(&self, path: &str) -> usize {
-        self.paths.lock().unwrap().iter().filter(|asked| *asked == path).count()
+    fn requests(&self, path: &str) -> usize {
+        self.paths.lock().unwrap().iter().filter(|requested| *requested == path).count()
     }
 }
 
@@ -160,7 +162,7 @@ fn answer(mut stream: TcpStream, url: &str, target: &str, refusal: Option<&'stat
 }
 
 /// What a browser does once the user has consented: it is redirected back with a code.
-fn say_yes(page: &str) -> String {
+fn consent(page: &str) -> String {
     let parameter = |name: &str| {
         let (_, value) = page.split_once(&format!("{name}=")).unwrap();
         value.split('&').next().unwrap().to_owned()
@@ -187,7 +189,7 @@ fn login(site: &Site) -> End {
     let mut process = Process::start(&mut site.papertape(&["login", &site.mcp(), "--no-open"]));
     process.wait_for_log("Waiting");
     let page = process.log_so_far().lines().find(|line| line.contains("/authorize?")).unwrap().to_owned();
-    let seen = say_yes(&page);
+    let seen = consent(&page);
     assert!(seen.contains("200 OK") && seen.contains("Done"), "{seen}");
     process.wait()
 }
@@ -227,7 +229,7 @@ fn tokens_are_saved_until_logout() {
     // Other commands use them without a browser.
     let list = run(&mut site.papertape(&["list", &site.mcp()]), "");
     assert!(list.status.success(), "{}", list.log);
-    assert_eq!(site.asked("/token"), 1);
+    assert_eq!(site.requests("/token"), 1);
     let out = run(&mut site.papertape(&["logout", &site.mcp()]), "");
     assert!(
         out.status.success() && String::from_utf8(out.output).unwrap().contains("Deleted the tokens"),
@@ -249,7 +251,7 @@ fn without_a_terminal_the_error_says_how_to_sign_in() {
     assert_eq!(end.status.code(), Some(3), "{}", end.log);
     assert!(end.log.contains(&format!("`papertape login {}`", site.mcp())), "{}", end.log);
     assert!(end.log.contains("--bearer-file"), "{}", end.log);
-    assert_eq!(site.asked("/register"), 0);
+    assert_eq!(site.requests("/register"), 0);
 }
 
 #[test]
@@ -279,7 +281,7 @@ fn on_a_terminal_a_challenge_starts_a_login() {
     let page = shown.lines().find(|line| line.contains("/authorize?")).unwrap();
     let plain: String =
         page.split('\u{1b}').map(|part| part.split_once('m').map_or(part, |(_, text)| text)).collect();
-    let seen = say_yes(plain.trim());
+    let seen = consent(plain.trim());
     assert!(seen.contains("200 OK"), "{seen}");
     let end = process.wait();
     assert!(end.status.success(), "{shown}");
@@ -293,13 +295,14 @@ fn on_a_terminal_a_challenge_starts_a_login() {
 
 /// A terminal: our end, and the one for a process.
 pub(crate) fn terminal() -> (fs::File, fs::File) {
-    let ours =
-        rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
+    let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     rustix::pty::grantpt(&ours).unwrap();
     rustix::pty::unlockpt(&ours).unwrap();
     let name = rustix::pty::ptsname(&ours, Vec::new()).unwrap();
-    let theirs = fs::OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    (ours.into(), theirs)
+    let no_control = OFlags::NOCTTY.bits().cast_signed();
+    let theirs =
+        fs::File::options().read(true).write(true).custom_flags(no_control).open(name.to_str().unwrap());
+    (ours.into(), theirs.unwrap())
 }
 
 /// All that a process shows on a terminal, of which `command` has the other end.
@@ -334,5 +337,5 @@ fn a_login_that_fails_says_why() {
         run(papertape(["login", "https://x.invalid/mcp"]).env_remove("HOME").env_remove("XDG_DATA_HOME"), "");
     assert_eq!(failed.status.code(), Some(2), "{}", failed.log);
     assert!(failed.log.contains("set HOME"), "{}", failed.log);
-    assert_eq!(site.asked("/register"), 0);
+    assert_eq!(site.requests("/register"), 0);
 }

@@ -1,4 +1,4 @@
-//! What goes to stderr: nothing unless something is wrong, as much as is asked for, as text or as JSON.
+//! Logs on stderr: levels, filters, text and JSON.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ fn requests() -> String {
 }
 
 #[test]
-fn a_server_is_quiet() {
+fn a_server_logs_nothing_by_default() {
     assert_eq!(run(&mut papertape(["serve", "text"]), requests()).is_clean().log, "");
     assert_eq!(run(&mut papertape(["serve", "grammar"]), "Content-Length: x\r\n\r\n").is_clean().log, "");
     assert_eq!(
@@ -32,7 +32,7 @@ fn json_logs_are_one_object_per_line_with_method_and_id() {
     assert_eq!(refused["span"]["name"], "request");
     assert_eq!(refused["span"]["method"], "no/such");
     assert!(refused["span"]["id"].as_str().unwrap().contains("seven"), "{refused}");
-    // The frame that was no message has no request.
+    // An invalid frame has no request span.
     assert!(lines.iter().any(|line| line["fields"]["code"] == -32700 && line["span"].is_null()), "{lines:?}");
 }
 

@@ -17,8 +17,8 @@ mod elicitation;
 mod failing;
 mod frames;
 mod http;
+mod index_authentication;
 mod index_messages;
-mod index_seal;
 mod indexing;
 mod keys;
 mod keys_served;
@@ -48,7 +48,7 @@ use serde_json::{Value, json};
 fn papertape<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_papertape"));
     command.args(arguments).env("TERM", "xterm");
-    // The key that seals indexes is made there, not in the real home directory.
+    // The key that authenticates indexes is created there, not in the real home directory.
     command.env("XDG_DATA_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("data"));
     for name in ["RUST_LOG", "RUST_BACKTRACE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(name);

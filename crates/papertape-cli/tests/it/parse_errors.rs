@@ -21,7 +21,7 @@ fn error(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn a_program_reads_what_is_wrong_with_an_option() {
+fn a_wrong_option_is_a_json_document_with_output_json() {
     for (arguments, message, hint) in [
         (
             &["call", "text", "nosuch", "--output", "json", "--bogus"][..],

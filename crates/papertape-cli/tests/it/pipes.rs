@@ -1,4 +1,4 @@
-//! Closed, full and abandoned pipes: rows S-70 to S-75 and S-78 of the catalogue of bad input.
+//! Closed, full and abandoned pipes: rows S-70 to S-75 and S-78 of docs/behaviour.md.
 
 use std::fs::File;
 use std::io::{Read, Write};

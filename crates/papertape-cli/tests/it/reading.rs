@@ -37,7 +37,7 @@ fn a_resource_can_be_a_document() {
 }
 
 #[test]
-fn a_server_without_resources_says_so() {
+fn a_server_without_resources_is_an_error() {
     let end = run(&mut papertape(["read", "text", "x:y"]), "");
     assert_eq!(end.status.code(), Some(1), "{end:?}");
     contains(&end.log, &["reading the resource \"x:y\"", "-32601"]);

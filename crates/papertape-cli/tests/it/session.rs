@@ -1,4 +1,4 @@
-//! Whole sessions, byte by byte as other people's documents spell them.
+//! Whole sessions, byte for byte as in published documents.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ const GRAMMAR_TOOLS: [&str; 5] =
     ["conjugate", "lookup_irregular_verb", "lookup_spanish", "check_subject_verb_agreement", "drill"];
 
 #[test]
-fn four_lines_ask_for_a_verb() {
+fn a_session_in_line_framing() {
     let input = concat!(
         r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"test","version":"0.1"}}}"#,
         "\n",
@@ -68,7 +68,7 @@ fn four_lines_ask_for_a_verb() {
 }
 
 #[test]
-fn five_messages_with_headers_ask_for_a_verb_and_its_translation() {
+fn a_session_in_content_length_framing() {
     let messages = [
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"lab","version":"0.1"}}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,

@@ -1,4 +1,4 @@
-//! SIGTERM, SIGINT, SIGSTOP: decision 12 and row S-80 of the catalogue of bad input.
+//! SIGTERM, SIGINT, SIGSTOP: decision 12 and row S-80 of docs/behaviour.md.
 
 use rustix::process::{Signal, WaitOptions, waitpid};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! stdin and stdout that are not pipes: row S-79 of the catalogue of bad input.
+//! stdin and stdout that are not pipes: row S-79 of docs/behaviour.md.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,27 +10,16 @@ use std::process::{Command, Stdio};
 
 use rustix::fs::OFlags;
 use rustix::process::Signal;
-use rustix::pty::OpenptFlags;
 use serde_json::json;
 
+use crate::login::terminal;
 use crate::process::{End, OPEN, Process, answer, call, ping};
 use crate::{papertape, scratch};
 
 const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
 
-/// A terminal: our end of it, and the end for a program.
-pub(crate) fn terminal() -> (File, File) {
-    let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    rustix::pty::grantpt(&ours).unwrap();
-    rustix::pty::unlockpt(&ours).unwrap();
-    let name = rustix::pty::ptsname(&ours, Vec::new()).unwrap();
-    let no_control = OFlags::NOCTTY.bits().cast_signed();
-    let theirs = File::options().read(true).write(true).custom_flags(no_control).open(name.to_str().unwrap());
-    (File::from(ours), theirs.unwrap())
-}
-
 #[test]
-fn a_person_can_type_requests_into_a_terminal() {
+fn requests_can_be_typed_on_a_terminal() {
     let (mut ours, theirs) = terminal();
     let mut command = papertape(["serve", "text"]);
     command.stdin(theirs).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -112,16 +101,17 @@ fn a_named_pipe_with_a_closed_writer_is_read_to_its_end() {
 }
 
 /// Talks to a server over one socket for both directions: much at once, both ways, then a half-close.
-fn converse<S: Read + Write + Send + 'static>(
+fn exchange<S: Read + Write + Send + 'static>(
     ours: S,
-    theirs: impl Fn() -> OwnedFd,
+    theirs: impl Into<OwnedFd>,
     clone: impl FnOnce(&S) -> S,
     close: impl FnOnce(&S) + Send + 'static,
 ) {
+    let theirs: OwnedFd = theirs.into();
     let mut command = papertape(["serve", "text"]);
-    command.stdin(theirs()).stdout(theirs()).stderr(Stdio::piped());
+    command.stdin(theirs.try_clone().unwrap()).stdout(theirs).stderr(Stdio::piped());
     let server = Process::start_as_it_is(&mut command);
-    drop((command, theirs));
+    drop(command);
     let mut writing = clone(&ours);
     let writer = std::thread::spawn(move || {
         writing.write_all(OPEN.as_bytes()).unwrap();
@@ -146,12 +136,7 @@ fn converse<S: Read + Write + Send + 'static>(
 #[test]
 fn one_unix_socket_can_be_input_and_output() {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    converse(
-        ours,
-        move || theirs.try_clone().unwrap().into(),
-        |ours| ours.try_clone().unwrap(),
-        |ours| ours.shutdown(Shutdown::Write).unwrap(),
-    );
+    exchange(ours, theirs, |ours| ours.try_clone().unwrap(), |ours| ours.shutdown(Shutdown::Write).unwrap());
 }
 
 #[test]
@@ -159,12 +144,7 @@ fn one_tcp_socket_can_be_input_and_output() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (theirs, _) = listener.accept().unwrap();
-    converse(
-        ours,
-        move || theirs.try_clone().unwrap().into(),
-        |ours| ours.try_clone().unwrap(),
-        |ours| ours.shutdown(Shutdown::Write).unwrap(),
-    );
+    exchange(ours, theirs, |ours| ours.try_clone().unwrap(), |ours| ours.shutdown(Shutdown::Write).unwrap());
 }
 
 /// As Node starts its children.

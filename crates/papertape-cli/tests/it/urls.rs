@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::process::run;
 use crate::{contains, document, papertape, scratch, text};
 
-/// A server that gives these results, each as the whole response, and then nothing; and the heads of what it was asked.
+/// A server with these responses, one per connection, and the heads of the requests it received.
 fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -76,7 +76,7 @@ fn a_tool_is_called_with_custom_headers() {
 }
 
 #[test]
-fn a_token_goes_to_other_machines_by_https_alone() {
+fn a_token_is_sent_to_other_machines_over_https_only() {
     let token = scratch("url_token_in_plain").join("token");
     std::fs::write(&token, "secret\n").unwrap();
     let url = "http://tools.invalid/mcp";

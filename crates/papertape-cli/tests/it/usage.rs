@@ -199,7 +199,7 @@ fn a_wrong_option_is_explained() {
 }
 
 #[test]
-fn closed_stdout_and_stderr_do_not_crash_it() {
+fn closed_stdout_and_stderr_do_not_cause_a_crash() {
     for arguments in [
         ["--help"].as_slice(),
         &["serve", "--help"],

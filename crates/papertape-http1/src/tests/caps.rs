@@ -1,4 +1,4 @@
-//! Caps: H-75, and G11 as far as one process can.
+//! Limits on connections: H-75, and G11 as far as one process can test it.
 
 use super::super::ConnectionLimits;
 use super::support::{GET, Peer, Server, soon};

@@ -1,4 +1,4 @@
-//! The end: what is idle closes, what runs finishes, what does not is cut.
+//! Graceful shutdown: idle connections close, running requests finish, others are cut after the grace period.
 
 use std::time::Duration;
 

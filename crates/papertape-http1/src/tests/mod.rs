@@ -1,4 +1,4 @@
-//! Real sockets against what the connection layer promises.
+//! The listener over real sockets.
 
 mod bodies;
 mod caps;

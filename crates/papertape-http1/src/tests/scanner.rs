@@ -1,4 +1,4 @@
-//! The scanner by itself: wherever its input is cut, it says the same.
+//! The scanner alone: its result does not depend on how the input is split.
 
 use proptest::prelude::{Strategy, any, prop, prop_oneof, proptest};
 use proptest::test_runner::Config;

@@ -1,4 +1,4 @@
-//! A server to talk to, and raw sockets to talk to it with.
+//! A server, and raw sockets as its clients.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::super::{ConnectionLimits, serve};
 
-/// Nothing here takes this long, unless something is wrong.
+/// A wait longer than this is a hang.
 const HANG_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -34,7 +34,7 @@ pub(super) struct Marks {
     pub(super) begun: Notify,
     /// A handler or a stream was dropped.
     pub(super) dropped: Notify,
-    /// Handlers of `/wait` may response, and bodies of `/stream` may end.
+    /// Handlers of `/wait` may respond, and bodies of `/stream` may end.
     pub(super) go: Notify,
 }
 
@@ -198,7 +198,7 @@ impl Peer {
             }
             assert!(
                 self.more().await > 0,
-                "closed in place of an response; got {:?}",
+                "closed without a response; got {:?}",
                 String::from_utf8_lossy(&self.read)
             );
         }
@@ -211,13 +211,13 @@ impl Peer {
         assert_eq!(self.read.drain(..wanted.len()).collect::<Vec<_>>(), wanted);
     }
 
-    /// Waits for the end, and gives what came before it.
+    /// Waits until the connection is closed; returns the bytes before that.
     pub(super) async fn closed(&mut self) -> Vec<u8> {
         while self.more().await > 0 {}
         std::mem::take(&mut self.read)
     }
 
-    /// The connection is still good.
+    /// The connection still serves a request.
     pub(super) async fn serves(&mut self) {
         self.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nalso").await;
         let response = self.response().await;
@@ -225,7 +225,7 @@ impl Peer {
     }
 }
 
-/// Sends bytes and gives the status of the first response, after making sure that an error ends the connection.
+/// Sends bytes and returns the status of the first response; an error must close the connection.
 pub(super) async fn status_of(server: &Server, bytes: impl AsRef<[u8]>) -> u16 {
     let bytes = bytes.as_ref();
     let mut peer = server.send(bytes).await;

@@ -37,7 +37,7 @@ impl<'v> Run<'v> {
         }
     }
 
-    /// Where a dynamic reference leads: to the outermost resource that has its name.
+    /// The target of a dynamic reference: the outermost resource that has its name.
     fn target(&self, reference: &DynamicRef, scope: &Scope<'_>) -> NodeId {
         let scopes = std::iter::successors(Some(scope), |scope| scope.outer);
         let found = scopes.filter_map(|scope| self.validator.dynamic.get(&(scope.resource, reference.name)));

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn some_forms_suit_everybody() {
+    fn some_forms_are_the_same_for_every_person() {
         for form in ["ate", "wanted", "will be"] {
             let explanation = judge("she", form).unwrap().explanation;
             assert!(explanation.ends_with("is the same for every subject."), "{explanation}");

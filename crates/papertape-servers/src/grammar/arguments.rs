@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_refused_with_the_way_out() {
+    fn other_values_are_rejected_with_the_remedy() {
         let verbs = "work, play, walk, talk, listen, watch, study, finish, start, look, want, like, \
                      be, have, do, go, come, see, eat, write";
         assert_eq!(not_a_verb("run"), format!("\"run\" is out of scope: this tutor knows 20 verbs: {verbs}"));

@@ -15,7 +15,7 @@ use super::arguments::KnownVerb;
 use super::verbs::{Person, Tense, Verb};
 use super::{complete, table};
 
-/// What both resources hold.
+/// The MIME type of both resources.
 pub(super) const MARKDOWN: &str = "text/markdown";
 
 /// All verbs in one document.
@@ -51,14 +51,14 @@ pub(super) fn one_verb() -> ResourceTemplate {
         .complete("verb", complete::verb)
 }
 
-/// What stands in the blank of the template. A verb that is not in the table makes a URI of nothing.
+/// The variable of the URI template. A verb that is not in the table is an unknown resource.
 #[derive(Debug, Deserialize)]
 pub(super) struct OneVerb {
     verb: KnownVerb,
 }
 
-pub(super) async fn read_one_verb(blank: OneVerb, _: Cx) -> Result<String, ToolError> {
-    Ok(markdown(blank.verb.0))
+pub(super) async fn read_one_verb(variables: OneVerb, _: Cx) -> Result<String, ToolError> {
+    Ok(markdown(variables.verb.0))
 }
 
 /// Useful for users and models; the tools cover most uses without it.

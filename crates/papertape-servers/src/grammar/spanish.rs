@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_form_is_refused_with_the_way_out() {
+    fn an_unknown_form_is_rejected_with_the_remedy() {
         for form in ["ran", "she ate", "", "to ate", "to", "comió"] {
             let error = read(form, None, None).unwrap_err();
             assert!(error.starts_with(&format!("{form:?} is not a form this tutor knows")), "{error}");

@@ -45,11 +45,11 @@ pub(super) const AFTER_NOUN: &str = "
 /// After a noun, these begin a clause about it: "the cats I saw".
 pub(super) const CLAUSE_STARTS: &str = "i you he she we they";
 
-/// Nouns in -ing that are no activity.
+/// Nouns in -ing that are not activities.
 pub(super) const GERUND_LIKE: &str =
     "king ring spring string wing morning evening building meeting wedding ceiling";
 
-/// The final s of these makes no plural. A final -ss, -us or -is does not either, without being listed.
+/// The final s of these is not a plural. A final -ss, -us or -is does not either, without being listed.
 pub(super) const SINGULAR_IN_S: &str = "
     news maths mathematics physics economics politics ethics linguistics phonetics genetics gymnastics athletics robotics
     electronics gas lens atlas canvas bias alias chaos cosmos christmas diabetes measles rabies mumps billiards rhinoceros

@@ -1,4 +1,4 @@
-//! Correct responses in wrong bytes, and far too many of them.
+//! Correct responses in invalid bytes, and too many of them.
 
 use std::io::{self, Read};
 use std::process;
@@ -179,7 +179,7 @@ fn serve_as(server: &mut Server, encode: fn(&Value) -> Vec<u8>) -> io::Result<()
     server.serve(Server::usual)
 }
 
-/// What stands before and after the inside of a result that is too long or too deep for a value.
+/// The text before and after the content of a result that is too long or too deep for a `Value`.
 fn around(server: &Server, message: &Message, before: &str, after: &str) -> [String; 2] {
     let kind = if message.modern { r#""resultType":"complete","# } else { "" };
     let id = message.id();

@@ -1,4 +1,4 @@
-//! Servers that die, cling to life, or leave others behind.
+//! Servers that exit early, do not exit, or leave child processes behind.
 
 use std::env;
 use std::fs::OpenOptions;
@@ -8,7 +8,7 @@ use std::process::{self, Command};
 use std::thread;
 
 use crate::faulty::Mode;
-use crate::faulty::server::{Era, Server};
+use crate::faulty::server::{Revisions, Server};
 
 pub(crate) const MODES: &[Mode] = &[
     Mode::new(
@@ -115,13 +115,13 @@ fn ignores_term(server: &mut Server) -> io::Result<()> {
     if !server.has(READY) {
         let mut command = Command::new("sh");
         command.args(["-c", "trap '' TERM; exec \"$0\" \"$@\""]).arg(env::current_exe()?);
-        let era: &[&str] = match server.era {
-            Era::Both => &[],
-            Era::Legacy => &["--legacy"],
-            Era::Modern => &["--modern"],
+        let option: &[&str] = match server.revisions {
+            Revisions::All => &[],
+            Revisions::SessionBased => &["--legacy"],
+            Revisions::Stateless => &["--modern"],
         };
         // Its process id has been written, and stays the same.
-        return Err(command.args(era).args([&server.mode, READY]).exec());
+        return Err(command.args(option).args([&server.mode, READY]).exec());
     }
     server.serve(Server::usual)?;
     forever()

@@ -1,4 +1,4 @@
-//! What a client must not send, whatever the server does.
+//! Protocol violations of the client, recorded for the end of the test.
 
 use std::collections::HashSet;
 
@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use crate::faulty::message::{META_CAPABILITIES, Message};
 
-/// Everything that was heard from the client, and what was wrong with it.
+/// Everything that the client sent, and its protocol violations.
 #[derive(Default)]
 pub(crate) struct Judge {
     /// Methods, in order.
     pub(crate) heard: Vec<String>,
     /// Ids that were cancelled, in order.
     pub(crate) cancelled: Vec<Value>,
-    /// Answers to our own requests, in order.
+    /// Responses to this server's own requests, in order.
     pub(crate) answers: Vec<Value>,
-    /// What should not have been sent, and why.
+    /// Protocol violations, with the reason.
     pub(crate) odd: Vec<String>,
-    /// Ids of our own requests that have not been answered.
+    /// Ids of this server's own requests without a response.
     pub(crate) asked: HashSet<Value>,
     /// Ids the client has used.
     used: HashSet<Value>,
@@ -27,13 +27,13 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Takes down a line that is not a message.
+    /// Records a line that is not a message.
     pub(crate) fn garbage(&mut self, bytes: &[u8], why: &str) {
         let excerpt = bytes.get(..200).unwrap_or(bytes);
         self.odd.push(format!("{}: {why}", excerpt.escape_ascii()));
     }
 
-    /// Takes down a message.
+    /// Records a message.
     pub(crate) fn hear(&mut self, message: &Message) {
         if message.value["method"].is_string() {
             self.heard.push(message.method().to_owned());

@@ -1,4 +1,4 @@
-//! Lists of tools that no client should have to read. C-27, M-18, S-53.
+//! Invalid and very long lists of tools. C-27, M-18, S-53.
 
 use std::io;
 

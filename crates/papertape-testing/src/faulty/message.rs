@@ -1,11 +1,11 @@
-//! What the client has sent.
+//! Messages of the client.
 
 use serde_json::{Value, json};
 
 pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// A request, a notification or an answer.
+/// A request, a notification or a response.
 #[derive(Clone)]
 pub(crate) struct Message {
     pub(crate) value: Value,
@@ -16,7 +16,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Empty for an answer.
+    /// Empty for a response.
     pub(crate) fn method(&self) -> &str {
         self.value["method"].as_str().unwrap_or_default()
     }

@@ -1,12 +1,12 @@
 //! An MCP server on stdio that misbehaves in one named way: `faulty [OPTIONS] MODE [ARGUMENTS]`; `--help` lists the modes.
 //!
-//! It is independent of the client under test, so it uses nothing of papertape.
-//! But for its fault it is a correct small server of stateless and session-based revisions (`server`).
-//! Faults in calls are those of the tool `fault`; `echo` shows that the session lives on.
-//! It also judges the client (`judge`): if the client ever sent something that no client may send, such as a response to
-//! garbage, it exits with code 9 at the end, and says why on stderr.
+//! It is independent of the client under test, so it uses no code of papertape.
+//! Except for its fault it is a correct small server of stateless and session-based revisions (`server`).
+//! Faults in calls are those of the tool `fault`; `echo` shows that the session is still usable.
+//! It also checks the client (`judge`): if the client ever violated the protocol, for example with a response to an invalid
+//! message, it exits with code 9 at the end, with the reason on stderr.
 //!
-//! Rows such as C-17 are those of the fault catalogue. Nothing here waits for time to pass unless the fault is slowness.
+//! Rows such as C-17 are those of docs/behaviour.md. Nothing here waits for time to pass unless the fault is slowness.
 
 mod bytes;
 mod exits;
@@ -26,7 +26,7 @@ use self::server::Server;
 
 /// One way to misbehave.
 struct Mode {
-    /// Which rows of the fault catalogue it plays.
+    /// The rows of docs/behaviour.md that it reproduces.
     rows: &'static str,
     /// Its name and its arguments.
     usage: &'static str,
@@ -51,7 +51,7 @@ impl Mode {
     }
 }
 
-/// The exit code if the client sent what it should not have sent.
+/// The exit code if the client violated the protocol.
 const CLIENT_AT_FAULT: u8 = 9;
 
 const GROUPS: [(&str, &[Mode]); 7] = [
@@ -70,16 +70,16 @@ faulty [OPTIONS] MODE [ARGUMENTS]: an MCP server on stdio that misbehaves in one
 In every mode there are the tools
   fault          does what the mode is named after
   echo           returns its `text`
-  slow           is answered when `release` is called
-  hang           is never answered
+  slow           gets its response when `release` is called
+  hang           never gets a response
   was_heard      the methods received so far
   was_cancelled  the ids of cancelled requests
   was_answered   the responses to this server's own requests
-  was_odd        what the client should not have sent; at the end of input, if there was any, the exit code is 9
+  was_odd        protocol violations of the client; if there are any, the exit code is 9 at the end of input
 
 Options:
-  --legacy       knows nothing of 2026-07-28: no `server/discover`
-  --modern       knows nothing but 2026-07-28: no `initialize`
+  --legacy       session-based revisions only: no `server/discover`
+  --modern       2026-07-28 only: no `initialize`
   --pids FILE    appends its process id to a file at the start, and those of its children, one a line
 ";
 
@@ -117,6 +117,6 @@ pub fn main() -> io::Result<ExitCode> {
     if server.judge.odd.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    writeln!(io::stderr(), "the client should not have sent:\n{}", server.judge.odd.join("\n"))?;
+    writeln!(io::stderr(), "protocol violations of the client:\n{}", server.judge.odd.join("\n"))?;
     Ok(ExitCode::from(CLIENT_AT_FAULT))
 }

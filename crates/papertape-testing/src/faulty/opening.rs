@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::faulty::Mode;
 use crate::faulty::message::{Message, without};
-use crate::faulty::server::{Era, LEGACY, MODERN, Server};
+use crate::faulty::server::{LEGACY, MODERN, Revisions, Server};
 
 pub(crate) const MODES: &[Mode] = &[
     Mode::new("C-06", "well-behaved", "does nothing wrong; but see its tool `hang`", |server| {
@@ -33,20 +33,20 @@ pub(crate) const MODES: &[Mode] = &[
         })
     }),
     Mode::new("C-16", "probe-silent", "never responds to server/discover, only initialize", |server| {
-        at_probe(server, Era::Legacy, |_, _| Ok(()))
+        at_probe(server, Revisions::SessionBased, |_, _| Ok(()))
     }),
     Mode::new(
         "C-16",
         "probe-late",
-        "responds to server/discover after initialize has come, and both well",
-        |server| late(server, Era::Both),
+        "responds to server/discover after initialize was received, both correctly",
+        |server| late(server, Revisions::All),
     ),
     Mode::new(
         "C-16",
         "probe-out-of-order",
-        "the same, but responds to initialize first, and both in one breath",
+        "the same, but responds to initialize first, both in one write",
         |server| {
-            server.era = Era::Both;
+            server.revisions = Revisions::All;
             let mut probe = None;
             server.serve(|server, message| match (message.method(), &probe) {
                 ("server/discover", None) => {
@@ -67,7 +67,7 @@ pub(crate) const MODES: &[Mode] = &[
     Mode::new(
         "C-16",
         "probe-too-late",
-        "responds to server/discover when the handshake is over, and well",
+        "responds correctly to server/discover after the handshake",
         |server| {
             let mut probe = None;
             server.serve(|server, message| match (message.method(), &probe) {
@@ -86,7 +86,7 @@ pub(crate) const MODES: &[Mode] = &[
         "a legacy server that never responds to server/discover, and then refuses initialize",
         |server| {
             let mut broken = false;
-            server.era = Era::Legacy;
+            server.revisions = Revisions::SessionBased;
             server.serve(|server, message| match message.method() {
                 "server/discover" => {
                     broken = true;
@@ -109,14 +109,14 @@ pub(crate) const MODES: &[Mode] = &[
         }
     }),
     Mode::new("C-16", "slow-start", "as probe-late, but knows nothing but 2026-07-28", |server| {
-        late(server, Era::Modern)
+        late(server, Revisions::Stateless)
     }),
     Mode::new(
         "C-16",
         "probe-error [CODE=-32601]",
         "a legacy server that has an error for server/discover",
         |server| {
-            at_probe(server, Era::Legacy, |server, probe| {
+            at_probe(server, Revisions::SessionBased, |server, probe| {
                 server.refuse(probe, server.argument(0, -32601), "what is that?", Value::Null)
             })
         },
@@ -126,7 +126,7 @@ pub(crate) const MODES: &[Mode] = &[
         "probe-garbage",
         "a legacy server that responds to server/discover with a line of text",
         |server| {
-            at_probe(server, Era::Legacy, |server, _| {
+            at_probe(server, Revisions::SessionBased, |server, _| {
                 server.write(b"Error: unknown method server/discover\n")
             })
         },
@@ -135,14 +135,14 @@ pub(crate) const MODES: &[Mode] = &[
         "C-16",
         "probe-empty",
         "a legacy server that responds to anything unknown with an empty result",
-        |server| at_probe(server, Era::Legacy, |server, probe| server.answer(probe, json!({}))),
+        |server| at_probe(server, Revisions::SessionBased, |server, probe| server.answer(probe, json!({}))),
     ),
     Mode::new(
         "C-16",
         "probe-legacy-versions",
         "responds to server/discover, but supports legacy versions only",
         |server| {
-            at_probe(server, Era::Legacy, |server, probe| {
+            at_probe(server, Revisions::SessionBased, |server, probe| {
                 let result = json!({"resultType": "complete", "supportedVersions": LEGACY, "capabilities": {"tools": {}},
                 "ttlMs": 0, "cacheScope": "private"});
                 server.answer(probe, result)
@@ -159,7 +159,7 @@ pub(crate) const MODES: &[Mode] = &[
         "C-16",
         "probe-exits [CODE=1]",
         "exits at server/discover, serves well if it sees initialize first",
-        |server| at_probe(server, Era::Legacy, |server, _| process::exit(server.argument(0, 1))),
+        |server| at_probe(server, Revisions::SessionBased, |server, _| process::exit(server.argument(0, 1))),
     ),
     Mode::new(
         "",
@@ -184,7 +184,7 @@ pub(crate) const MODES: &[Mode] = &[
         },
     ),
     Mode::new("", "initialize-error", "a legacy server that refuses initialize", |server| {
-        server.era = Era::Legacy;
+        server.revisions = Revisions::SessionBased;
         server.serve(|server, message| match message.method() {
             "initialize" => server.refuse(message, -32603, "the licence has expired", Value::Null),
             _ => server.usual(message),
@@ -195,10 +195,10 @@ pub(crate) const MODES: &[Mode] = &[
 /// Serves as usual, but for `server/discover`.
 fn at_probe(
     server: &mut Server,
-    era: Era,
+    revisions: Revisions,
     mut answer: impl FnMut(&mut Server, &Message) -> io::Result<()>,
 ) -> io::Result<()> {
-    server.era = era;
+    server.revisions = revisions;
     server.serve(|server, message| match message.method() {
         "server/discover" => answer(server, message),
         _ => server.usual(message),
@@ -206,8 +206,8 @@ fn at_probe(
 }
 
 /// Serves as usual, but answers `server/discover` only when `initialize` has come.
-fn late(server: &mut Server, era: Era) -> io::Result<()> {
-    server.era = era;
+fn late(server: &mut Server, revisions: Revisions) -> io::Result<()> {
+    server.revisions = revisions;
     let (mut probes, mut awake) = (Vec::new(), false);
     server.serve(|server, message| {
         if message.method() == "initialize" {
@@ -225,7 +225,7 @@ fn late(server: &mut Server, era: Era) -> io::Result<()> {
 
 fn probe_unsupported(server: &mut Server) -> io::Result<()> {
     let version = server.argument(0, "2099-01-01".to_owned());
-    server.era = Era::Modern;
+    server.revisions = Revisions::Stateless;
     server.serve(|server, message| {
         if message.method() == "initialize" {
             server.judge.garbage(b"initialize", "the server is known to be modern");
@@ -241,7 +241,7 @@ fn probe_unsupported(server: &mut Server) -> io::Result<()> {
 
 /// Serves as a legacy server does, but for the result of `initialize`.
 fn at_initialize(server: &mut Server, mut alter: impl FnMut(&Server, Value) -> Value) -> io::Result<()> {
-    server.era = Era::Legacy;
+    server.revisions = Revisions::SessionBased;
     server.serve(|server, message| {
         if message.method() == "initialize" {
             let result = alter(server, server.initialize_result(message));

@@ -18,19 +18,19 @@ use crate::faulty::message::{META_VERSION, Message, text};
 pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// Which revisions it knows.
+/// The supported revisions.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Era {
-    Both,
-    Legacy,
-    Modern,
+pub(crate) enum Revisions {
+    All,
+    SessionBased,
+    Stateless,
 }
 
-/// The server, and all that a fault can get hold of.
+/// The server, and what a fault can change.
 pub(crate) struct Server {
     pub(crate) mode: String,
     pub(crate) arguments: Vec<String>,
-    pub(crate) era: Era,
+    pub(crate) revisions: Revisions,
     pub(crate) capabilities: Value,
     /// Tools beside the usual ones.
     pub(crate) tools: Vec<Value>,
@@ -55,7 +55,7 @@ impl Server {
         let mut server = Self {
             mode: String::new(),
             arguments: Vec::new(),
-            era: Era::Both,
+            revisions: Revisions::All,
             capabilities: json!({"tools": {}}),
             tools: Vec::new(),
             client: Value::Null,
@@ -72,8 +72,8 @@ impl Server {
         let mut arguments = env::args().skip(1);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                "--legacy" => server.era = Era::Legacy,
-                "--modern" => server.era = Era::Modern,
+                "--legacy" => server.revisions = Revisions::SessionBased,
+                "--modern" => server.revisions = Revisions::Stateless,
                 "--pids" => server.pids = arguments.next(),
                 _ if server.mode.is_empty() => server.mode = argument,
                 _ => server.arguments.push(argument),
@@ -135,7 +135,8 @@ impl Server {
                 continue;
             };
             let mut message = Message { value, headers, modern: false };
-            message.modern = self.era != Era::Legacy && message.meta(META_VERSION).is_string();
+            message.modern =
+                self.revisions != Revisions::SessionBased && message.meta(META_VERSION).is_string();
             self.judge.hear(&message);
             return Ok(Some(message));
         }
@@ -235,7 +236,8 @@ impl Server {
             return Ok(()); // Notifications and responses get no response.
         }
         let version = message.meta(META_VERSION);
-        let unsupported = if message.modern { version != MODERN } else { self.era == Era::Modern };
+        let unsupported =
+            if message.modern { version != MODERN } else { self.revisions == Revisions::Stateless };
         if unsupported {
             let requested = if version.is_null() { &message.params()["protocolVersion"] } else { version };
             let data = json!({"supported": [MODERN], "requested": requested});

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::faulty::Mode;
 use crate::faulty::message::{META_CAPABILITIES, Message, notification, text, with, without};
-use crate::faulty::server::{Era, Server, tool};
+use crate::faulty::server::{Revisions, Server, tool};
 
 pub(crate) const MODES: &[Mode] = &[
     Mode::new(
@@ -104,7 +104,7 @@ pub(crate) const MODES: &[Mode] = &[
         "legacy: sends a request before it responds to initialize; see `was_answered`",
         |server| {
             let method = server.argument(0, "ping".to_owned());
-            server.era = Era::Legacy;
+            server.revisions = Revisions::SessionBased;
             server.serve(|server, message| {
                 if message.method() == "initialize" {
                     server.judge.asked.insert(json!("early"));
@@ -160,7 +160,7 @@ fn request(id: &Value, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// Sends requests, all at once, and waits for their answers while it serves as usual.
+/// Sends requests, all at once, and waits for their responses while it serves as usual.
 fn ask(server: &mut Server, requests: &[(Value, &str, Value)]) -> io::Result<Vec<Value>> {
     let mut open: HashSet<&Value> = HashSet::new();
     for (id, method, params) in requests {
@@ -180,7 +180,7 @@ fn ask(server: &mut Server, requests: &[(Value, &str, Value)]) -> io::Result<Vec
     Ok(requests.iter().map(|(id, ..)| answers.remove(id).unwrap_or_default()).collect())
 }
 
-/// What a booking has come to.
+/// The state of a booking.
 #[derive(Default)]
 struct Booking {
     /// The first request, as it must be repeated.
@@ -201,7 +201,7 @@ fn books(server: &mut Server) -> io::Result<()> {
 }
 
 impl Booking {
-    /// One round of the modern way: the client sends the call again with what was asked for.
+    /// One round of a stateless call: the client sends it again with the input responses.
     fn next(&mut self, server: &mut Server, message: &Message) -> io::Result<()> {
         let params = message.params();
         let declared = message.meta(META_CAPABILITIES);
@@ -277,7 +277,7 @@ fn original(message: &Message) -> Value {
     params
 }
 
-/// The same the legacy way, by requests of our own, and a ping with the id that the client has given to the call.
+/// The same in a session, with requests of the server, and a ping with the id that the client has given to the call.
 fn book_legacy(server: &mut Server, message: &Message) -> io::Result<()> {
     if server.client["elicitation"].is_null() {
         return server.answer(message, with(text("this needs elicitation"), "isError", true));

@@ -124,7 +124,7 @@ impl State {
         let arrow = frame::arrow(self.look, number, direction);
         let seconds = self.look.paint(style::DIM, &frame::seconds(time));
         let words_there = paragraphs(words, self.look.width, &" ".repeat(COLUMN));
-        // A question begins where the answer before it ended.
+        // A blank line between a response and the next request.
         let gap = if self.last == Some(Direction::ToClient) && direction == Direction::ToServer {
             "\n"
         } else {

@@ -1,4 +1,4 @@
-//! What comes back from a browser: what is believed and what is not.
+//! Authorization responses: which are accepted, and which are rejected.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use papertape_oauth::client::{AuthStep, Browser, OAuth};
 use serde_json::json as value;
 use url::Url;
 
-use super::deployment::{Deployment, oauth, server_metadata};
+use super::deployment::{Deployment, SERVER_METADATA, oauth, server_metadata};
 use super::stub_server::{Reply, json, reply, with};
 
 /// A redirect back with these parameters.
@@ -19,7 +19,7 @@ fn back(to: &str, parameters: &[(&str, &str)]) -> Reply {
 /// A deployment whose redirects have this `iss`, and whose metadata says whether it has one.
 async fn deployment_with_iss(iss: Option<&'static str>, advertised: bool, error: bool) -> Deployment {
     Deployment::with_override(move |request, urls| match request.path.as_str() {
-        "/.well-known/oauth-authorization-server" => {
+        SERVER_METADATA => {
             let mut document = server_metadata(&urls.issuer);
             document["authorization_response_iss_parameter_supported"] = advertised.into();
             Some(json(200, &document))

@@ -6,11 +6,16 @@ use std::sync::{Arc, Mutex};
 use data_encoding::BASE64URL_NOPAD;
 use http::{Method, StatusCode};
 use papertape_oauth::client::{AuthError, Browser, Credentials, OAuth, Redirect};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::stub_server::{Reply, Request, StubServer, json, reply, with};
+
+/// The path of the protected resource metadata.
+pub(crate) const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
+/// The path of the authorization server metadata.
+pub(crate) const SERVER_METADATA: &str = "/.well-known/oauth-authorization-server";
 
 /// A test's own responses; None for the usual one.
 pub(crate) type Override = Box<dyn Fn(&Request, &Urls) -> Option<Reply> + Send + Sync>;
@@ -22,20 +27,20 @@ pub(crate) struct Urls {
     pub(crate) issuer: String,
 }
 
-/// What was given out.
+/// Issued codes and tokens.
 #[derive(Default)]
 pub(crate) struct IssuedTokens {
-    /// Tokens that are good, and for what.
+    /// Valid access tokens and their scopes.
     pub(crate) tokens: HashMap<String, Vec<String>>,
     codes: HashMap<String, HashMap<String, String>>,
     refresh: HashMap<String, Vec<String>>,
     given: usize,
-    /// How long the next tokens are good.
+    /// The lifetime of the next tokens, in seconds.
     pub(crate) lifetime: Option<u64>,
 }
 
 impl IssuedTokens {
-    /// Nothing can be renewed any more.
+    /// Invalidates all refresh tokens.
     pub(crate) fn forget(&mut self) {
         self.refresh.clear();
     }
@@ -48,12 +53,12 @@ pub(crate) struct Deployment {
 }
 
 impl Deployment {
-    /// Both as they should be.
+    /// Both behave.
     pub(crate) async fn new() -> Self {
         Self::with_override(|_, _| None).await
     }
 
-    /// Both as they should be, but for the override_response.
+    /// Both behave, except where the override returns a response.
     pub(crate) async fn with_override(
         override_response: impl Fn(&Request, &Urls) -> Option<Reply> + Send + Sync + 'static,
     ) -> Self {
@@ -78,16 +83,36 @@ impl Deployment {
         }
     }
 
+    /// Both behave, but a member of the authorization server metadata has another value.
+    pub(crate) async fn with_server_metadata(member: &'static str, value: Value) -> Self {
+        Self::with_override(move |request, urls| {
+            let mut document = server_metadata(&urls.issuer);
+            document[member] = value.clone();
+            (request.path == SERVER_METADATA).then(|| json(200, &document))
+        })
+        .await
+    }
+
+    /// Both behave, but a member of the protected resource metadata has another value.
+    pub(crate) async fn with_resource_metadata(member: &'static str, value: Value) -> Self {
+        Self::with_override(move |request, urls| {
+            let mut document = resource_metadata(urls);
+            document[member] = value.clone();
+            (request.path == RESOURCE_METADATA).then(|| json(200, &document))
+        })
+        .await
+    }
+
     pub(crate) fn url(&self) -> Url {
         Url::parse(&format!("{}/mcp", self.server.url)).unwrap()
     }
 
-    /// One request with these credentials, sent again as long as they say so.
+    /// One request with these credentials, repeated after each challenge.
     pub(crate) async fn call(&self, credentials: &Credentials, need: &str) -> Result<StatusCode, AuthError> {
         call(&self.url(), credentials, need).await
     }
 
-    /// No token is good any more.
+    /// Invalidates all access tokens.
     pub(crate) fn revoke(&self) {
         self.issued.lock().unwrap().tokens.clear();
     }
@@ -136,11 +161,11 @@ pub(crate) fn oauth() -> OAuth {
     OAuth::new().browser(approving_user())
 }
 
-pub(crate) fn resource_metadata(urls: &Urls) -> serde_json::Value {
+fn resource_metadata(urls: &Urls) -> Value {
     json!({ "resource": format!("{}/mcp", urls.server), "authorization_servers": [urls.issuer] })
 }
 
-pub(crate) fn server_metadata(issuer: &str) -> serde_json::Value {
+pub(crate) fn server_metadata(issuer: &str) -> Value {
     json!({
         "issuer": issuer,
         "authorization_endpoint": format!("{issuer}/authorize"),
@@ -155,13 +180,13 @@ pub(crate) fn server_metadata(issuer: &str) -> serde_json::Value {
 /// The MCP server: `x-need` names the scope that a request takes.
 fn serve(request: &Request, urls: &Urls, issued: &IssuedTokens) -> Reply {
     let Urls { server, .. } = urls;
-    if request.path == "/.well-known/oauth-protected-resource/mcp" {
+    if request.path == RESOURCE_METADATA {
         return json(200, &resource_metadata(urls));
     }
     if request.path != "/mcp" {
         return reply(404, "");
     }
-    let at = format!("resource_metadata=\"{server}/.well-known/oauth-protected-resource/mcp\"");
+    let at = format!("resource_metadata=\"{server}{RESOURCE_METADATA}\"");
     let need = request.header("x-need").unwrap_or_default();
     let token =
         request.header("authorization").and_then(|value| value.split_once(' ')).map(|(_, token)| token);
@@ -179,7 +204,7 @@ fn serve(request: &Request, urls: &Urls, issued: &IssuedTokens) -> Reply {
 /// The authorization server.
 pub(crate) fn issue(request: &Request, issuer: &str, issued: &mut IssuedTokens) -> Reply {
     match request.path.as_str() {
-        "/.well-known/oauth-authorization-server" => json(200, &server_metadata(issuer)),
+        SERVER_METADATA => json(200, &server_metadata(issuer)),
         "/register" => {
             issued.given += 1;
             json(201, &json!({ "client_id": format!("client-{}-of-{issuer}", issued.given) }))

@@ -1,15 +1,15 @@
-//! Whom a server trusts, and where that is: what is believed and what is not.
+//! Discovery of metadata: which documents are accepted, and which are rejected.
 
 use http::Method;
 use papertape_oauth::client::{AuthStep, Credentials};
 use serde_json::json as value;
 
-use super::deployment::{Deployment, oauth, resource_metadata, server_metadata};
+use super::deployment::{
+    Deployment, RESOURCE_METADATA as PRM, SERVER_METADATA as METADATA, oauth, server_metadata,
+};
 use super::stub_server::{json, reply, with};
 
-const PRM: &str = "/.well-known/oauth-protected-resource/mcp";
 const ROOT_PRM: &str = "/.well-known/oauth-protected-resource";
-const METADATA: &str = "/.well-known/oauth-authorization-server";
 
 /// Calls, and gives back the error and its step.
 async fn refused(deployment: &Deployment) -> (AuthStep, String) {
@@ -41,9 +41,7 @@ async fn a_resource_without_a_path_is_sent_without_a_slash() {
         "/mcp" if request.header("authorization").is_none() => Some(reply(401, "")),
         PRM => Some(reply(404, "")),
         ROOT_PRM => {
-            let mut document = resource_metadata(urls);
-            document["resource"] = urls.server.clone().into();
-            Some(json(200, &document))
+            Some(json(200, &value!({"resource": urls.server, "authorization_servers": [urls.issuer]})))
         }
         _ => None,
     })
@@ -56,12 +54,7 @@ async fn a_resource_without_a_path_is_sent_without_a_slash() {
 #[tokio::test]
 async fn metadata_of_another_resource_is_rejected() {
     for resource in ["https://evil.example.com/mcp", "http://127.0.0.1:1/mcp", "/mcp", ""] {
-        let deployment = Deployment::with_override(move |request, urls| {
-            let mut document = resource_metadata(urls);
-            document["resource"] = resource.into();
-            (request.path == PRM).then(|| json(200, &document))
-        })
-        .await;
+        let deployment = Deployment::with_resource_metadata("resource", resource.into()).await;
         let (step, text) = refused(&deployment).await;
         assert_eq!(step, AuthStep::ResourceMetadata, "{text}");
         assert!(text.contains(resource), "{text}");
@@ -71,10 +64,10 @@ async fn metadata_of_another_resource_is_rejected() {
 
 #[tokio::test]
 async fn metadata_of_another_issuer_is_rejected() {
-    for override_response in ["https://attacker.example.com", "{}/", "{}:80"] {
+    for issuer in ["https://attacker.example.com", "{}/", "{}:80"] {
         let deployment = Deployment::with_override(move |request, urls| {
             let mut document = server_metadata(&urls.issuer);
-            document["issuer"] = override_response.replace("{}", &urls.issuer).into();
+            document["issuer"] = issuer.replace("{}", &urls.issuer).into();
             (request.path == METADATA).then(|| json(200, &document))
         })
         .await;
@@ -87,12 +80,7 @@ async fn metadata_of_another_issuer_is_rejected() {
 #[tokio::test]
 async fn an_authorization_server_without_pkce_is_rejected() {
     for methods in [value!(null), value!([]), value!(["plain"])] {
-        let deployment = Deployment::with_override(move |request, urls| {
-            let mut document = server_metadata(&urls.issuer);
-            document["code_challenge_methods_supported"] = methods.clone();
-            (request.path == METADATA).then(|| json(200, &document))
-        })
-        .await;
+        let deployment = Deployment::with_server_metadata("code_challenge_methods_supported", methods).await;
         let (step, text) = refused(&deployment).await;
         assert_eq!(step, AuthStep::Authorization);
         assert!(text.contains("S256"), "{text}");
@@ -105,21 +93,11 @@ async fn unencrypted_and_non_http_endpoints_are_rejected() {
         ["http://as.example.com/x", "javascript:alert(1)", "file:///etc/passwd", "https://me@as.example.com"];
     for bad in bad {
         for member in ["authorization_endpoint", "token_endpoint", "registration_endpoint"] {
-            let deployment = Deployment::with_override(move |request, urls| {
-                let mut document = server_metadata(&urls.issuer);
-                document[member] = bad.into();
-                (request.path == METADATA).then(|| json(200, &document))
-            })
-            .await;
+            let deployment = Deployment::with_server_metadata(member, bad.into()).await;
             let (step, text) = refused(&deployment).await;
             assert_eq!(step, AuthStep::ServerMetadata, "{member} {bad}: {text}");
         }
-        let deployment = Deployment::with_override(move |request, urls| {
-            let mut document = resource_metadata(urls);
-            document["authorization_servers"] = value!([bad]);
-            (request.path == PRM).then(|| json(200, &document))
-        })
-        .await;
+        let deployment = Deployment::with_resource_metadata("authorization_servers", value!([bad])).await;
         let (step, text) = refused(&deployment).await;
         assert_eq!(step, AuthStep::ServerMetadata, "{bad}: {text}");
         let deployment = Deployment::with_override(move |request, _| {
@@ -175,7 +153,7 @@ async fn metadata_that_is_too_long_or_not_json_is_rejected() {
 #[tokio::test]
 async fn a_server_of_2025_03_26_is_its_own_authorization_server() {
     for (found, endpoints) in [(true, "/oauth"), (false, "")] {
-        // Everything is at the MCP server's own server.
+        // All endpoints are at the origin of the MCP server.
         let deployment = Deployment::with_override(move |request, urls| {
             let own = &urls.server;
             match request.path.as_str() {
@@ -185,9 +163,9 @@ async fn a_server_of_2025_03_26_is_its_own_authorization_server() {
                 }),
                 METADATA if found => {
                     let mut document = server_metadata(own);
-                    for name in ["authorization", "token", "registration"] {
-                        let path = if name == "registration" { "register" } else { name };
-                        let path = if name == "authorization" { "authorize" } else { path };
+                    for (name, path) in
+                        [("authorization", "authorize"), ("token", "token"), ("registration", "register")]
+                    {
                         document[format!("{name}_endpoint")] = format!("{own}/oauth/{path}").into();
                     }
                     document["authorization_response_iss_parameter_supported"] = false.into();

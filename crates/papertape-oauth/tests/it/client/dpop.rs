@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key.
+//! Sender-constrained tokens (DPoP).
 
 use std::sync::Mutex;
 
@@ -7,10 +7,10 @@ use papertape_oauth::client::{Credentials, Dpop};
 use serde_json::{Value, json as value};
 use sha2::{Digest, Sha256};
 
-use super::deployment::{Deployment, oauth, server_metadata};
+use super::deployment::{Deployment, SERVER_METADATA, oauth, server_metadata};
 use super::stub_server::{Request, json, reply, with};
 
-/// What a proof claims, if its shape and its signature are right.
+/// The claims of a DPoP proof, whose header and signature are verified.
 fn claims(request: &Request) -> Option<Value> {
     let proof = request.header("dpop")?;
     let header = jsonwebtoken::decode_header(proof).unwrap_or_else(|e| panic!("{e}"));
@@ -23,11 +23,11 @@ fn claims(request: &Request) -> Option<Value> {
     Some(jsonwebtoken::decode::<Value>(proof, &key, &rules).unwrap().claims)
 }
 
-/// A deployment that binds tokens, and wants nonces at both ends.
+/// A deployment that binds tokens, and may require nonces at both servers.
 async fn bound(nonces: bool, token_type: &'static str) -> Deployment {
     let seen = Mutex::new(Vec::<Value>::new());
     Deployment::with_override(move |request, urls| match request.path.as_str() {
-        "/.well-known/oauth-authorization-server" => {
+        SERVER_METADATA => {
             let mut document = server_metadata(&urls.issuer);
             document["dpop_signing_alg_values_supported"] = value!(["ES256"]);
             Some(json(200, &document))
@@ -49,7 +49,7 @@ async fn bound(nonces: bool, token_type: &'static str) -> Deployment {
             assert_eq!(claims["ath"], BASE64URL_NOPAD.encode(&Sha256::digest(b"bound")));
             assert_eq!(claims["htu"], format!("{}/mcp", urls.server));
             let mut seen = seen.lock().unwrap();
-            assert!(!seen.contains(&claims["jti"]), "a proof is good once");
+            assert!(!seen.contains(&claims["jti"]), "a proof is valid once");
             seen.push(claims["jti"].clone());
             if nonces && claims["nonce"] != "rs-1" {
                 let challenge = with(reply(401, ""), "www-authenticate", "DPoP error=\"use_dpop_nonce\"");

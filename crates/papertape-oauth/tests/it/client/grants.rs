@@ -1,4 +1,4 @@
-//! Ways to a token without a person.
+//! Grants without a resource owner.
 
 use data_encoding::BASE64;
 use papertape_oauth::client::{Assertion, Credentials, IdentityProvider, OAuth, OAuthClient, Secret};
@@ -24,7 +24,7 @@ async fn client_credentials_send_the_secret() {
     assert_eq!((form["grant_type"].as_str(), form["scope"].as_str()), ("client_credentials", "read"));
     assert_eq!(form["resource"], deployment.url().as_str());
     assert!(!format!("{credentials:?}").contains("hush"));
-    // It asks again when its token is not good any more.
+    // It requests another token when this one is invalid.
     deployment.revoke();
     deployment.call(&credentials, "read").await.unwrap();
     assert_eq!(deployment.issuer.requests("/token").len(), 2);
@@ -41,7 +41,7 @@ async fn a_client_assertion_names_client_audience_and_time() {
     let mut rules = jsonwebtoken::Validation::new(jsonwebtoken::Algorithm::ES256);
     rules.set_audience(&[&deployment.issuer.url]);
     let key = SubjectPublicKeyInfoDer::from_pem_slice(EC_PUBLIC_KEY).unwrap();
-    // A point, and what it is before it.
+    // The point is the last 65 bytes.
     let key = jsonwebtoken::DecodingKey::from_ec_der(&key[key.len() - 65..]);
     papertape_oauth::install_crypto_provider();
     let claims = jsonwebtoken::decode::<Value>(&form["client_assertion"], &key, &rules).unwrap().claims;
@@ -71,7 +71,7 @@ async fn a_workload_assertion_is_exchanged_and_an_error_is_final() {
         let text = deployment.call(&credentials, "").await.unwrap_err().to_string();
         assert!(text.contains("[hidden] has expired"), "{text}");
     }
-    assert_eq!(deployment.issuer.requests("/token").len(), 1, "a no is final");
+    assert_eq!(deployment.issuer.requests("/token").len(), 1, "an error is final");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What one issuer gave is for that issuer alone.
+//! Clients and tokens of one issuer are never sent to another.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use papertape_oauth::client::{AuthStep, Credentials, OAuthClient};
 use serde_json::json as value;
 
-use super::deployment::{Deployment, IssuedTokens, issue, oauth, server_metadata};
+use super::deployment::{
+    Deployment, IssuedTokens, RESOURCE_METADATA, SERVER_METADATA, issue, oauth, server_metadata,
+};
 use super::stub_server::{StubServer, json};
-
-const PRM: &str = "/.well-known/oauth-protected-resource/mcp";
 
 /// A deployment whose server can be switched to another issuer.
 async fn two_issuers() -> (Deployment, StubServer, Arc<AtomicBool>) {
@@ -20,7 +20,7 @@ async fn two_issuers() -> (Deployment, StubServer, Arc<AtomicBool>) {
         let issuer = if switch.load(Ordering::SeqCst) { &other } else { &urls.issuer };
         let document =
             value!({ "resource": format!("{}/mcp", urls.server), "authorization_servers": [issuer] });
-        (request.path == PRM).then(|| json(200, &document))
+        (request.path == RESOURCE_METADATA).then(|| json(200, &document))
     })
     .await;
     let issued: Arc<Mutex<IssuedTokens>> = deployment.issued.clone();
@@ -100,7 +100,7 @@ async fn registration_prefers_configured_then_metadata_url_then_dynamic() {
             if !registers {
                 document["registration_endpoint"] = value!(null);
             }
-            (request.path == "/.well-known/oauth-authorization-server").then(|| json(200, &document))
+            (request.path == SERVER_METADATA).then(|| json(200, &document))
         })
         .await;
         let own = || oauth().client_metadata_url(URL).client_name("My program");

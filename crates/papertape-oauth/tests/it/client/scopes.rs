@@ -3,8 +3,8 @@
 use papertape_oauth::client::{AuthStep, Credentials};
 use serde_json::json as value;
 
-use super::deployment::{Deployment, oauth, resource_metadata, server_metadata};
-use super::stub_server::{json, reply, with};
+use super::deployment::{Deployment, oauth};
+use super::stub_server::{reply, with};
 
 fn scope(deployment: &Deployment, visit: usize) -> String {
     deployment.issuer.requests("/authorize")[visit].query.get("scope").cloned().unwrap_or_default()
@@ -24,12 +24,7 @@ async fn a_step_up_requests_earlier_and_new_scopes() {
 
 #[tokio::test]
 async fn scopes_come_from_the_challenge_else_from_the_metadata() {
-    let deployment = Deployment::with_override(|request, urls| {
-        let mut document = resource_metadata(urls);
-        document["scopes_supported"] = value!(["a", "b"]);
-        (request.path == "/.well-known/oauth-protected-resource/mcp").then(|| json(200, &document))
-    })
-    .await;
+    let deployment = Deployment::with_resource_metadata("scopes_supported", value!(["a", "b"])).await;
     deployment.call(&oauth().into(), "").await.unwrap();
     deployment.call(&oauth().into(), "c").await.unwrap();
     deployment.call(&oauth().scopes(["mine"]).into(), "").await.unwrap();
@@ -82,14 +77,10 @@ async fn a_403_without_a_challenge_starts_no_flow() {
 
 #[tokio::test]
 async fn offline_access_is_requested_only_if_supported() {
-    for (listed, expected) in [(true, "read offline_access"), (false, "read")] {
-        let deployment = Deployment::with_override(move |request, urls| {
-            let mut document = server_metadata(&urls.issuer);
-            document["scopes_supported"] =
-                if listed { value!(["read", "offline_access"]) } else { value!(["read"]) };
-            (request.path == "/.well-known/oauth-authorization-server").then(|| json(200, &document))
-        })
-        .await;
+    for (supported, expected) in
+        [(value!(["read", "offline_access"]), "read offline_access"), (value!(["read"]), "read")]
+    {
+        let deployment = Deployment::with_server_metadata("scopes_supported", supported).await;
         deployment.call(&oauth().into(), "read").await.unwrap();
         assert_eq!(scope(&deployment, 0), expected);
     }

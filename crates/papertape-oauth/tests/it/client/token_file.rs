@@ -1,34 +1,18 @@
-//! Tokens in a file: its permissions, and what a crash leaves.
-#![cfg(unix)]
+//! The token file: permissions, links, atomic replacement.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use papertape_oauth::client::{AuthStep, Credentials, FileTokens, OAuthClient, TokenKey, TokenStore};
 
 use super::deployment::{Deployment, oauth};
-
-/// A folder for one test, gone afterwards.
-struct Folder(PathBuf);
+use crate::{Folder, mode, set_mode};
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("papertape-oauth-{}-{name}", std::process::id()));
-        drop(fs::remove_dir_all(&path));
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
     fn tokens(&self) -> PathBuf {
         self.0.join("data/papertape/tokens.json")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
     }
 }
 
@@ -40,13 +24,9 @@ async fn filled(folder: &Folder) -> (Deployment, FileTokens) {
     (deployment, store)
 }
 
-fn mode(path: &std::path::Path) -> u32 {
-    fs::metadata(path).unwrap().mode() & 0o777
-}
-
 #[tokio::test]
 async fn tokens_persist_in_a_private_file() {
-    let folder = Folder::new("modes");
+    let folder = Folder::new("token-modes");
     let (deployment, store) = filled(&folder).await;
     assert_eq!(mode(&folder.tokens()), 0o600);
     assert_eq!(mode(folder.tokens().parent().unwrap()), 0o700);
@@ -80,12 +60,12 @@ async fn a_file_that_other_users_can_read_is_rejected_with_the_remedy() {
     let (deployment, store) = filled(&folder).await;
     for (path, bad) in [(folder.tokens(), 0o640), (folder.tokens().parent().unwrap().to_owned(), 0o770)] {
         let good = mode(&path);
-        fs::set_permissions(&path, Permissions::from_mode(bad)).unwrap();
+        set_mode(&path, bad);
         let error = deployment.call(&oauth().store(store.clone()).into(), "").await.unwrap_err();
         assert_eq!(error.step, AuthStep::Store);
-        let way_out = format!("chmod {good:o} {}", path.display());
-        assert!(error.to_string().contains(&way_out), "{error}");
-        fs::set_permissions(&path, Permissions::from_mode(good)).unwrap();
+        let remedy = format!("chmod {good:o} {}", path.display());
+        assert!(error.to_string().contains(&remedy), "{error}");
+        set_mode(&path, good);
     }
     assert_eq!(
         deployment.authorizations(),
@@ -111,7 +91,7 @@ async fn symbolic_links_and_irregular_files_are_rejected() {
     assert!(refused().await.contains("not a regular file"));
     fs::remove_dir(folder.tokens()).unwrap();
     fs::write(folder.tokens(), "{\"tokens\":[\"hush-hush\"]}").unwrap();
-    fs::set_permissions(folder.tokens(), Permissions::from_mode(0o600)).unwrap();
+    set_mode(&folder.tokens(), 0o600);
     let text = refused().await;
     assert!(text.contains("sign in again") && !text.contains("hush"), "{text}");
 }

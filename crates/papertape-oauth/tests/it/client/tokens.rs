@@ -1,14 +1,27 @@
-//! Tokens and their renewal.
+//! Tokens and their refresh.
 
 use papertape_oauth::client::{AuthStep, Credentials, MemoryTokens, SavedTokens, TokenKey, TokenStore};
 use serde_json::json as value;
 use std::sync::Arc;
 
-use super::deployment::{Deployment, oauth};
+use super::deployment::{Deployment, SERVER_METADATA, oauth};
 use super::stub_server::{json, reply, with};
 
 fn grants(deployment: &Deployment) -> Vec<String> {
     deployment.issuer.requests("/token").iter().map(|request| request.form()["grant_type"].clone()).collect()
+}
+
+/// Twenty requests at once, which all succeed.
+async fn call_concurrently(deployment: &Arc<Deployment>, credentials: &Credentials) {
+    let calls: Vec<_> = (0..20)
+        .map(|_| {
+            let (deployment, credentials) = (deployment.clone(), credentials.clone());
+            tokio::spawn(async move { deployment.call(&credentials, "").await.unwrap() })
+        })
+        .collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap(), 200);
+    }
 }
 
 #[tokio::test]
@@ -17,15 +30,7 @@ async fn concurrent_requests_share_a_refresh() {
     let credentials: Credentials = oauth().into();
     deployment.call(&credentials, "").await.unwrap();
     deployment.revoke();
-    let calls: Vec<_> = (0..20)
-        .map(|_| {
-            let (deployment, credentials) = (deployment.clone(), credentials.clone());
-            tokio::spawn(async move { deployment.call(&credentials, "").await.unwrap() })
-        })
-        .collect();
-    for call in calls {
-        assert_eq!(call.await.unwrap(), 200);
-    }
+    call_concurrently(&deployment, &credentials).await;
     assert_eq!(grants(&deployment), ["authorization_code", "refresh_token"]);
     assert_eq!(deployment.authorizations(), 1);
 }
@@ -33,25 +38,15 @@ async fn concurrent_requests_share_a_refresh() {
 #[tokio::test]
 async fn concurrent_requests_share_an_authorization() {
     let deployment = Arc::new(Deployment::new().await);
-    let credentials: Credentials = oauth().into();
-    let calls: Vec<_> = (0..20)
-        .map(|_| {
-            let (deployment, credentials) = (deployment.clone(), credentials.clone());
-            tokio::spawn(async move { deployment.call(&credentials, "").await.unwrap() })
-        })
-        .collect();
-    for call in calls {
-        assert_eq!(call.await.unwrap(), 200);
-    }
+    call_concurrently(&deployment, &oauth().into()).await;
     assert_eq!(deployment.authorizations(), 1);
 }
 
 #[tokio::test]
 async fn concurrent_requests_share_a_failure() {
-    let deployment = Deployment::with_override(|request, _| {
-        (request.path == "/.well-known/oauth-authorization-server").then(|| reply(500, ""))
-    })
-    .await;
+    let deployment =
+        Deployment::with_override(|request, _| (request.path == SERVER_METADATA).then(|| reply(500, "")))
+            .await;
     let credentials: Credentials = oauth().into();
     let refusal = reqwest::Client::new().post(deployment.url()).send().await.unwrap();
     let (status, headers) = (refusal.status(), refusal.headers().clone());
@@ -66,7 +61,7 @@ async fn concurrent_requests_share_a_failure() {
         assert!(call.await.unwrap().to_string().contains("HTTP 500"));
     }
     assert_eq!(deployment.issuer.paths().len(), 1);
-    // A server that was out of order may be in order now.
+    // The next challenge tries again.
     credentials.challenged(&deployment.url(), status, &headers, 1).await.unwrap_err();
     assert_eq!(deployment.issuer.paths().len(), 2);
 }
@@ -75,7 +70,7 @@ async fn concurrent_requests_share_a_failure() {
 async fn a_token_is_refreshed_before_it_expires() {
     let deployment = Deployment::new().await;
     let credentials: Credentials = oauth().into();
-    // It ends at once, so it is sent once, when it was just given.
+    // The token expires at once, so it is sent only once.
     deployment.issued.lock().unwrap().lifetime = Some(0);
     let first = credentials.headers(&http::Method::POST, &deployment.url()).await.unwrap();
     assert!(first.is_empty());

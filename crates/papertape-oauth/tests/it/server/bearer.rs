@@ -1,4 +1,4 @@
-//! Where a token may be, and what it may look like.
+//! The `Authorization` header: where a token may be, and its syntax.
 
 use http::StatusCode;
 

@@ -3,7 +3,9 @@
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
-use super::{Auth, OAuthServer, RESOURCE, admitted, authorization, one_issuer, ready, rejected};
+use super::{
+    Auth, OAuthServer, RESOURCE, admitted, authorization, one_issuer, ready, rejected, trusting_with,
+};
 use papertape_oauth::server::{AuthSetupError, Keys};
 use papertape_testing::oauth::claims;
 
@@ -60,13 +62,10 @@ async fn a_challenge_is_always_a_valid_header() {
 #[tokio::test]
 async fn required_scopes_may_be_implied() {
     let (issuer, signer, _) = one_issuer().await;
-    let trusting = |required: &str| {
-        let oauth = OAuthServer::new(RESOURCE).issuer_with_keys(issuer.name(), issuer.jwks_url());
-        Auth::new().oauth(oauth.require_scopes([required]))
-    };
+    let requiring = |scope: &str| trusting_with(&issuer, |oauth| oauth.require_scopes([scope]));
     let token = signer.sign(&claims(&issuer));
-    admitted(&ready(trusting("read")), &token).await;
-    let auth = ready(trusting("list"));
+    admitted(&requiring("read"), &token).await;
+    let auth = requiring("list");
     let challenge = rejected(&auth, &token).await;
     assert_eq!(challenge.status, StatusCode::FORBIDDEN);
     assert!(challenge.authenticate.contains("error=\"insufficient_scope\""), "{challenge:?}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jsonwebtoken::Algorithm as Signed;
 use serde_json::{Value, json};
 
-use super::{Auth, OAuthServer, RESOURCE, StubIssuer, admitted, invalid, one_issuer, ready, trusting};
+use super::{RESOURCE, StubIssuer, admitted, invalid, one_issuer, trusting, trusting_with};
 use papertape_testing::oauth::{TokenSigner, claims, claims_with, now};
 
 #[tokio::test]
@@ -56,11 +56,7 @@ async fn expiry_is_checked_with_a_leeway() {
 #[tokio::test]
 async fn the_leeway_can_be_changed_and_is_bounded() {
     let (issuer, signer, _) = one_issuer().await;
-    let trusting = |leeway| {
-        let oauth =
-            OAuthServer::new(RESOURCE).issuer_with_keys(issuer.name(), issuer.jwks_url()).leeway(leeway);
-        ready(Auth::new().oauth(oauth))
-    };
+    let trusting = |leeway| trusting_with(&issuer, |oauth| oauth.leeway(leeway));
     let expired = |seconds| signer.sign(&claims_with(&issuer, "exp", json!(now() - seconds)));
     invalid(&trusting(Duration::ZERO), &expired(5), "has expired").await;
     admitted(&trusting(Duration::from_secs(600)), &expired(500)).await;
@@ -92,9 +88,7 @@ async fn the_audience_must_be_the_resource() {
 #[tokio::test]
 async fn another_audience_can_be_configured() {
     let (issuer, signer, _) = one_issuer().await;
-    let oauth =
-        OAuthServer::new(RESOURCE).issuer_with_keys(issuer.name(), issuer.jwks_url()).audience("api://7");
-    let auth = ready(Auth::new().oauth(oauth));
+    let auth = trusting_with(&issuer, |oauth| oauth.audience("api://7"));
     admitted(&auth, &signer.sign(&claims_with(&issuer, "aud", json!("api://7")))).await;
     admitted(&auth, &signer.sign(&claims(&issuer))).await;
     invalid(&auth, &signer.sign(&claims_with(&issuer, "aud", json!("api://8"))), "another server").await;
@@ -118,10 +112,7 @@ async fn an_issuer_cannot_sign_for_another() {
     let (first, second) = (StubIssuer::start().await, StubIssuer::start().await);
     first.publish(&[&ours]);
     second.publish(&[&theirs]);
-    let oauth = OAuthServer::new(RESOURCE)
-        .issuer_with_keys(first.name(), first.jwks_url())
-        .issuer_with_keys(second.name(), second.jwks_url());
-    let auth = ready(Auth::new().oauth(oauth));
+    let auth = trusting_with(&first, |oauth| oauth.issuer_with_keys(second.name(), second.jwks_url()));
     let alice = admitted(&auth, &ours.sign(&claims(&first))).await;
     let other_alice = admitted(&auth, &theirs.sign(&claims(&second))).await;
     assert_ne!(alice.name, other_alice.name);

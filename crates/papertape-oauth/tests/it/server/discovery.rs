@@ -1,4 +1,4 @@
-//! Where an issuer's keys are, by its own metadata.
+//! Discovery of an issuer's JWKS URL.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use papertape_testing::oauth::{TokenSigner, claims, claims_with};
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
-/// An issuer that has keys, and nothing yet that says where.
+/// An issuer with keys and without metadata.
 async fn silent() -> (StubIssuer, TokenSigner) {
     let signer = TokenSigner::es256(1);
     let issuer = StubIssuer::start().await;

@@ -1,4 +1,4 @@
-//! An issuer's keys: fetched once for all, when they must be, and whatever the issuer does.
+//! Fetching an issuer's keys: how often, and with an issuer that fails.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{
     Auth, OAuthServer, RESOURCE, StubIssuer, admitted, bearer, invalid, one_issuer, ready, trusting,
-    unavailable,
+    trusting_with, unavailable,
 };
 use papertape_testing::oauth::{StubResponse, key_set};
 use papertape_testing::oauth::{TokenSigner, claims};
@@ -66,7 +66,7 @@ async fn unknown_keys_cause_fetches_at_a_bounded_rate() {
     let new = TokenSigner::es256(2);
     admitted(&auth, &old.sign(&claims(&issuer))).await;
     issuer.publish(&[&old, &new]);
-    // The last fetch was just now: tokens with odd keys cannot make us bother the issuer.
+    // The last fetch was just now: tokens with unknown keys do not cause another one.
     for _ in 0..10 {
         invalid(&auth, &new.sign(&claims(&issuer)), "does not publish").await;
     }
@@ -87,10 +87,7 @@ async fn unknown_keys_cause_fetches_at_a_bounded_rate() {
 #[tokio::test]
 async fn the_interval_of_fetches_can_be_changed() {
     let (issuer, old, _) = one_issuer().await;
-    let oauth = OAuthServer::new(RESOURCE)
-        .issuer_with_keys(issuer.name(), issuer.jwks_url())
-        .refetch_gap(Duration::ZERO);
-    let auth = ready(Auth::new().oauth(oauth));
+    let auth = trusting_with(&issuer, |oauth| oauth.refetch_gap(Duration::ZERO));
     admitted(&auth, &old.sign(&claims(&issuer))).await;
     let new = TokenSigner::es256(2);
     issuer.publish(&[&new]);
@@ -165,7 +162,7 @@ async fn without_keys_requests_get_503_and_a_fetch_follows_soon() {
 #[tokio::test]
 async fn unusable_responses_end_in_503() {
     let signer = TokenSigner::es256(1);
-    for answer in [
+    for response in [
         StubResponse::Endless,
         StubResponse::Silent,
         StubResponse::Held(Arc::new(Semaphore::new(0)), key_set(&[&signer])),
@@ -176,11 +173,8 @@ async fn unusable_responses_end_in_503() {
         StubResponse::Status(StatusCode::NO_CONTENT),
     ] {
         let issuer = StubIssuer::start().await;
-        issuer.respond_with_keys(answer);
-        let oauth = OAuthServer::new(RESOURCE)
-            .issuer_with_keys(issuer.name(), issuer.jwks_url())
-            .fetch_timeout(Duration::from_millis(300));
-        let auth = ready(Auth::new().oauth(oauth));
+        issuer.respond_with_keys(response);
+        let auth = trusting_with(&issuer, |oauth| oauth.fetch_timeout(Duration::from_millis(300)));
         unavailable(&auth, &signer.sign(&claims(&issuer))).await;
     }
 }

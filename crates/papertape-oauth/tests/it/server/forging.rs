@@ -1,10 +1,10 @@
-//! Tokens that are made to deceive.
+//! Forged and malformed tokens.
 
 use data_encoding::BASE64URL_NOPAD;
 use jsonwebtoken::{Algorithm as Signed, EncodingKey, Header};
 use serde_json::{Value, json};
 
-use super::{Auth, OAuthServer, RESOURCE, StubIssuer, admitted, invalid, one_issuer, ready, trusting};
+use super::{StubIssuer, admitted, invalid, one_issuer, trusting, trusting_with};
 use papertape_oauth::server::Algorithm;
 use papertape_testing::oauth::StubResponse;
 use papertape_testing::oauth::{TokenSigner, claims, claims_with, encode_jwt};
@@ -79,10 +79,7 @@ async fn only_configured_algorithms_are_accepted() {
     let (ec, ed) = (TokenSigner::es256(1), TokenSigner::eddsa(1));
     let issuer = StubIssuer::start().await;
     issuer.publish(&[&ec, &ed]);
-    let oauth = OAuthServer::new(RESOURCE)
-        .issuer_with_keys(issuer.name(), issuer.jwks_url())
-        .algorithms([Algorithm::EdDsa]);
-    let auth = ready(Auth::new().oauth(oauth));
+    let auth = trusting_with(&issuer, |oauth| oauth.algorithms([Algorithm::EdDsa]));
     admitted(&auth, &ed.sign(&claims(&issuer))).await;
     invalid(&auth, &ec.sign(&claims(&issuer)), "not accepted").await;
 }
@@ -93,11 +90,11 @@ async fn a_signature_of_another_key_is_rejected() {
     let mut forger = TokenSigner::es256(2);
     forger.id = signer.id.clone();
     invalid(&auth, &forger.sign(&claims(&issuer)), "signature").await;
-    // Without a name for the key, all that fit are tried.
+    // Without `kid`, all keys of the algorithm are tried.
     let nameless = Header { kid: None, ..signer.header() };
     admitted(&auth, &signer.sign_with(&nameless, &claims(&issuer))).await;
     invalid(&auth, &forger.sign_with(&nameless, &claims(&issuer)), "signature").await;
-    // A key that comes with the token proves nothing.
+    // A key in the header of the token is not trusted.
     let jwk = serde_json::from_value(forger.jwk()).unwrap();
     let header = Header { jwk: Some(jwk), jku: Some("http://127.0.0.1:1/keys".to_owned()), ..nameless };
     invalid(&auth, &forger.sign_with(&header, &claims(&issuer)), "signature").await;

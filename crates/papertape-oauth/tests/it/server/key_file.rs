@@ -1,41 +1,22 @@
-//! A file of keys, which changes.
+//! A key file that changes.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Auth, admitted, invalid};
+use crate::{Folder, mode, set_mode};
 use papertape_oauth::server::{AuthSetupError, Keys, NewKey};
 
-/// A folder of one test's own, gone when that is over.
-struct Folder(PathBuf);
-
 impl Folder {
-    fn new(test: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("papertape-keys-{}-{test}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-
     fn file(&self) -> PathBuf {
         self.0.join("keys.toml")
     }
 
     fn write(&self, text: &str) {
         fs::write(self.file(), text).unwrap();
-        mode(&self.file(), 0o600);
+        set_mode(&self.file(), 0o600);
     }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
-    }
-}
-
-fn mode(path: &Path, mode: u32) {
-    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
 fn key(name: &str) -> NewKey {
@@ -59,7 +40,7 @@ async fn changes_of_the_file_take_effect_after_a_second() {
     invalid(&auth, second.secret(), "unknown").await;
     tokio::time::advance(Duration::from_secs(1)).await;
     admitted(&auth, second.secret()).await;
-    // A key that is taken out opens no more.
+    // A key that is removed is rejected.
     folder.write(second.entry());
     tokio::time::advance(Duration::from_secs(1)).await;
     invalid(&auth, first.secret(), "unknown").await;
@@ -77,7 +58,7 @@ async fn a_missing_or_invalid_file_has_no_valid_key_until_it_is_repaired() {
     let ways: [(&str, &dyn Fn()); 5] = [
         ("broken", &|| folder.write(&format!("{}oops", key.entry()))),
         ("gone", &|| fs::remove_file(folder.file()).unwrap()),
-        ("readable", &|| mode(&folder.file(), 0o644)),
+        ("readable", &|| set_mode(&folder.file(), 0o644)),
         ("empty", &|| folder.write("")),
         ("another", &|| folder.write(self::key("ci").entry())),
     ];
@@ -130,7 +111,7 @@ fn keys_are_added_atomically() {
     let folder = Folder::new("adding");
     let file = folder.file();
     key("first").add_to(&file).unwrap();
-    mode(&file, 0o640);
+    set_mode(&file, 0o640);
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
@@ -153,7 +134,7 @@ fn keys_are_added_atomically() {
     });
     let names = format!("{:?}", Keys::open(&file).unwrap());
     assert_eq!(names.matches("\", \"").count(), 40, "{names}");
-    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(mode(&file), 0o640);
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing else is left there");
 }
 
@@ -173,13 +154,13 @@ fn a_file_that_other_users_can_access_is_rejected_with_the_remedy() {
     let folder = Folder::new("modes");
     folder.write(key("a").entry());
     for bad in [0o644, 0o604, 0o602, 0o620, 0o666, 0o777, 0o601] {
-        mode(&folder.file(), bad);
+        set_mode(&folder.file(), bad);
         let problem = problem(&folder.file());
         assert!(problem.contains(&format!("chmod 600 {}", folder.file().display())), "{problem}");
         assert!(problem.contains(&format!("{bad:04o}")), "{problem}");
     }
     for good in [0o600, 0o400, 0o640, 0o440] {
-        mode(&folder.file(), good);
+        set_mode(&folder.file(), good);
         Keys::open(folder.file()).unwrap();
     }
 }

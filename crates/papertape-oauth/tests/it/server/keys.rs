@@ -1,4 +1,4 @@
-//! Keys of our own.
+//! API keys.
 
 use std::time::{Duration, SystemTime};
 

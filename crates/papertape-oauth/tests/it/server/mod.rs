@@ -30,7 +30,14 @@ fn authorization(values: &[&str]) -> HeaderMap {
 
 /// An [`Auth`] that trusts an issuer.
 fn trusting(issuer: &StubIssuer) -> Auth {
-    ready(Auth::new().oauth(OAuthServer::new(RESOURCE).issuer_with_keys(issuer.name(), issuer.jwks_url())))
+    trusting_with(issuer, |oauth| oauth)
+}
+
+/// An [`Auth`] that trusts an issuer, with more options.
+#[track_caller]
+fn trusting_with(issuer: &StubIssuer, options: impl FnOnce(OAuthServer) -> OAuthServer) -> Auth {
+    let oauth = OAuthServer::new(RESOURCE).issuer_with_keys(issuer.name(), issuer.jwks_url());
+    ready(Auth::new().oauth(options(oauth)))
 }
 
 #[track_caller]

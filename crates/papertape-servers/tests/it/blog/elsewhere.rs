@@ -1,4 +1,4 @@
-//! An index elsewhere is of one folder, and is not given to another one by mistake.
+//! An index elsewhere belongs to one directory, and is not used for another one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ async fn a_server_leaves_the_index_of_another_folder_alone() {
 }
 
 #[tokio::test]
-async fn a_server_of_another_folder_goes_on_when_the_index_is_its_own() {
+async fn a_server_uses_the_index_once_it_belongs_to_its_directory() {
     let (_, index, other) = two_folders("blog_made_its_own").await;
     let options = with_index(&other, &index);
     let client = open(options.clone(), Revision::MODERN).await;
@@ -84,7 +84,7 @@ async fn a_server_of_another_folder_goes_on_when_the_index_is_its_own() {
 }
 
 #[tokio::test]
-async fn an_index_follows_its_folder_wherever_that_goes() {
+async fn an_index_is_kept_when_all_files_of_a_watched_directory_change() {
     let (folder, index, _) = two_folders("blog_goes_on").await;
     let client = open(Options { watch: true, ..with_index(&folder, &index) }, Revision::MODERN).await;
     assert_eq!(sources(&client, query("hive")).await[0], "bees.md");
@@ -108,7 +108,7 @@ async fn found_without_files(client: &Client) -> Value {
 }
 
 #[tokio::test]
-async fn a_watched_folder_that_goes_away_takes_nothing_from_an_index_elsewhere() {
+async fn an_index_elsewhere_is_kept_when_a_watched_directory_disappears() {
     let (folder, index, _) = two_folders("blog_unmounted").await;
     let client = open(Options { watch: true, ..with_index(&folder, &index) }, Revision::MODERN).await;
     assert_eq!(sources(&client, query("hive")).await[0], "bees.md");

@@ -93,7 +93,7 @@ async fn files_can_be_chosen_by_path_tag_and_date() {
 }
 
 #[tokio::test]
-async fn as_many_hits_as_were_asked_for() {
+async fn top_k_limits_the_hits() {
     let folder = crate::scratch("blog_many");
     for number in 0..40 {
         super::write(&folder, &format!("{number}.md"), &format!("# Note {number}\n\nAbout otters.\n"));

@@ -1,4 +1,4 @@
-//! The seal and the file modes of an index: another user's index is not used, and no other user can read this one's.
+//! Authentication and file modes of an index: another user's index is not used, and no other user can read this one's.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +44,7 @@ fn an_index_of_another_user_is_rebuilt() {
 }
 
 #[test]
-fn an_index_elsewhere_by_another_is_replaced_on_demand_only() {
+fn an_index_of_another_user_elsewhere_is_replaced_only_with_rebuild() {
     let folder = docs("sealed_elsewhere");
     let theirs = folder.with_file_name("theirs");
     index(&folder, &[]).is_clean();
