@@ -4,7 +4,6 @@
 //! the index up to date, is the job of [`papertape_search`].
 
 mod catalogue;
-mod preview;
 mod prompt;
 mod read_chunk;
 mod resource;
