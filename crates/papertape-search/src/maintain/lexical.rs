@@ -7,10 +7,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::state::IndexState;
 use super::vectors::REJECTED_PAUSE;
 use super::watcher::Watcher;
-use super::{FIRST_PAUSE, LONGEST_PAUSE, warn};
+use super::{FIRST_PAUSE, IndexState, LONGEST_PAUSE, warn};
 use crate::corpus::folder::Folder;
 use crate::index::{self, IndexError, Progress, Report};
 use crate::query::Searcher;

@@ -7,7 +7,6 @@
 
 mod events;
 mod lexical;
-mod state;
 mod vectors;
 mod watcher;
 
@@ -20,9 +19,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::Options;
+use crate::index::Progress;
 use crate::query::Searcher;
 use crate::store::StoreError;
-pub use state::IndexState;
 
 /// How long a query waits for an index that is made for the first time: half of what most hosts wait for a tool. In a
 /// process that was started for this one query there is no later one.
@@ -152,6 +151,105 @@ impl LiveIndex {
 
 fn first(options: &Options) -> IndexState {
     if options.is_elsewhere() { IndexState::Checking } else { IndexState::Comparing }
+}
+
+/// How far the index has followed its folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum IndexState {
+    /// Indexing begins with the first query.
+    Deferred,
+    /// The folder is being compared with the index.
+    #[default]
+    Comparing,
+    /// The same, and the index may have been made from another folder: nothing is read from it yet.
+    Checking,
+    /// The index was made from another folder, and nothing is read from it: why, and what to do. It is checked again from
+    /// time to time.
+    OtherFolder(String),
+    /// Files are being read that cannot be found yet.
+    Reading {
+        /// Files read.
+        done: u64,
+        /// Files to read.
+        of: u64,
+    },
+    /// Every file of the folder can be found by its terms.
+    Ready,
+    /// Indexing failed, for this reason; it is tried again from time to time.
+    Failed(String),
+}
+
+impl IndexState {
+    /// Whether there is nothing to wait for.
+    fn is_settled(&self) -> bool {
+        matches!(self, Self::Ready | Self::Failed(_) | Self::OtherFolder(_))
+    }
+
+    /// Why nothing may be read from the index, if that is so.
+    #[must_use]
+    pub fn objection(&self) -> Option<String> {
+        match self {
+            Self::Checking => {
+                Some("the folder is being compared with the index: try again in a moment".to_owned())
+            }
+            Self::OtherFolder(why) => Some(why.clone()),
+            Self::Deferred | Self::Comparing | Self::Reading { .. } | Self::Ready | Self::Failed(_) => None,
+        }
+    }
+
+    /// " (3 of 10 files)".
+    fn progress(&self) -> String {
+        match self {
+            Self::Reading { done, of } if *of > 0 => format!(" ({done} of {of} files)"),
+            _ => String::new(),
+        }
+    }
+
+    /// Why results may be incomplete, if they may.
+    fn note(&self) -> Option<String> {
+        match self {
+            Self::Ready => None,
+            Self::Failed(why) => Some(format!("the index may be out of date: {why}")),
+            Self::OtherFolder(why) => Some(why.clone()),
+            Self::Deferred | Self::Comparing | Self::Checking | Self::Reading { .. } => {
+                Some(format!("the index is being brought up to date{}", self.progress()))
+            }
+        }
+    }
+
+    /// The message for a client whose query failed with this error.
+    fn explain(&self, error: &StoreError) -> String {
+        match (error, self) {
+            (error, Self::Failed(why) | Self::OtherFolder(why)) if error.is_absence() => why.clone(),
+            (error, Self::Deferred | Self::Comparing | Self::Checking | Self::Reading { .. })
+                if error.is_absence() =>
+            {
+                format!("the index is being made{}: try again in a moment", self.progress())
+            }
+            _ => error.public_message(),
+        }
+    }
+
+    /// The state after a step of an indexing run, if the step changes it. Once all files have been indexed, queries do not
+    /// wait for those that change later.
+    fn after(&self, progress: &Progress, same_folder_only: bool) -> Option<Self> {
+        match (self, progress) {
+            (Self::Ready, _) | (Self::OtherFolder(_), Progress::Scanning) => None,
+            (_, Progress::Scanning) if same_folder_only => Some(Self::Checking),
+            (_, Progress::Scanning) => Some(Self::Comparing),
+            (_, Progress::Reading { done, of }) => Some(Self::Reading { done: *done, of: *of }),
+            (_, Progress::Writing | Progress::Embedding { .. } | Progress::Calibrating) => None,
+        }
+    }
+
+    /// The state after a run that failed. An index of another folder stays one when the next run fails before it has
+    /// compared them.
+    fn after_failure(&self, failure: Self) -> Self {
+        match (self, failure) {
+            (Self::OtherFolder(why), Self::Failed(_)) => Self::OtherFolder(why.clone()),
+            (_, failure) => failure,
+        }
+    }
 }
 
 /// Indexes the folder, if there is one, and begins again after a panic.

@@ -197,3 +197,48 @@ async fn a_query_waits_for_the_index_but_not_for_ever() {
     sender.send_replace(failed.clone());
     assert_eq!(waiting.await.unwrap(), failed);
 }
+
+#[test]
+fn messages_while_the_index_is_made() {
+    let missing = StoreError::Missing { place: "x".into() };
+    let reading = IndexState::Reading { done: 3, of: 10 };
+    assert_eq!(reading.explain(&missing), "the index is being made (3 of 10 files): try again in a moment");
+    let comparing = IndexState::Comparing;
+    assert_eq!(comparing.explain(&missing), "the index is being made: try again in a moment");
+    assert!(IndexState::Ready.explain(&missing).starts_with("there is no index yet"));
+    let failed = IndexState::Failed("there is no folder \"x\"".into());
+    assert_eq!(failed.explain(&missing), "there is no folder \"x\"");
+    let other = StoreError::Unreachable("it is down".into());
+    assert_eq!(reading.explain(&other), "the database cannot be reached: it is down");
+    assert_eq!(IndexState::Ready.note(), None);
+    assert_eq!(reading.note().unwrap(), "the index is being brought up to date (3 of 10 files)");
+    assert_eq!(failed.note().unwrap(), "the index may be out of date: there is no folder \"x\"");
+}
+
+#[test]
+fn queries_wait_for_the_first_run_only() {
+    let reading = Progress::Reading { done: 1, of: 2 };
+    assert_eq!(IndexState::Comparing.after(&reading, false), Some(IndexState::Reading { done: 1, of: 2 }));
+    let failed = IndexState::Failed(String::new());
+    assert_eq!(failed.after(&Progress::Scanning, false), Some(IndexState::Comparing));
+    for progress in [Progress::Scanning, reading, Progress::Writing, Progress::Calibrating] {
+        assert_eq!(IndexState::Ready.after(&progress, false), None);
+    }
+}
+
+#[test]
+fn an_index_is_not_read_before_its_folder_is_known() {
+    let failed = || IndexState::Failed("the folder is gone".into());
+    let other = || IndexState::OtherFolder("it is of another folder".into());
+    assert_eq!(failed().after(&Progress::Scanning, true), Some(IndexState::Checking));
+    // A query need not wait for the same objection again.
+    assert_eq!(other().after(&Progress::Scanning, true), None);
+    let reading = Progress::Reading { done: 0, of: 2 };
+    for before in [IndexState::Checking, other()] {
+        assert_eq!(before.after(&reading, true), Some(IndexState::Reading { done: 0, of: 2 }));
+        assert!(before.objection().is_some());
+    }
+    assert_eq!(other().after_failure(failed()), other());
+    assert_eq!(IndexState::Checking.after_failure(failed()), failed());
+    assert_eq!(failed().after_failure(other()), other());
+}
