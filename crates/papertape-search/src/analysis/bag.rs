@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::term::{Number, Terms};
-use super::token::{Token, tokens};
+use super::terms::{Number, Terms, Token, tokens};
 use super::{Language, Term, norm, weights};
 
 /// The terms of a chunk and their frequencies: a term of the title or of a heading counts several times.

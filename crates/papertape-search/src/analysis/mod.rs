@@ -1,9 +1,9 @@
 //! A chunk, or a query, to its terms, by the same rules for both.
 //!
-//! - `token`: text to words in lower case, to identifiers and their parts, to pairs of Chinese characters
-//! - `term`: a word to its term, stemmed in its language, without accents
-//! - [`Bag`]: the terms of a chunk, and `query`: those of a query
-//! - `stop_words`: words that weigh little
+//! - `terms`: text to words, identifiers and their parts, pairs of Chinese characters; and those to terms, stemmed and
+//!   without accents
+//! - [`Bag`]: the terms of a chunk
+//! - `query`: those of a query, and which of them are stop words
 //! - `norm`: the length of a chunk, in one byte
 //! - [`Language`] (with `detect` and `script`): which rules hold
 
@@ -13,9 +13,7 @@ mod language;
 pub(crate) mod norm;
 mod query;
 mod script;
-mod stop_words;
-mod term;
-mod token;
+mod terms;
 pub mod weights;
 
 pub use bag::{Bag, bag};

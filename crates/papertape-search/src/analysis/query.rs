@@ -1,10 +1,9 @@
-//! A query to its terms.
+//! A query to its terms, and which of them are stop words: those weigh little beside other words, however rare they are.
+//! See `rank::bm25`.
 
 use std::collections::HashMap;
 
-use super::stop_words::is_stop_word;
-use super::term::{Number, Terms};
-use super::token::{Token, tokens};
+use super::terms::{Number, Terms, Token, tokens};
 use super::{Language, Term};
 
 /// The most characters of a query.
@@ -79,4 +78,73 @@ fn stems(terms: &mut Terms, token: Token<'_>, languages: &[Language]) -> Vec<Num
 
 fn spelled(terms: &Terms, stems: &[Number]) -> Vec<Term> {
     stems.iter().filter_map(|number| terms.term(*number)).map(str::to_owned).collect()
+}
+
+const ENGLISH: &[&str] = &[
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "has",
+    "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or",
+    "our", "should", "so", "than", "that", "the", "their", "then", "there", "these", "this", "those", "to",
+    "was", "we", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+];
+
+const SPANISH: &[&str] = &[
+    "a", "al", "como", "con", "cual", "cuando", "cuándo", "cómo", "cuál", "de", "del", "donde", "dónde",
+    "el", "en", "es", "esta", "este", "esto", "está", "la", "las", "le", "lo", "los", "me", "mi", "mis",
+    "más", "no", "o", "para", "pero", "por", "que", "qué", "quién", "se", "si", "sin", "sobre", "son", "su",
+    "sus", "tu", "un", "una", "y", "ya",
+];
+
+const FRENCH: &[&str] = &[
+    "a", "au", "aux", "avec", "ce", "cette", "comment", "dans", "de", "des", "du", "en", "est", "et", "il",
+    "je", "la", "le", "les", "mon", "ne", "nous", "ou", "où", "par", "pas", "plus", "pour", "quand", "que",
+    "quel", "quelle", "qui", "quoi", "sa", "se", "ses", "son", "sont", "sur", "un", "une", "vous", "à",
+];
+
+const GERMAN: &[&str] = &[
+    "als", "am", "an", "auf", "aus", "bei", "das", "dem", "den", "der", "des", "die", "ein", "eine", "einem",
+    "einen", "einer", "es", "für", "ich", "im", "in", "ist", "kann", "man", "mein", "mit", "nach", "nicht",
+    "oder", "sich", "sie", "sind", "und", "um", "von", "wann", "warum", "was", "welche", "wenn", "wer",
+    "wie", "wir", "wo", "zu", "zum", "zur", "über",
+];
+
+const PORTUGUESE: &[&str] = &[
+    "a", "ao", "as", "com", "como", "da", "das", "de", "do", "dos", "e", "em", "esta", "este", "eu", "isso",
+    "mais", "me", "meu", "minha", "na", "no", "não", "nos", "o", "onde", "os", "ou", "para", "pela", "pelo",
+    "por", "qual", "quando", "que", "quem", "se", "sem", "seu", "sua", "são", "um", "uma", "é",
+];
+
+const ITALIAN: &[&str] = &[
+    "a", "al", "alla", "che", "chi", "come", "con", "da", "dal", "dei", "del", "della", "di", "dove", "e",
+    "gli", "ho", "i", "il", "in", "io", "la", "le", "lo", "ma", "mi", "mio", "nel", "nella", "non", "o",
+    "per", "perché", "più", "quale", "quando", "quello", "questo", "se", "si", "sono", "su", "un", "una",
+    "è",
+];
+
+/// Pairs of characters. Those across a word boundary are here if many queries have them.
+const CHINESE: &[&str] = &[
+    "如何", "何在", "何使", "何用", "何将", "何为", "何从", "何对", "何通", "为什", "為什", "是什", "怎样",
+    "怎樣", "哪些", "哪里", "哪個", "哪个", "我的", "我们", "你的", "可以", "是否", "能否", "一个", "一個",
+    "这个", "這個", "那个", "那個", "没有", "沒有", "有没", "有哪", "请问", "請問", "多少",
+];
+
+/// Whether the character occurs only in words such as "what" and "how" (什么, 怎么).
+fn is_interrogative(c: char) -> bool {
+    matches!(c, '么' | '麼')
+}
+
+/// Whether a word, in lower case, is a stop word in any of these languages.
+fn is_stop_word(word: &str, languages: &[Language]) -> bool {
+    languages.iter().any(|language| {
+        let list = match language {
+            Language::Spanish => SPANISH,
+            Language::French => FRENCH,
+            Language::German => GERMAN,
+            Language::Portuguese => PORTUGUESE,
+            Language::Italian => ITALIAN,
+            Language::English | Language::Other => ENGLISH,
+            Language::Chinese => return CHINESE.contains(&word) || word.chars().any(is_interrogative),
+            _ => &[],
+        };
+        list.contains(&word)
+    })
 }
