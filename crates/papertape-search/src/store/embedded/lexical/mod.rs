@@ -4,8 +4,7 @@
 //! for the list of files that were deleted from it, of which each generation may name another one. Every number that is
 //! read is checked before it is used: whatever is in a file, reading it ends, and takes no more memory than the file.
 //!
-//! - `pack`: bit packing
-//! - `postings`: a posting list
+//! - `postings`: a posting list, bit-packed
 //! - `terms`: the term dictionary
 //! - `documents`: the stored fields of documents and files
 //! - `texts`: their texts, compressed
@@ -16,7 +15,6 @@
 pub(super) mod build;
 pub(super) mod documents;
 pub(super) mod merge;
-mod pack;
 pub(super) mod postings;
 pub(super) mod segment;
 mod terms;
