@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::terms::{Number, Terms, Token, tokens};
-use super::{Language, Term, norm, weights};
+use super::{Language, Term, weights};
 
 /// The terms of a chunk and their frequencies: a term of the title or of a heading counts several times.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,12 +33,6 @@ impl Bag {
     #[must_use]
     pub fn length(&self) -> u32 {
         self.frequencies.values().fold(0, |sum, count| sum.saturating_add(*count))
-    }
-
-    /// The length as stores keep it: in one byte, exact up to 40, then with an error below an eighth.
-    #[must_use]
-    pub fn rounded_length(&self) -> u32 {
-        norm::of_byte(norm::to_byte(self.length()))
     }
 }
 

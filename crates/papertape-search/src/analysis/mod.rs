@@ -4,13 +4,11 @@
 //!   without accents
 //! - [`Bag`]: the terms of a chunk
 //! - `query`: those of a query, and which of them are stop words
-//! - `norm`: the length of a chunk, in one byte
 //! - [`Language`] (with `detect` and `script`): which rules hold
 
 mod bag;
 mod detect;
 mod language;
-pub(crate) mod norm;
 mod query;
 mod script;
 mod terms;

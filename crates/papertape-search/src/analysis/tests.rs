@@ -181,17 +181,6 @@ fn odd_queries_have_terms_or_none() {
 }
 
 #[test]
-fn lengths_are_rounded_as_stores_keep_them() {
-    for (length, kept) in
-        [(0, 0), (1, 1), (40, 40), (41, 40), (42, 42), (100, 96), (1_000, 984), (u32::MAX, 2_013_265_944)]
-    {
-        let mut bag = Bag::default();
-        bag.add("a".to_owned(), length);
-        assert_eq!(bag.rounded_length(), kept, "{length}");
-    }
-}
-
-#[test]
 fn adding_never_overflows() {
     let mut bag = Bag::default();
     bag.add("a".to_owned(), u32::MAX);

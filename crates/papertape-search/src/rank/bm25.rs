@@ -1,4 +1,7 @@
 //! BM25: the score of a chunk for the terms of a query, the same for every store.
+//!
+//! Stores keep the length of a chunk in one byte. It is exact up to 40; after that it is rounded down, with an error below an
+//! eighth: four bits of each number are kept, and how many follow them. Lucene keeps lengths in the same way.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +19,9 @@ const MOST_TERMS: usize = 128;
 /// The weight of a stop word beside other terms. Its document frequency is misleading: "for" may occur in one file of a
 /// small folder only.
 const STOP_WORD: f32 = 0.1;
+
+/// Shorter lengths are kept as they are, beside those that the four bits give anyway.
+const EXACT: u32 = 24;
 
 /// The weights of a query's terms.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -59,11 +65,11 @@ impl Bm25 {
     /// The score of a chunk with these terms.
     #[must_use]
     pub fn score(&self, bag: &Bag) -> f32 {
-        let norm = self.norm(bag.rounded_length());
+        let norm = self.norm(rounded_length(bag.length()));
         self.weights.iter().map(|(term, weight)| term_score(*weight, bag.count(term), norm)).sum()
     }
 
-    /// The length normalisation of a chunk, by its length as stores keep it.
+    /// The length normalisation of a chunk, by its [`rounded_length`].
     #[must_use]
     pub fn norm(&self, rounded_length: u32) -> f32 {
         K1 * (1.0 - B + B * to_f32(rounded_length) / self.average_length.max(1.0))
@@ -92,6 +98,32 @@ pub fn idf(frequency: u64, chunks: u64) -> f32 {
     idf
 }
 
+/// The length of a chunk as stores keep it.
+#[must_use]
+pub fn rounded_length(length: u32) -> u32 {
+    length_of_byte(byte_of_length(length))
+}
+
+/// The byte of a length.
+pub(crate) fn byte_of_length(length: u32) -> u8 {
+    let Some(more) = length.checked_sub(EXACT) else { return u8::try_from(length).unwrap_or_default() };
+    let shift = (u32::BITS - more.leading_zeros()).saturating_sub(4);
+    let kept = more >> shift;
+    // Below 8 there is no highest bit to leave out.
+    let byte = EXACT + if kept < 8 { kept } else { (shift + 1) << 3 | kept & 7 };
+    u8::try_from(byte).unwrap_or(u8::MAX)
+}
+
+/// The length that a byte stands for: the least of those that have it.
+pub(crate) fn length_of_byte(byte: u8) -> u32 {
+    let Some(more) = u32::from(byte).checked_sub(EXACT) else { return u32::from(byte) };
+    EXACT
+        + match (more >> 3).checked_sub(1) {
+            None => more,
+            Some(shift) => (more & 7 | 8) << shift,
+        }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts of tokens in a chunk are far below 2^24")]
 fn to_f32(count: u32) -> f32 {
     count as f32
@@ -106,7 +138,7 @@ fn to_f64(count: u64) -> f64 {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Bm25, idf};
+    use super::{Bm25, byte_of_length, idf, length_of_byte, rounded_length};
     use crate::analysis::QueryTerm;
 
     fn term(forms: &[&str], count: u32) -> QueryTerm {
@@ -160,5 +192,31 @@ mod tests {
         let weights = weights(&terms, &there);
         assert!(names.iter().skip(1_000).take(128).all(|name| weights.contains_key(name)), "{weights:?}");
         assert_eq!(weights.len(), 128);
+    }
+
+    #[test]
+    fn a_byte_stands_for_the_least_length_that_has_it() {
+        for byte in 0..=u8::MAX {
+            assert_eq!(byte_of_length(length_of_byte(byte)), byte);
+            if let Some(before) = byte.checked_sub(1) {
+                assert!(length_of_byte(before) < length_of_byte(byte));
+                assert_eq!(byte_of_length(length_of_byte(byte) - 1), before);
+            }
+        }
+        for (length, kept) in [
+            (0, 0),
+            (1, 1),
+            (7, 7),
+            (24, 24),
+            (40, 40),
+            (41, 40),
+            (42, 42),
+            (43, 42),
+            (100, 96),
+            (1_000, 984),
+        ] {
+            assert_eq!(rounded_length(length), kept, "{length}");
+        }
+        assert_eq!((rounded_length(u32::MAX), byte_of_length(u32::MAX)), (2_013_265_944, u8::MAX));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use papertape_search::rank::bm25::{Bm25, term_score};
+use papertape_search::rank::bm25::{Bm25, rounded_length, term_score};
 use papertape_search::store::{ChunkId, DEPTH, Entry, Query, Store};
 
 use crate::support::{Folder, Random, file, lexical_query, open};
@@ -33,7 +33,7 @@ fn naive(query: &Query, chunks: &BTreeMap<ChunkId, Entry>) -> (Bm25, Vec<(ChunkI
     // Floats are added in the order of the store, so that not a bit differs.
     weights.sort_by(|a, b| b.1.total_cmp(&a.1));
     let score = |entry: &Entry| {
-        let norm = scale.norm(entry.bag.rounded_length());
+        let norm = scale.norm(rounded_length(entry.bag.length()));
         weights.iter().fold(0.0, |sum, (term, weight)| match entry.bag.count(term) {
             0 => sum,
             times => sum + term_score(*weight, times, norm),

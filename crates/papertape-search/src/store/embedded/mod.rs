@@ -31,7 +31,6 @@ mod lock;
 mod manifest;
 mod merge_policy;
 mod publish;
-mod score;
 mod search;
 mod snapshot;
 mod store_state;

@@ -15,6 +15,7 @@ use super::text::{clean, clean_all, file_number, stored_term};
 use super::vocabulary::Vocabulary;
 use super::write::Totals;
 use super::{ChunkId, Entry, FileRecord};
+use crate::rank::bm25::rounded_length;
 
 /// Chunks that are written or taken out at once, at most.
 const CHUNKS: usize = 1000;
@@ -282,7 +283,7 @@ async fn copy_postings(
 ) -> Result<(), Fault> {
     let mut postings: Vec<(i32, i64, i32, i32)> = Vec::new();
     for ((_, id, entry), terms) in chunks.iter().zip(numbers) {
-        let length = i32::try_from(entry.bag.rounded_length()).unwrap_or(i32::MAX);
+        let length = i32::try_from(rounded_length(entry.bag.length())).unwrap_or(i32::MAX);
         postings.extend(terms.iter().map(|(term, times)| (*term, id.0.cast_signed(), *times, length)));
     }
     // In the order of the index, which then changes page by page.

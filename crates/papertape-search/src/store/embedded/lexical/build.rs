@@ -8,7 +8,7 @@ use super::documents::{Document, DocumentsWriter, File};
 use super::postings::encode;
 use super::terms::TermsWriter;
 use super::texts::TextsWriter;
-use crate::analysis::norm;
+use crate::rank::bm25::byte_of_length;
 use crate::store::embedded::blocks::Sink;
 use crate::store::embedded::bytes::{Reader, put_varint};
 use crate::store::embedded::file_set::FileSet;
@@ -93,7 +93,7 @@ impl Builder {
                 id: ChunkId::of(&record.path, entry.index).0,
                 key: entry.key.0,
                 index: entry.index,
-                norm: norm::to_byte(entry.bag.length()),
+                norm: byte_of_length(entry.bag.length()),
             })?;
             self.texts.push(&entry.headings, &entry.text)?;
             for (term, frequency) in entry.bag.iter().filter(|(_, frequency)| *frequency > 0) {
