@@ -37,7 +37,8 @@ pub fn hits(
     let best = lexical.first().map_or(0.0, |(_, best)| *best);
     let some = lexical.partition_point(|(_, score)| *score >= LEAST * best);
     let lexical = supported(lexical.get(..some).unwrap_or_default(), files);
-    let mut best = spread(fuse(&lexical, semantic, weight, usize::MAX), files);
+    let fused = if semantic.is_empty() { lexical } else { fuse(&lexical, semantic, weight, usize::MAX) };
+    let mut best = spread(fused, files);
     best.truncate(top_k);
     best
 }
