@@ -15,7 +15,7 @@ use bytes::Bytes;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-use super::lazy::Lazy;
+use crate::sync::Lazy;
 
 /// How many bytes share a digest.
 pub(super) const BLOCK: usize = 16 * 1024;

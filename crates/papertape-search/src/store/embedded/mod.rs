@@ -10,8 +10,8 @@
 //! - `table`, `bytes`: the records of files
 //! - `vectors`: the segments of vectors, and nearest-neighbour search in them
 //! - `writer`, `write`, `publish`, `merge_policy`: changes to the next generation
-//! - `store_state`, `snapshot`, `lazy`: the newest generation, opened
-//! - `lexical_index`, `score`, `filter`, `join`, `search`: query to hits
+//! - `store_state`: the newest generation, opened
+//! - `snapshot` (with `lexical_index`, `filter` and `join`): a generation, and a query to hits in it
 //! - `check`: verification and digest of a generation
 //! - `errors`: I/O errors to [`StoreError`]s
 
@@ -24,14 +24,12 @@ mod filter;
 mod index_folder;
 mod join;
 mod keyring;
-mod lazy;
 mod lexical;
 mod lexical_index;
 mod lock;
 mod manifest;
 mod merge_policy;
 mod publish;
-mod search;
 mod snapshot;
 mod store_state;
 mod table;

@@ -13,8 +13,8 @@ use super::code::{Centre, Code};
 use super::rotate::Rotation;
 use crate::store::embedded::blocks::{Source, damaged};
 use crate::store::embedded::bytes::{Reader, to_usize};
-use crate::store::embedded::lazy::Lazy;
 use crate::store::embedded::manifest::VectorFile;
+use crate::sync::Lazy;
 
 /// A segment of vectors, in the order of their keys.
 #[derive(Debug)]
