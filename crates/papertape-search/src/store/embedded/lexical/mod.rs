@@ -7,8 +7,7 @@
 //! - `postings`: a posting list, bit-packed
 //! - `terms`: the term dictionary
 //! - `documents`: the stored fields of documents and files
-//! - `texts`: their texts, compressed
-//! - `segment`: those files, opened
+//! - `segment`: those files, opened, and the texts, compressed
 //! - `build`: chunks to a segment
 //! - `merge`: several segments to one
 
@@ -18,7 +17,6 @@ pub(super) mod merge;
 pub(super) mod postings;
 pub(super) mod segment;
 mod terms;
-mod texts;
 
 /// A document's number in its segment.
 pub(super) type DocId = u32;
