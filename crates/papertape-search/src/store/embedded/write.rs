@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use half::f16;
 
+use super::StoreState;
 use super::bytes::to_usize;
 use super::file_set::FileSet;
 use super::index_folder::unique;
@@ -14,7 +15,6 @@ use super::lexical::segment::Segment;
 use super::lock::Lock;
 use super::manifest::{LexicalFile, VectorFile};
 use super::snapshot::Snapshot;
-use super::store_state::StoreState;
 use super::vectors::build::{self, Row};
 use crate::store::normalise::normalised;
 use crate::store::{Embedding, Entry, FileRecord, StoreError, VectorKey};
