@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use papertape_search::index::Progress;
 
-use crate::lock::lock;
+use crate::sync::lock;
 
 /// How often the spinner moves between two reports.
 const TICK: Duration = Duration::from_millis(100);

@@ -9,7 +9,6 @@ mod elicitation;
 mod exact_json;
 mod exit;
 mod index_progress;
-mod lock;
 mod log;
 mod output_dir;
 mod print;
@@ -17,6 +16,7 @@ mod progress_line;
 mod runtime;
 mod schema;
 mod signals;
+mod sync;
 mod target;
 
 use std::process::ExitCode;

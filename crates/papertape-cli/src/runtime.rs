@@ -6,7 +6,7 @@ use std::thread::{Builder, scope};
 use anyhow::Context;
 use tokio::runtime::{Builder as RuntimeBuilder, Runtime};
 
-use crate::lock::lock;
+use crate::sync::lock;
 
 /// The error when no more threads can be started.
 pub(crate) const NO_THREAD: &str = "cannot start a thread: raise the limit of processes (`ulimit -u`, or the container's PID limit) or of memory";

@@ -12,8 +12,8 @@ use papertape::http::{
 use crate::args::Login;
 use crate::credentials;
 use crate::exit::Failure;
-use crate::lock::lock;
 use crate::print::{self, text::one_line};
+use crate::sync::lock;
 
 pub(crate) fn run(args: Login) -> Result<(), Failure> {
     let file = credentials::store()?;

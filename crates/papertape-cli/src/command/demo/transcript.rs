@@ -10,9 +10,9 @@ use std::time::Instant;
 use papertape::tape::Frame;
 use papertape::wire::tape::{self, Direction};
 
-use crate::lock::lock;
 use crate::print::text::{counted, escaped, grouped, paragraphs};
 use crate::print::{self, Look, frame, json, style};
+use crate::sync::lock;
 
 /// The column where the bytes begin: after arrow, number and time.
 const COLUMN: usize = 15;
