@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Response, StatusCode, redirect};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 use url::{Host, Url};
 
@@ -116,6 +117,39 @@ impl Http {
         })
     }
 
+    /// A body as JSON. Programs in Python write numbers that are none into it, which JSON has no words for: they become
+    /// `null`, so that they cost one vector and not all.
+    pub(super) fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, Fault> {
+        let error = match serde_json::from_slice(body) {
+            Ok(read) => return Ok(read),
+            Err(error) => error,
+        };
+        let mended = if body.windows(3).any(|word| word == b"NaN" || word == b"Inf") {
+            let mended =
+                String::from_utf8_lossy(body).replace("-Infinity", "null").replace("Infinity", "null");
+            serde_json::from_str(&mended.replace("NaN", "null")).ok()
+        } else {
+            None
+        };
+        mended.ok_or_else(|| {
+            Fault::InvalidResponse(format!(
+                "{} sends what is not JSON, or not of the right shape: {error}",
+                self.service
+            ))
+        })
+    }
+
+    /// Fails if a success says that it is none.
+    pub(super) fn check(&self, error: Option<&Value>) -> Result<(), Fault> {
+        match error.filter(|error| !error.is_null()) {
+            None => Ok(()),
+            Some(error) => {
+                let said = complaint_in(&json!({ "error": error })).unwrap_or_default();
+                Err(self.refusal(200, &said))
+            }
+        }
+    }
+
     async fn tries(&self, path: &str, body: Option<&Value>, until: Instant) -> Result<Vec<u8>, Fault> {
         let mut tried = 0;
         loop {
@@ -218,7 +252,7 @@ impl Http {
 }
 
 /// The error message in a body, in the format of Ollama, of OpenAI, or of FastAPI servers.
-pub(super) fn complaint_in(body: &Value) -> Option<String> {
+fn complaint_in(body: &Value) -> Option<String> {
     let messages = [body.get("error"), body.get("detail"), body.get("message")].into_iter().flatten();
     let mut messages = messages.filter(|it| !it.is_null());
     messages.find_map(|it| match it {

@@ -5,7 +5,6 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::http::{Fault, Http};
-use super::service;
 use super::validate::{self, Checked};
 
 /// The model that `ollama` alone means.
@@ -38,15 +37,15 @@ pub(super) fn request(model: &str, texts: &[&str]) -> (&'static str, Value) {
 
 /// What came.
 pub(super) fn vectors(http: &Http, body: &[u8]) -> Result<Vec<Checked>, Fault> {
-    let came: Embedded = service::read(http, body)?;
-    service::complain(http, came.error.as_ref())?;
+    let came: Embedded = http.decode(body)?;
+    http.check(came.error.as_ref())?;
     Ok(came.embeddings.iter().map(|vector| validate::read(vector)).collect())
 }
 
 /// The digest of a model's files: another one, if the name was given to another model.
 pub(super) async fn digest(http: &Http, model: &str) -> Result<String, Fault> {
-    let tags: Tags = service::read(http, &http.ask("/api/tags", None).await?)?;
-    service::complain(http, tags.error.as_ref())?;
+    let tags: Tags = http.decode(&http.ask("/api/tags", None).await?)?;
+    http.check(tags.error.as_ref())?;
     let latest = format!("{model}:latest");
     let found = tags.models.into_iter().find(|tag| tag.name == model || tag.name == latest);
     found.map(|tag| tag.digest).ok_or_else(|| http.refusal(404, &format!("it has no model {model}")))

@@ -5,7 +5,6 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::http::{Fault, Http};
-use super::service;
 use super::validate::{self, Checked};
 
 /// Where OpenAI is.
@@ -35,8 +34,8 @@ pub(super) fn request(model: &str, texts: &[&str]) -> (&'static str, Value) {
 
 /// What came, in the order of the texts.
 pub(super) fn vectors(http: &Http, body: &[u8], texts: usize) -> Result<Vec<Checked>, Fault> {
-    let came: Embedded = service::read(http, body)?;
-    service::complain(http, came.error.as_ref())?;
+    let came: Embedded = http.decode(body)?;
+    http.check(came.error.as_ref())?;
     let count = came.data.len();
     let mut vectors: Vec<Option<Checked>> = vec![None; texts.max(count)];
     for (place, datum) in came.data.iter().enumerate() {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -281,36 +280,4 @@ fn is_about_length(said: &str) -> bool {
     ]
     .iter()
     .any(|sign| said.contains(sign))
-}
-
-/// A body as JSON. Programs in Python write numbers that are none into it, which JSON has no words for: they become
-/// `null`, so that they cost one vector and not all.
-pub(super) fn read<T: serde::de::DeserializeOwned>(http: &Http, body: &[u8]) -> Result<T, Fault> {
-    let error = match serde_json::from_slice(body) {
-        Ok(read) => return Ok(read),
-        Err(error) => error,
-    };
-    let mended = if body.windows(3).any(|word| word == b"NaN" || word == b"Inf") {
-        let mended = String::from_utf8_lossy(body).replace("-Infinity", "null").replace("Infinity", "null");
-        serde_json::from_str(&mended.replace("NaN", "null")).ok()
-    } else {
-        None
-    };
-    mended.ok_or_else(|| {
-        Fault::InvalidResponse(format!(
-            "{} sends what is not JSON, or not of the right shape: {error}",
-            http.service()
-        ))
-    })
-}
-
-/// A success that says it is none.
-pub(super) fn complain(http: &Http, error: Option<&Value>) -> Result<(), Fault> {
-    match error.filter(|error| !error.is_null()) {
-        None => Ok(()),
-        Some(error) => {
-            let said = super::http::complaint_in(&serde_json::json!({ "error": error })).unwrap_or_default();
-            Err(http.refusal(200, &said))
-        }
-    }
 }
