@@ -10,10 +10,9 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::fault::Fault;
 use super::meta::Vectors;
-use super::read::{get, row, rows};
+use super::rows::{get, row, rows};
 use super::text::{clean, clean_all, file_number, stored_term};
 use super::vocabulary::Vocabulary;
-use super::write::Totals;
 use super::{ChunkId, Entry, FileRecord};
 use crate::rank::bm25::rounded_length;
 
@@ -60,6 +59,18 @@ pub(super) struct Batch {
     /// Chunks that come, with the number of their file.
     chunks: Vec<(i64, ChunkId, Entry)>,
     bytes: usize,
+}
+
+/// What has changed since the generation before.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) chunks: i64,
+    pub(super) length: i64,
+    pub(super) written: usize,
+    /// The terms met so far.
+    pub(super) vocabulary: Vocabulary,
+    /// The vector keys of deleted chunks.
+    pub(super) idle_keys: Vec<i64>,
 }
 
 impl Batch {

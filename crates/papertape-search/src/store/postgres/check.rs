@@ -10,7 +10,7 @@ use super::StoreError;
 use super::connect::Connector;
 use super::fault::Fault;
 use super::meta::Meta;
-use super::read::{count, get, row, rows};
+use super::rows::{count, get, row, rows};
 
 /// The tables there always are.
 const TABLES: [&str; 6] = ["meta", "files", "chunks", "words", "postings", "wanting"];

@@ -7,7 +7,8 @@ use tokio_postgres::{Client, Row};
 
 use super::fault::Fault;
 use super::meta::Meta;
-use super::read::{Read, count, get, rows};
+use super::read::Read;
+use super::rows::{count, get, rows};
 use super::text::file_number;
 use super::{Chunk, FileRecord, Stamp, Summary, VectorKey};
 use crate::analysis::Language;

@@ -3,7 +3,7 @@
 use tokio_postgres::Client;
 
 use super::fault::Fault;
-use super::read::{count, get, row};
+use super::rows::{count, get, row};
 use super::schema;
 use super::{Embedding, Summary};
 use crate::analysis::Language;

@@ -3,6 +3,7 @@
 //! - `address`, `connect`, `keepalive`, `guard`: a URL to connections, which bear whatever a server does
 //! - `read`, `fault`: reads within a timeout, retried on another connection if the first one breaks
 //! - `meta`, `lookup`, `search`: what is asked
+//! - `rows`: a statement to its rows, and those to values
 //! - `check`: are the tables all there?
 //! - `schema`, `write`, `batch`, `vocabulary`, `vectors`: the next generation
 //! - `listen`: notifications of generations that other processes commit
@@ -30,6 +31,7 @@ mod listen;
 mod lookup;
 mod meta;
 mod read;
+mod rows;
 mod schema;
 mod search;
 mod text;

@@ -3,7 +3,7 @@
 use tokio_postgres::Client;
 
 use super::fault::Fault;
-use super::read::{get, row, rows};
+use super::rows::{get, row, rows};
 
 /// The migrations, one for each version.
 const MIGRATIONS: [(i32, &str); 1] = [(1, include_str!("migrations/001_first.sql"))];

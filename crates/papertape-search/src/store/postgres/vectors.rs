@@ -12,7 +12,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use super::fault::Fault;
 use super::meta::{Meta, Vectors, vectors_table};
-use super::read::{get, row, rows};
+use super::rows::{get, row, rows};
 use super::search::EXACT;
 use super::{StoreError, VectorKey, schema};
 use crate::store::normalise::normalised;

@@ -6,7 +6,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use super::fault::Fault;
-use super::read::rows;
+use super::rows::rows;
 
 /// How many terms are buffered before they are written earlier than that.
 const MOST: usize = 500_000;

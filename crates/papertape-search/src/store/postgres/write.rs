@@ -9,13 +9,12 @@ use tokio::time::timeout;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-use super::batch::Batch;
+use super::batch::{Batch, Totals};
 use super::connect::{Connector, End, Link};
 use super::fault::Fault;
 use super::meta::{Meta, Vectors};
-use super::read::{get, row, rows};
+use super::rows::{get, row, rows};
 use super::text::clean;
-use super::vocabulary::Vocabulary;
 use super::{
     Embedding, Entry, FileRecord, StoreError, StoreFuture, Summary, VectorKey, Writer, advance, schema,
     vectors,
@@ -54,18 +53,6 @@ pub(super) struct Next {
     batch: Batch,
     totals: Totals,
     embedding: Option<Embedding>,
-}
-
-/// What has changed since the generation before.
-#[derive(Debug, Default)]
-pub(super) struct Totals {
-    pub(super) chunks: i64,
-    pub(super) length: i64,
-    pub(super) written: usize,
-    /// The terms met so far.
-    pub(super) vocabulary: Vocabulary,
-    /// The vector keys of deleted chunks.
-    pub(super) idle_keys: Vec<i64>,
 }
 
 /// A writer, if there is none yet anywhere.
