@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use super::blocks::{Pin, Sink, Source};
+use super::disk::{Pin, Sink, Source};
 use crate::background::in_background;
 use crate::sync::lock;
 

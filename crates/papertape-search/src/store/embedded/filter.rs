@@ -2,11 +2,10 @@
 
 use std::io;
 
-use super::bytes::to_usize;
-use super::lexical::documents::File;
+use super::disk::to_usize;
+use super::lexical::documents::{File, day};
 use super::lexical::segment::Segment;
 use super::vectors::Rows;
-use crate::corpus::document::is_day;
 use crate::store::{Filter, StoreError};
 
 /// The conditions of a filter.
@@ -63,33 +62,11 @@ impl Wanted<'_> {
     }
 }
 
-/// `YYYY-MM-DD` as a number that grows with time.
-pub(super) fn day(date: &str) -> Option<u32> {
-    if is_day(date) { date.replace('-', "").parse().ok() } else { None }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{day, wanted};
+    use super::wanted;
     use crate::store::Filter;
     use crate::store::embedded::lexical::documents::File;
-
-    #[test]
-    fn days_are_numbers_in_order() {
-        assert_eq!(day("2026-07-28"), Some(20_260_728));
-        for invalid in [
-            "",
-            "2026",
-            "2026-13-01",
-            "2026-02-31",
-            "2026-07-28T00:00",
-            "2026-07-00",
-            "1-2-3-4",
-            "99999999999999999999-1-1",
-        ] {
-            assert_eq!(day(invalid), None, "{invalid}");
-        }
-    }
 
     #[test]
     fn a_file_without_a_date_fails_date_filters() {

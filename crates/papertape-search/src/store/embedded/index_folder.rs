@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::blocks::open_plain;
-use super::bytes::to_usize;
+use super::disk::{open_plain, to_usize};
 use super::errors::ErrorContext;
 use super::file_set::private;
 use super::keyring::Keyring;

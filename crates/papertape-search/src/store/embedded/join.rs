@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::bytes::to_usize;
+use super::disk::to_usize;
 use super::lexical::documents::Documents;
 use super::lexical_index::LexicalIndex;
 use super::vectors::Rows;

@@ -10,7 +10,7 @@ use std::sync::{LazyLock, Mutex};
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-use super::bytes::to_usize;
+use super::disk::to_usize;
 use super::errors::ErrorContext;
 use super::file_set::FileSet;
 use super::lexical::postings::{Block, PostingList};

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::blocks::open_plain;
+use super::disk::open_plain;
 use super::errors::ErrorContext;
 use crate::store::StoreError;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::Pin;
+use super::disk::Pin;
 use super::errors::ErrorContext;
 use super::keyring::{Key, Keyring};
 use crate::analysis::Language;

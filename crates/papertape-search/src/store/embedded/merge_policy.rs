@@ -38,7 +38,7 @@ pub(super) fn choose_segments(sizes: &[SegmentSize]) -> Option<Vec<usize>> {
 }
 
 fn to_usize(level: u32) -> usize {
-    super::bytes::to_usize(level)
+    super::disk::to_usize(level)
 }
 
 #[cfg(test)]

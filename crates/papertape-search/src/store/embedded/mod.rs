@@ -8,19 +8,18 @@
 //! - `lock`: one writer at a time
 //! - `manifest`: what a generation consists of
 //! - `keyring`: the keys that authenticate manifests
-//! - `blocks`: files with a digest for each block
+//! - `disk`: files with a digest for each block, and the numbers and texts in them
 //! - `file_set`: the files of a generation
 //! - `lexical`: the segments of the inverted index
-//! - `table`, `bytes`: the records of files
+//! - `table`: the records of files
 //! - `vectors`: the segments of vectors, and nearest-neighbour search in them
 //! - `writer`, `write`, `publish`, `merge_policy`: changes to the next generation
 //! - `snapshot` (with `lexical_index`, `filter` and `join`): a generation, and a query to hits in it
 //! - `check`: verification and digest of a generation
 //! - `errors`: I/O errors to [`StoreError`]s
 
-mod blocks;
-mod bytes;
 mod check;
+mod disk;
 mod errors;
 mod file_set;
 mod filter;

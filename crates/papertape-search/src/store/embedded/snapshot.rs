@@ -4,8 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use super::blocks::{Source, open_plain};
-use super::bytes::to_usize;
+use super::disk::{Source, open_plain, to_usize};
 use super::file_set::{FileSet, is_cached};
 use super::filter;
 use super::index_folder::IndexFolder;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::bytes::{Reader, put_text};
+use super::disk::{Reader, put_text};
 use crate::analysis::Language;
 use crate::store::{FileRecord, Stamp};
 

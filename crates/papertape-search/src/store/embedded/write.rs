@@ -7,7 +7,7 @@ use std::sync::Arc;
 use half::f16;
 
 use super::StoreState;
-use super::bytes::to_usize;
+use super::disk::to_usize;
 use super::file_set::FileSet;
 use super::index_folder::unique;
 use super::lexical::build::Builder;

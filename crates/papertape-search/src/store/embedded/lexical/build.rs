@@ -4,15 +4,13 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::DocId;
-use super::documents::{Document, DocumentsWriter, File};
+use super::documents::{Document, DocumentsWriter, File, day};
 use super::postings::encode;
 use super::segment::TextsWriter;
 use super::terms::TermsWriter;
 use crate::rank::bm25::byte_of_length;
-use crate::store::embedded::blocks::Sink;
-use crate::store::embedded::bytes::{Reader, put_varint};
+use crate::store::embedded::disk::{Reader, Sink, put_varint};
 use crate::store::embedded::file_set::FileSet;
-use crate::store::embedded::filter::day;
 use crate::store::embedded::index_folder::unique;
 use crate::store::embedded::manifest::LexicalFile;
 use crate::store::{ChunkId, Entry, FileRecord};

@@ -6,8 +6,8 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::DocId;
-use crate::store::embedded::blocks::damaged;
-use crate::store::embedded::bytes::{Reader, put_text, to_usize};
+use crate::corpus::document::is_day;
+use crate::store::embedded::disk::{Reader, damaged, put_text, to_usize};
 
 /// Bytes that all documents, all files and all blocks of texts have, one column after the other.
 const DOC_COLUMNS: [usize; 5] = [8, 8, 4, 4, 1];
@@ -303,6 +303,11 @@ impl Documents {
     }
 }
 
+/// `YYYY-MM-DD` as a number that grows with time, if it is a day.
+pub(in crate::store::embedded) fn day(date: &str) -> Option<u32> {
+    if is_day(date) { date.replace('-', "").parse().ok() } else { None }
+}
+
 /// Where columns of so many rows begin, one after the other.
 fn columns<const N: usize>(end: &mut usize, sizes: [usize; N], rows: usize) -> [usize; N] {
     sizes.map(|size| {
@@ -318,7 +323,24 @@ mod tests {
     use proptest::prelude::{any, prop};
     use proptest::{prop_assert_eq, proptest};
 
-    use super::{Document, Documents, DocumentsWriter, File};
+    use super::{Document, Documents, DocumentsWriter, File, day};
+
+    #[test]
+    fn days_are_numbers_in_order() {
+        assert_eq!(day("2026-07-28"), Some(20_260_728));
+        for invalid in [
+            "",
+            "2026",
+            "2026-13-01",
+            "2026-02-31",
+            "2026-07-28T00:00",
+            "2026-07-00",
+            "1-2-3-4",
+            "99999999999999999999-1-1",
+        ] {
+            assert_eq!(day(invalid), None, "{invalid}");
+        }
+    }
 
     #[test]
     fn documents_and_files_come_back_as_they_were() {

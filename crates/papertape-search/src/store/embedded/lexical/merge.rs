@@ -10,7 +10,7 @@ use super::documents::{Document, DocumentsWriter};
 use super::postings::Block;
 use super::segment::{Records, Segment, TextsWriter};
 use super::terms::{AllTerms, TermInfo};
-use crate::store::embedded::bytes::to_usize;
+use crate::store::embedded::disk::to_usize;
 use crate::store::embedded::file_set::FileSet;
 use crate::store::embedded::index_folder::unique;
 use crate::store::embedded::manifest::LexicalFile;

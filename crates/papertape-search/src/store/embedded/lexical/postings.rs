@@ -10,8 +10,7 @@ use std::io;
 use bytes::Bytes;
 
 use super::DocId;
-use crate::store::embedded::blocks::damaged;
-use crate::store::embedded::bytes::to_usize;
+use crate::store::embedded::disk::{damaged, to_usize};
 
 /// How many documents are in a block, and so how many numbers are packed together.
 const BLOCK: usize = 128;

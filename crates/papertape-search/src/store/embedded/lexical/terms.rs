@@ -8,8 +8,7 @@ use std::io::{self, Write};
 
 use bytes::Bytes;
 
-use crate::store::embedded::blocks::damaged;
-use crate::store::embedded::bytes::{Reader, put_varint, to_usize};
+use crate::store::embedded::disk::{Reader, damaged, put_varint, to_usize};
 
 /// How many terms stand in a block.
 const BLOCK: u32 = 32;

@@ -12,7 +12,7 @@ use super::code::{Centre, Code};
 use super::rotate::Rotation;
 use super::segment::{Segment, row_digest};
 use crate::background::in_background;
-use crate::store::embedded::bytes::to_usize;
+use crate::store::embedded::disk::to_usize;
 use crate::store::embedded::file_set::FileSet;
 use crate::store::embedded::index_folder::unique;
 use crate::store::embedded::manifest::VectorFile;

@@ -11,8 +11,7 @@ use half::f16;
 
 use super::code::{Centre, Code};
 use super::rotate::Rotation;
-use crate::store::embedded::blocks::{Source, damaged};
-use crate::store::embedded::bytes::{Reader, to_usize};
+use crate::store::embedded::disk::{Reader, Source, damaged, to_usize};
 use crate::store::embedded::manifest::VectorFile;
 use crate::sync::Lazy;
 
