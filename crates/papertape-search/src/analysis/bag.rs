@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::terms::{Number, Terms, Token, tokens};
+use super::terms::{Number, TermCache, Token, tokens};
 use super::{Language, Term, weights};
 
 /// The terms of a chunk and their frequencies: a term of the title or of a heading counts several times.
@@ -39,7 +39,7 @@ impl Bag {
 /// The terms of a chunk: of its text, its headings (outermost first), its title and its path.
 #[must_use]
 pub fn bag(path: &str, title: &str, headings: &[String], plain: &str, language: Language) -> Bag {
-    Terms::with(|terms| {
+    TermCache::with(|terms| {
         let mut said: Vec<(Number, u32)> = Vec::with_capacity(plain.len() / 4);
         let mut say = |texts: &[&str], weight: &dyn Fn(usize) -> u32| {
             let (start, mut words) = (said.len(), 0);

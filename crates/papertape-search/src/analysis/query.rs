@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::terms::{Number, Terms, Token, tokens};
+use super::terms::{Number, TermCache, Token, tokens};
 use super::{Language, Term};
 
 /// The most characters of a query.
@@ -34,7 +34,7 @@ impl QueryTerm {
     /// in Spanish among a thousand pages in English is found.
     #[must_use]
     pub fn in_all_languages(&self) -> Self {
-        let forms = Terms::with(|terms| {
+        let forms = TermCache::with(|terms| {
             let stems = stems(terms, Token::Word(&self.text), &Language::ALL);
             spelled(terms, &stems)
         });
@@ -52,7 +52,7 @@ pub fn query_terms(text: &str, languages: &[Language]) -> Vec<QueryTerm> {
     }
     let mut found: Vec<QueryTerm> = Vec::new();
     let mut places: HashMap<Vec<Number>, usize> = HashMap::new();
-    Terms::with(|terms| {
+    TermCache::with(|terms| {
         tokens(text.get(..end).unwrap_or_default(), &mut |token| {
             let (Token::Whole(word) | Token::Word(word)) = token else { return };
             let stems = stems(terms, token, languages);
@@ -69,14 +69,14 @@ pub fn query_terms(text: &str, languages: &[Language]) -> Vec<QueryTerm> {
 }
 
 /// The terms of a token in each of these languages, each once.
-fn stems(terms: &mut Terms, token: Token<'_>, languages: &[Language]) -> Vec<Number> {
+fn stems(terms: &mut TermCache, token: Token<'_>, languages: &[Language]) -> Vec<Number> {
     let mut stems: Vec<Number> = languages.iter().map(|language| terms.number(token, *language)).collect();
     stems.sort_unstable();
     stems.dedup();
     stems
 }
 
-fn spelled(terms: &Terms, stems: &[Number]) -> Vec<Term> {
+fn spelled(terms: &TermCache, stems: &[Number]) -> Vec<Term> {
     stems.iter().filter_map(|number| terms.term(*number)).map(str::to_owned).collect()
 }
 

@@ -33,7 +33,7 @@ pub(super) enum Token<'a> {
 /// Hands over every token of a text, in order.
 pub(super) fn tokens(text: &str, take: &mut impl FnMut(Token<'_>)) {
     let text = normal(text);
-    let mut scan = Scan { word: String::new(), take };
+    let mut scan = Tokenizer { word: String::new(), take };
     let mut rest: &str = &text;
     while let Some(first) = rest.chars().next() {
         rest = match class(first) {
@@ -74,13 +74,13 @@ fn skip(text: &str, c: char) -> &str {
     text.get(c.len_utf8()..).unwrap_or_default()
 }
 
-struct Scan<'a, F> {
+struct Tokenizer<'a, F> {
     /// The current word, in lower case.
     word: String,
     take: &'a mut F,
 }
 
-impl<F: FnMut(Token<'_>)> Scan<'_, F> {
+impl<F: FnMut(Token<'_>)> Tokenizer<'_, F> {
     /// A word, with parts if it is an identifier.
     fn words<'t>(&mut self, text: &'t str) -> &'t str {
         if let Some(rest) = self.simple_word(text) {
@@ -250,12 +250,12 @@ fn possessive(rest: &str) -> Option<&str> {
 }
 
 thread_local! {
-    static TERMS: RefCell<Terms> = RefCell::default();
+    static TERMS: RefCell<TermCache> = RefCell::default();
 }
 
 /// Words seen before, so that each is stemmed once: most words of a text are the same few thousand.
 #[derive(Default)]
-pub(super) struct Terms {
+pub(super) struct TermCache {
     languages: [Known; Language::ALL.len()],
     numbers: HashMap<Rc<str>, Number>,
     terms: Vec<Rc<str>>,
@@ -268,10 +268,10 @@ struct Known {
     words: HashMap<Box<str>, Number>,
 }
 
-/// A term's number, the same until [`Terms::with`] is left.
+/// A term's number, the same until [`TermCache::with`] is left.
 pub(super) type Number = u32;
 
-impl Terms {
+impl TermCache {
     /// Lends the terms of this thread.
     pub(super) fn with<T>(work: impl FnOnce(&mut Self) -> T) -> T {
         TERMS.with_borrow_mut(|terms| {

@@ -24,11 +24,11 @@ pub(super) struct BatchSize {
     full: usize,
     /// How long a request may take.
     time: Duration,
-    state: Mutex<State>,
+    state: Mutex<BatchState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct BatchState {
     /// How many texts to give.
     now: usize,
     /// How many were too much, and when.
@@ -37,7 +37,7 @@ struct State {
 
 impl BatchSize {
     pub(super) fn new(full: usize, time: Duration) -> Self {
-        Self { full, time, state: Mutex::new(State { now: FIRST.min(full), too_many: None }) }
+        Self { full, time, state: Mutex::new(BatchState { now: FIRST.min(full), too_many: None }) }
     }
 
     /// How many texts to give at once.
@@ -68,12 +68,12 @@ impl BatchSize {
         true
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BatchState> {
         lock(&self.state)
     }
 }
 
-impl State {
+impl BatchState {
     /// How many texts may be given after what was seen so far, if that says anything.
     fn most(&self, remembered: Duration) -> Option<usize> {
         let (texts, when) = self.too_many?;

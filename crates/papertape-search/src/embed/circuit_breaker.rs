@@ -36,12 +36,12 @@ pub struct CircuitBreaker {
 /// The way to the service for one kind of call.
 #[derive(Debug)]
 struct Circuit {
-    state: Mutex<State>,
+    state: Mutex<CircuitState>,
     places: Semaphore,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CircuitState {
     failures: u32,
     /// Until when, and because of what.
     open: Option<(Instant, EmbedError)>,
@@ -109,12 +109,12 @@ impl Circuit {
         Ok(Call { circuit: self, began: Instant::now(), done: false })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CircuitState> {
         lock(&self.state)
     }
 }
 
-impl State {
+impl CircuitState {
     /// Whether a call may go through; if not, why.
     fn closed(&self) -> Result<(), EmbedError> {
         match &self.open {
@@ -136,7 +136,7 @@ impl Call<'_> {
     fn end(mut self, error: Option<&EmbedError>) {
         self.done = true;
         match error {
-            None => *self.circuit.state() = State::default(),
+            None => *self.circuit.state() = CircuitState::default(),
             Some(error) => self.circuit.state().failed(error),
         }
     }

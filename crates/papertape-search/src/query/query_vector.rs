@@ -27,11 +27,11 @@ const CACHED: usize = 128;
 pub(super) struct QueryVectors {
     embedder: Arc<dyn Embedder>,
     budget: Duration,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<QueryVectorState>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueryVectorState {
     /// The model of the cached vectors.
     model: Option<Identity>,
     cache: Cache,
@@ -118,7 +118,7 @@ impl QueryVectors {
         Ok(vector)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueryVectorState> {
         lock(&self.state)
     }
 }

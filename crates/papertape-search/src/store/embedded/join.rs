@@ -7,7 +7,7 @@ use super::disk::to_usize;
 use super::lexical::documents::Documents;
 use super::lexical_index::LexicalIndex;
 use super::vectors::Rows;
-use super::vectors::segment::Segment;
+use super::vectors::segment::VectorSegment;
 
 /// A chunk without a vector.
 const NONE: u32 = u32::MAX;
@@ -51,7 +51,7 @@ impl Join {
     pub(super) fn of(
         index: &LexicalIndex,
         keys: &[(String, Arc<Keys>)],
-        vectors: &[Arc<Segment>],
+        vectors: &[Arc<VectorSegment>],
     ) -> io::Result<Self> {
         let mut starts = Vec::new();
         let mut all = 0_u32;

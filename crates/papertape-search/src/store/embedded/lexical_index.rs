@@ -14,7 +14,7 @@ use super::disk::to_usize;
 use super::errors::ErrorContext;
 use super::file_set::FileSet;
 use super::lexical::postings::{Block, PostingList};
-use super::lexical::segment::Segment;
+use super::lexical::segment::LexicalSegment;
 use super::lexical::{DocAddress, DocId};
 use super::manifest::LexicalFile;
 use super::vectors::Rows;
@@ -41,7 +41,7 @@ const DOUBT: f32 = 1.001;
 /// The inverted index and texts of a generation.
 #[derive(Debug)]
 pub(super) struct LexicalIndex {
-    segments: Vec<Segment>,
+    segments: Vec<LexicalSegment>,
     docs: u64,
     tokens: u64,
     frequencies: Mutex<HashMap<String, u64>>,
@@ -66,8 +66,8 @@ impl LexicalIndex {
         files: &[LexicalFile],
         errors: &ErrorContext,
     ) -> Result<Self, StoreError> {
-        let segments: io::Result<Vec<Segment>> =
-            files.iter().map(|file| Segment::open(file_set, file)).collect();
+        let segments: io::Result<Vec<LexicalSegment>> =
+            files.iter().map(|file| LexicalSegment::open(file_set, file)).collect();
         let segments = segments.map_err(|error| errors.io("cannot read", error))?;
         let (mut docs, mut tokens) = (0, 0_u64);
         for segment in &segments {
@@ -84,7 +84,7 @@ impl LexicalIndex {
     }
 
     /// Its segments.
-    pub(super) fn segments(&self) -> &[Segment] {
+    pub(super) fn segments(&self) -> &[LexicalSegment] {
         &self.segments
     }
 
@@ -116,7 +116,7 @@ impl LexicalIndex {
             scale.weights.iter().map(|(term, weight)| (term.as_str(), *weight)).collect();
         terms.retain(|(_, weight)| *weight > 0.0);
         terms.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let of_segment = |(number, segment): (usize, &Segment)| {
+        let of_segment = |(number, segment): (usize, &LexicalSegment)| {
             let through = through.map(|through| through.get(number).unwrap_or(&NONE));
             best(segment, &terms, &scale, through, depth)
         };
@@ -208,7 +208,7 @@ impl LexicalIndex {
     /// Where the chunks of a file are, in their order.
     pub(super) fn of_file(&self, path: &str) -> Result<Vec<(u32, DocAddress)>, StoreError> {
         let Some((segment, file)) = self.find_file(path)? else { return Ok(Vec::new()) };
-        let Some(documents) = self.segments.get(to_usize(segment)).map(Segment::documents) else {
+        let Some(documents) = self.segments.get(to_usize(segment)).map(LexicalSegment::documents) else {
             return Ok(Vec::new());
         };
         let docs = documents.of_file(file);
@@ -230,7 +230,7 @@ impl LexicalIndex {
 }
 
 /// The document frequency of a term in a segment, without deleted chunks.
-fn live_frequency(segment: &Segment, term: &str) -> io::Result<u64> {
+fn live_frequency(segment: &LexicalSegment, term: &str) -> io::Result<u64> {
     let Some(info) = segment.terms().get(term.as_bytes())? else { return Ok(0) };
     if !segment.has_deletes() {
         return Ok(u64::from(info.doc_freq));
@@ -245,7 +245,7 @@ fn live_frequency(segment: &Segment, term: &str) -> io::Result<u64> {
 /// The best documents of a segment, best first; equal ones in the order of their chunks' numbers, not of their own, which
 /// depend on the history of the index. Terms come with their weight, the heaviest first.
 fn best(
-    segment: &Segment,
+    segment: &LexicalSegment,
     terms: &[(&str, f32)],
     scale: &Bm25,
     through: Option<&Rows>,
@@ -282,7 +282,7 @@ fn best(
 
 /// What the documents of a segment have scored so far.
 struct Sheet<'a> {
-    segment: &'a Segment,
+    segment: &'a LexicalSegment,
     through: Option<&'a Rows>,
     lengths: &'a [u8],
     norms: [f32; 256],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::index_folder::{Unpublished, unique};
 use super::lexical::merge::merge;
-use super::lexical::segment::Segment;
+use super::lexical::segment::LexicalSegment;
 use super::manifest::{LexicalFile, Manifest, VectorFile};
 use super::merge_policy::{SegmentSize, choose_segments};
 use super::snapshot::Snapshot;
@@ -119,11 +119,11 @@ impl Changes {
     fn merge_lexical(&mut self) -> Result<bool, StoreError> {
         let Some(base) = self.base.as_ref().map(Arc::clone) else { return Ok(false) };
         let segments = base.lexical_index()?.segments();
-        let size = |segment: &Segment| (segment.len() as u64, segment.dead() as u64);
+        let size = |segment: &LexicalSegment| (segment.len() as u64, segment.dead() as u64);
         let sizes: Vec<SegmentSize> =
             segments.iter().map(size).map(|(all, dead)| SegmentSize { live: all - dead, dead }).collect();
         let Some(chosen) = choose_segments(&sizes) else { return Ok(false) };
-        let inputs: Vec<&Segment> = chosen.iter().filter_map(|number| segments.get(*number)).collect();
+        let inputs: Vec<&LexicalSegment> = chosen.iter().filter_map(|number| segments.get(*number)).collect();
         let merged = merge(&self.file_set, &inputs).map_err(|error| self.io(error))?;
         self.lexical.retain(|file| !inputs.iter().any(|segment| segment.file() == file));
         self.lexical.extend(merged);

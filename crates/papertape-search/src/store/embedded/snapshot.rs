@@ -15,7 +15,7 @@ use super::manifest::Manifest;
 use super::table;
 use super::vectors::Rows;
 use super::vectors::scan::nearest;
-use super::vectors::segment::Segment;
+use super::vectors::segment::VectorSegment;
 use crate::rank::{Files, hits};
 use crate::store::normalise::normalised;
 use crate::store::{Chunk, ChunkId, DEPTH, FileRecord, Filter, Hit, Matches, Query, StoreError};
@@ -27,7 +27,7 @@ pub(super) struct Snapshot {
     folder: IndexFolder,
     manifest: Manifest,
     file_set: FileSet,
-    vectors: Vec<Arc<Segment>>,
+    vectors: Vec<Arc<VectorSegment>>,
     lexical_index: Lazy<LexicalIndex>,
     table: Lazy<Arc<[FileRecord]>>,
     keys: Lazy<Vec<(String, Arc<Keys>)>>,
@@ -60,7 +60,7 @@ impl Snapshot {
                 (Some(segment), _) => Arc::clone(segment),
                 (None, Some(codes)) => {
                     let rows = open_plain(&folder.path(&file.rows()))?;
-                    Arc::new(Segment::open(file.clone(), Arc::clone(codes), rows)?)
+                    Arc::new(VectorSegment::open(file.clone(), Arc::clone(codes), rows)?)
                 }
                 (None, None) => return Err(io::ErrorKind::NotFound.into()),
             });
@@ -111,7 +111,7 @@ impl Snapshot {
     }
 
     /// Segments of vectors.
-    pub(super) fn vectors(&self) -> &[Arc<Segment>] {
+    pub(super) fn vectors(&self) -> &[Arc<VectorSegment>] {
         &self.vectors
     }
 

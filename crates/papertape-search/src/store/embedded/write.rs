@@ -11,7 +11,7 @@ use super::disk::to_usize;
 use super::file_set::FileSet;
 use super::index_folder::unique;
 use super::lexical::build::Builder;
-use super::lexical::segment::Segment;
+use super::lexical::segment::LexicalSegment;
 use super::lock::Lock;
 use super::manifest::{LexicalFile, VectorFile};
 use super::snapshot::Snapshot;
@@ -217,7 +217,7 @@ impl Changes {
         for (segment, mut files) in std::mem::take(&mut self.deleted) {
             let number = to_usize(segment);
             if let Some(base) = &self.base {
-                let before = base.lexical_index()?.segments().get(number).map(Segment::deleted_files);
+                let before = base.lexical_index()?.segments().get(number).map(LexicalSegment::deleted_files);
                 files.extend(before.unwrap_or_default());
             }
             let name = format!("{}.del", unique());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::DocId;
-use super::documents::{Document, DocumentsWriter, File, day};
+use super::documents::{DocumentsWriter, StoredDocument, StoredFile, day};
 use super::postings::encode;
 use super::segment::TextsWriter;
 use super::terms::TermsWriter;
@@ -78,7 +78,7 @@ impl Builder {
         entries: &[Entry],
     ) -> io::Result<u32> {
         let tags: Vec<String> = record.tags.iter().map(|tag| tag.to_lowercase()).collect();
-        let file = File {
+        let file = StoredFile {
             path: &record.path,
             title: &record.title,
             day: record.date.as_deref().and_then(day).unwrap_or_default(),
@@ -87,7 +87,7 @@ impl Builder {
         let tokens = entries.iter().map(|entry| u64::from(entry.bag.length())).sum();
         let number = self.documents.begin_file(&file, tokens)?;
         for entry in entries {
-            let doc = self.documents.push(Document {
+            let doc = self.documents.push(StoredDocument {
                 id: ChunkId::of(&record.path, entry.index).0,
                 key: entry.key.0,
                 index: entry.index,

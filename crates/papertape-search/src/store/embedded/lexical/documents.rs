@@ -19,7 +19,7 @@ const HEAD: usize = 12;
 
 /// A file that documents are from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::store::embedded) struct File<'a> {
+pub(in crate::store::embedded) struct StoredFile<'a> {
     pub(in crate::store::embedded) path: &'a str,
     pub(in crate::store::embedded) title: &'a str,
     /// `YYYYMMDD` as a number; 0 without a date.
@@ -30,7 +30,7 @@ pub(in crate::store::embedded) struct File<'a> {
 
 /// The stored fields of a document beside its terms and texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Document {
+pub(super) struct StoredDocument {
     /// The chunk id, the same in every store.
     pub(super) id: u64,
     /// Its vector key.
@@ -44,7 +44,7 @@ pub(super) struct Document {
 /// Collects documents, file by file.
 #[derive(Debug, Default)]
 pub(super) struct DocumentsWriter {
-    documents: Vec<(Document, u32)>,
+    documents: Vec<(StoredDocument, u32)>,
     files: Vec<FileEntry>,
     records: Vec<u8>,
 }
@@ -65,13 +65,13 @@ impl DocumentsWriter {
 
     /// Bytes of memory, about.
     pub(super) fn memory(&self) -> usize {
-        self.documents.capacity() * size_of::<(Document, u32)>()
+        self.documents.capacity() * size_of::<(StoredDocument, u32)>()
             + self.records.capacity() * 2
             + self.files.capacity() * size_of::<FileEntry>()
     }
 
     /// Begins with the next file, whose documents have so many tokens. Returns its number.
-    pub(super) fn begin_file(&mut self, file: &File<'_>, tokens: u64) -> io::Result<u32> {
+    pub(super) fn begin_file(&mut self, file: &StoredFile<'_>, tokens: u64) -> io::Result<u32> {
         let number = number(self.files.len())?;
         let (path, place) = (file.path.to_owned(), self.records.len());
         self.files.push(FileEntry { path, first: self.next()?, tokens, place });
@@ -85,7 +85,7 @@ impl DocumentsWriter {
     }
 
     /// The next document of the file.
-    pub(super) fn push(&mut self, document: Document) -> io::Result<DocId> {
+    pub(super) fn push(&mut self, document: StoredDocument) -> io::Result<DocId> {
         let doc = self.next()?;
         let file = self.files.len().saturating_sub(1);
         self.documents.push((document, number(file)?));
@@ -217,7 +217,7 @@ impl Documents {
     }
 
     /// The stored fields of a file.
-    pub(in crate::store::embedded) fn file(&self, number: u32) -> io::Result<File<'_>> {
+    pub(in crate::store::embedded) fn file(&self, number: u32) -> io::Result<StoredFile<'_>> {
         let [_, _, places, _] = self.file_columns;
         let place = |file| to_usize(self.u32(places, file, self.files));
         let number = to_usize(number);
@@ -230,7 +230,7 @@ impl Documents {
         while !reader.0.is_empty() {
             tags.push(reader.str()?);
         }
-        Ok(File { path, title, day, tags })
+        Ok(StoredFile { path, title, day, tags })
     }
 
     /// The numbers of all files with this path: one at most, unless it was deleted and added again.
@@ -323,7 +323,7 @@ mod tests {
     use proptest::prelude::{any, prop};
     use proptest::{prop_assert_eq, proptest};
 
-    use super::{Document, Documents, DocumentsWriter, File, day};
+    use super::{Documents, DocumentsWriter, StoredDocument, StoredFile, day};
 
     #[test]
     fn days_are_numbers_in_order() {
@@ -346,16 +346,16 @@ mod tests {
     fn documents_and_files_come_back_as_they_were() {
         let mut writer = DocumentsWriter::default();
         let files = [
-            File { path: "b.md", title: "B", day: 20_260_728, tags: vec!["rust", ""] },
-            File { path: "a.md", ..File::default() },
-            File { path: "c.md", title: "C", ..File::default() },
+            StoredFile { path: "b.md", title: "B", day: 20_260_728, tags: vec!["rust", ""] },
+            StoredFile { path: "a.md", ..StoredFile::default() },
+            StoredFile { path: "c.md", title: "C", ..StoredFile::default() },
         ];
         for (file, docs) in files.iter().zip([2, 0, 3]) {
             writer.begin_file(file, docs * 7).unwrap();
             for index in 0..docs {
                 let number = writer.len() as u64;
                 let index = u32::try_from(index).unwrap();
-                writer.push(Document { id: number << 40, key: !number, index, norm: 9 }).unwrap();
+                writer.push(StoredDocument { id: number << 40, key: !number, index, norm: 9 }).unwrap();
             }
         }
         let mut bytes = Vec::new();

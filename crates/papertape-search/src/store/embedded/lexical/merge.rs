@@ -6,9 +6,9 @@ use std::io;
 
 use super::DocId;
 use super::build::{InvertedWriter, finish};
-use super::documents::{Document, DocumentsWriter};
+use super::documents::{DocumentsWriter, StoredDocument};
 use super::postings::Block;
-use super::segment::{Records, Segment, TextsWriter};
+use super::segment::{LexicalSegment, Records, TextsWriter};
 use super::terms::{AllTerms, TermInfo};
 use crate::store::embedded::disk::to_usize;
 use crate::store::embedded::file_set::FileSet;
@@ -21,7 +21,7 @@ const GONE: DocId = DocId::MAX;
 /// Writes one segment with the live documents of several; `None` if there are none.
 pub(in crate::store::embedded) fn merge(
     file_set: &FileSet,
-    segments: &[&Segment],
+    segments: &[&LexicalSegment],
 ) -> io::Result<Option<LexicalFile>> {
     let file = LexicalFile { name: unique(), deleted: None };
     let mut documents = DocumentsWriter::default();
@@ -53,14 +53,15 @@ pub(in crate::store::embedded) fn merge(
 }
 
 /// Adds the live documents of a segment. Returns the new number of each.
-fn merge_documents(segment: &Segment, documents: &mut DocumentsWriter) -> io::Result<Vec<DocId>> {
+fn merge_documents(segment: &LexicalSegment, documents: &mut DocumentsWriter) -> io::Result<Vec<DocId>> {
     let from = segment.documents();
     let mut numbers = vec![GONE; from.len()];
     for file in segment.live_files() {
         documents.begin_file(&from.file(file)?, from.tokens(file))?;
         for doc in from.of_file(file) {
             let norm = from.norms().get(to_usize(doc)).copied().unwrap_or_default();
-            let document = Document { id: from.id(doc), key: from.key(doc), index: from.index(doc), norm };
+            let document =
+                StoredDocument { id: from.id(doc), key: from.key(doc), index: from.index(doc), norm };
             let number = documents.push(document)?;
             if let Some(to) = numbers.get_mut(to_usize(doc)) {
                 *to = number;
@@ -77,7 +78,7 @@ struct Left<'a> {
 }
 
 fn merge_terms(
-    segments: &[&Segment],
+    segments: &[&LexicalSegment],
     numbers: &[Vec<DocId>],
     inverted: &mut InvertedWriter,
 ) -> io::Result<()> {

@@ -115,14 +115,14 @@ impl PostingList {
         Ok(false)
     }
 
-    fn head(&self) -> io::Result<Option<Head>> {
+    fn head(&self) -> io::Result<Option<BlockHead>> {
         let count = self.count.saturating_sub(self.next * BLOCK).min(BLOCK);
         if count == 0 {
             return Ok(None);
         }
         let head = self.bytes.get(self.next * HEAD..).and_then(|rest| rest.first_chunk::<HEAD>());
         let Some([a, b, c, d, gap_width, frequency_width]) = head else { return Err(too_short()) };
-        Ok(Some(Head {
+        Ok(Some(BlockHead {
             last: DocId::from_le_bytes([*a, *b, *c, *d]),
             gap_width: *gap_width,
             frequency_width: *frequency_width,
@@ -130,7 +130,7 @@ impl PostingList {
         }))
     }
 
-    fn unpack(&mut self, head: &Head, block: &mut Block) -> io::Result<()> {
+    fn unpack(&mut self, head: &BlockHead, block: &mut Block) -> io::Result<()> {
         let gaps_end = self.place + size(head.count - 1, head.gap_width);
         let end = gaps_end + size(head.count, head.frequency_width);
         let gaps = self.bytes.get(self.place..gaps_end).ok_or_else(too_short)?;
@@ -152,7 +152,7 @@ impl PostingList {
         Ok(())
     }
 
-    fn pass(&mut self, head: &Head) {
+    fn pass(&mut self, head: &BlockHead) {
         self.place += size(head.count - 1, head.gap_width) + size(head.count, head.frequency_width);
         self.before = head.last;
         self.next += 1;
@@ -160,7 +160,7 @@ impl PostingList {
 }
 
 /// The head of a block.
-struct Head {
+struct BlockHead {
     last: DocId,
     gap_width: u8,
     frequency_width: u8,

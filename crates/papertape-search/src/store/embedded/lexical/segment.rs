@@ -8,7 +8,7 @@ use lz4_flex::block::{compress, decompress_into};
 
 use super::documents::Documents;
 use super::postings::PostingList;
-use super::terms::{TermInfo, Terms};
+use super::terms::{TermDictionary, TermInfo};
 use super::{DocId, documents};
 use crate::store::embedded::disk::{Reader, Source, damaged, put_varint, to_usize};
 use crate::store::embedded::file_set::FileSet;
@@ -31,9 +31,9 @@ const LONG: usize = 4 * TEXT_BLOCK;
 
 /// A segment of terms and texts, and what was deleted from it.
 #[derive(Debug)]
-pub(in crate::store::embedded) struct Segment {
+pub(in crate::store::embedded) struct LexicalSegment {
     file: LexicalFile,
-    terms: Terms,
+    terms: TermDictionary,
     documents: Documents,
     postings: Arc<Source>,
     texts: Arc<Source>,
@@ -49,7 +49,7 @@ struct Deleted {
     docs: Rows,
 }
 
-impl Segment {
+impl LexicalSegment {
     /// Opens the files that the manifest names.
     pub(in crate::store::embedded) fn open(file_set: &FileSet, file: &LexicalFile) -> io::Result<Self> {
         let source =
@@ -61,7 +61,7 @@ impl Segment {
             None => None,
         };
         Ok(Self {
-            terms: Terms::open(whole(file.terms())?)?,
+            terms: TermDictionary::open(whole(file.terms())?)?,
             postings: source(file.postings())?,
             texts: source(file.texts())?,
             cached: TextCache::new(documents.blocks()),
@@ -77,7 +77,7 @@ impl Segment {
     }
 
     /// Its term dictionary.
-    pub(in crate::store::embedded) fn terms(&self) -> &Terms {
+    pub(in crate::store::embedded) fn terms(&self) -> &TermDictionary {
         &self.terms
     }
 
@@ -141,7 +141,7 @@ impl Segment {
             records.next()?;
         }
         let Text { headings, text } = decode(records.next()?.ok_or_else(not_there)?)?;
-        let documents::File { path, title, .. } = self.documents.file(self.documents.file_of(doc))?;
+        let documents::StoredFile { path, title, .. } = self.documents.file(self.documents.file_of(doc))?;
         Ok(Chunk {
             source: path.to_owned(),
             index: self.documents.index(doc),

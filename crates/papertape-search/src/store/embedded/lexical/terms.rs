@@ -84,14 +84,14 @@ impl<W: Write> TermsWriter<W> {
 
 /// A dictionary, opened.
 #[derive(Debug)]
-pub(in crate::store::embedded) struct Terms {
+pub(in crate::store::embedded) struct TermDictionary {
     bytes: Bytes,
     /// Where blocks end and their places begin.
     end: usize,
     blocks: usize,
 }
 
-impl Terms {
+impl TermDictionary {
     /// The dictionary in these bytes.
     pub(super) fn open(bytes: Bytes) -> io::Result<Self> {
         let too_short = || damaged("a term dictionary ends too early");
@@ -184,7 +184,7 @@ impl<'a> BlockTerms<'a> {
 /// Every term of a dictionary, one after the other.
 #[derive(Debug)]
 pub(in crate::store::embedded) struct AllTerms<'a> {
-    terms: &'a Terms,
+    terms: &'a TermDictionary,
     next: usize,
     block: Option<BlockTerms<'a>>,
 }
@@ -211,14 +211,14 @@ mod tests {
     use proptest::prelude::{any, prop};
     use proptest::{prop_assert_eq, proptest};
 
-    use super::{Terms, TermsWriter};
+    use super::{TermDictionary, TermsWriter};
 
-    fn dictionary(terms: &BTreeMap<String, (u32, u64)>) -> Terms {
+    fn dictionary(terms: &BTreeMap<String, (u32, u64)>) -> TermDictionary {
         let mut writer = TermsWriter::new(Vec::new());
         for (term, (doc_freq, length)) in terms {
             writer.push(term.as_bytes(), *doc_freq, *length).unwrap();
         }
-        Terms::open(Bytes::from(writer.finish().unwrap())).unwrap()
+        TermDictionary::open(Bytes::from(writer.finish().unwrap())).unwrap()
     }
 
     proptest! {
@@ -247,7 +247,7 @@ mod tests {
         fn no_bytes_break_it(bytes in prop::collection::vec(any::<u8>(), 0..200), blocks in 0_u32..20) {
             let mut bytes = bytes;
             bytes.extend(blocks.to_le_bytes());
-            let Ok(dictionary) = Terms::open(Bytes::from(bytes)) else { return Ok(()) };
+            let Ok(dictionary) = TermDictionary::open(Bytes::from(bytes)) else { return Ok(()) };
             drop(dictionary.get(b"term"));
             let mut stream = dictionary.stream();
             while matches!(stream.next(), Ok(Some(_))) {}

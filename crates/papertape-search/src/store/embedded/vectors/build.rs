@@ -10,7 +10,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use super::Rows;
 use super::code::{Centre, Code};
 use super::rotate::Rotation;
-use super::segment::{Segment, row_digest};
+use super::segment::{VectorSegment, row_digest};
 use crate::background::in_background;
 use crate::store::embedded::disk::to_usize;
 use crate::store::embedded::file_set::FileSet;
@@ -55,7 +55,10 @@ pub(crate) fn write(
 }
 
 /// Merges segments, keeping only live rows. Each key comes once.
-pub(crate) fn merge(file_set: &FileSet, inputs: &[(&Segment, &Rows)]) -> io::Result<Option<VectorFile>> {
+pub(crate) fn merge(
+    file_set: &FileSet,
+    inputs: &[(&VectorSegment, &Rows)],
+) -> io::Result<Option<VectorFile>> {
     let mut order = Vec::new();
     for ((segment, live), number) in inputs.iter().zip(0_usize..) {
         let keys = &segment.codes()?.keys;
@@ -90,7 +93,7 @@ fn good_enough(centre: &Centre, rows: usize) -> bool {
 
 /// The best of the centres there are, or a new one if there are many more vectors now.
 fn centre_of(
-    inputs: &[(&Segment, &Rows)],
+    inputs: &[(&VectorSegment, &Rows)],
     order: &[(u64, usize, usize)],
     dimension: u32,
 ) -> io::Result<Centre> {

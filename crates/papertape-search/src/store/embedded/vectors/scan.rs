@@ -16,7 +16,7 @@ use super::code::Planes;
 #[cfg(target_arch = "x86_64")]
 use super::count::Wide;
 use super::count::{Anywhere, Count};
-use super::segment::{Codes, Segment};
+use super::segment::{Codes, VectorSegment};
 
 /// How many vectors are re-ranked, at least.
 const PROMISING: usize = 2_000;
@@ -39,7 +39,7 @@ pub(crate) struct Near {
 /// The vectors nearest to a query of length 1, best first: at least as many as asked for, if there are so many. Only
 /// rows in `among` count, one set for each segment.
 pub(crate) fn nearest(
-    segments: &[Arc<Segment>],
+    segments: &[Arc<VectorSegment>],
     among: &[Rows],
     query: &[f32],
     depth: usize,
@@ -113,7 +113,11 @@ impl Span<'_> {
 }
 
 /// Re-ranks by the exact cosine.
-fn rescore(segments: &[Arc<Segment>], places: &[(usize, usize)], query: &[f32]) -> io::Result<Vec<Near>> {
+fn rescore(
+    segments: &[Arc<VectorSegment>],
+    places: &[(usize, usize)],
+    query: &[f32],
+) -> io::Result<Vec<Near>> {
     let mut found = Vec::with_capacity(places.len());
     let mut numbers = vec![0.0; query.len()];
     // Neighbours are read together.

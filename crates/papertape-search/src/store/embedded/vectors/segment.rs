@@ -17,7 +17,7 @@ use crate::sync::Lazy;
 
 /// A segment of vectors, in the order of their keys.
 #[derive(Debug)]
-pub(crate) struct Segment {
+pub(crate) struct VectorSegment {
     file: VectorFile,
     codes: Arc<Source>,
     rows: File,
@@ -87,7 +87,7 @@ pub(crate) fn row_digest(key: u64, numbers: &[u8]) -> [u8; ROW_DIGEST] {
     digest
 }
 
-impl Segment {
+impl VectorSegment {
     /// Files that are as long as they should be.
     pub(crate) fn open(file: VectorFile, codes: Arc<Source>, rows: File) -> io::Result<Self> {
         let (size, wanted) =
