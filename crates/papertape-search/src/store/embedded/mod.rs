@@ -147,10 +147,9 @@ impl Embedded {
         work: impl FnOnce(&Arc<StoreState>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let state = Arc::clone(&self.state);
-        let errors = state.folder().errors().clone();
         match tokio::task::spawn_blocking(move || work(&state)).await {
             Ok(result) => result,
-            Err(_) => Err(errors.corrupt("its content is inconsistent")),
+            Err(_) => Err(self.state.folder().errors().corrupt("its content is inconsistent")),
         }
     }
 }
