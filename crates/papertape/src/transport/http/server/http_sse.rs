@@ -7,9 +7,10 @@ use data_encoding::BASE64URL_NOPAD;
 use http::request::Parts;
 use http::{Method, StatusCode};
 
-use super::events::{Events, Exchange, Source};
-use super::request::{self, NamedRevision, Readable};
-use super::response::{self, HttpResponse, Refusal};
+use super::events::{Events, Source};
+use super::refusal::Refusal;
+use super::request::{self, Exchange, NamedRevision, Readable};
+use super::response::{self, HttpResponse};
 use super::site::Site;
 use crate::outbox::{OUTBOX, Outgoing};
 use crate::protocol::Revision;

@@ -6,8 +6,9 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::events::{Events, Source};
+use super::refusal::Refusal;
 use super::request::{self, Held, NamedRevision};
-use super::response::{self, HttpResponse, Refusal};
+use super::response::{self, HttpResponse};
 use super::sessions::{EventId, HttpSession};
 use super::site::Site;
 use super::stream::Lost;

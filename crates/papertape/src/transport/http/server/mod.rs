@@ -5,8 +5,6 @@
 //! and on the way back `events` (from a `stream` that a client can come back to; `turns` says on which connection) and
 //! `reply`.
 
-mod clients;
-mod cors;
 mod events;
 mod guard;
 mod http_sse;
@@ -17,6 +15,7 @@ mod mirror_headers;
 mod modern;
 mod options;
 mod post;
+mod refusal;
 mod request;
 mod response;
 mod sessions;

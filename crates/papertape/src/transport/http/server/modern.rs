@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
 
-use super::events::Exchange;
 use super::mirror_headers::MirrorHeaders;
-use super::request::{Held, NamedRevision};
-use super::response::{self, HttpResponse, Refusal};
+use super::refusal::Refusal;
+use super::request::{Exchange, Held, NamedRevision};
+use super::response::{self, HttpResponse};
 use super::site::Site;
 use crate::protocol::error_code::{
     HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION,

@@ -6,8 +6,9 @@ use http::request::Parts;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::refusal::Refusal;
 use super::request::{self, NamedRevision, Readable};
-use super::response::{self, HttpResponse, Refusal};
+use super::response::{self, HttpResponse};
 use super::site::Site;
 use super::{legacy, modern};
 use crate::protocol::error_code::UNSUPPORTED_PROTOCOL_VERSION;

@@ -15,7 +15,7 @@ use data_encoding::BASE64URL_NOPAD;
 use http::StatusCode;
 use tokio::time::Instant;
 
-use super::response::Refusal;
+use super::refusal::Refusal;
 use super::site::SWEEP;
 use super::stream::{Kept, Lost, Reader, Stream};
 use super::turns::Turns;

@@ -8,23 +8,22 @@ use http::header::ALLOW;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode};
 
-use super::clients::Clients;
-use super::guard::Guard;
+use super::guard::{self, Guard};
 use super::http_sse::HttpSseStreams;
 use super::metrics::Metrics;
 use super::options::Options;
-use super::request::NamedRevision;
-use super::request::{Budget, Readable};
-use super::response::{self, HttpResponse, Refusal};
+use super::refusal::Refusal;
+use super::request::{Budget, Clients, NamedRevision, Readable};
+use super::response::{self, HttpResponse};
 use super::sessions::Sessions;
-use super::{cors, http_sse, legacy, post};
+use super::{http_sse, legacy, post};
 use crate::server::pipeline::subscribe;
 use crate::server::session::Session;
 use crate::server::{Principal, Service};
 use crate::sync::lock;
 use crate::transport::tap::Tap;
 use crate::wire::tape::Direction;
-use papertape_oauth::server::{Admitted, Auth, Challenge, Lease};
+use papertape_oauth::server::{Admitted, Auth, Lease};
 
 /// How often unused sessions are looked for.
 pub(crate) const SWEEP: Duration = Duration::from_secs(30);
@@ -88,10 +87,10 @@ impl Site {
     {
         let (parts, body) = request.into_parts();
         let mut response = self.route(&parts, body, address).await.unwrap_or_else(|refusal| {
-            refusal.into_response(NamedRevision::read(&parts.headers).omits_unreadable_id())
+            response::refused(refusal, NamedRevision::read(&parts.headers).omits_unreadable_id())
         });
         if self.guard.knows_origin(&parts.headers) {
-            cors::let_read(&parts.headers, &mut response);
+            guard::let_read(&parts.headers, response.headers_mut());
         }
         self.metrics.responded(response.status());
         response
@@ -107,8 +106,10 @@ impl Site {
         B: Readable,
     {
         self.guard.check(parts)?;
-        if cors::is_preflight(parts) && self.guard.knows_origin(&parts.headers) {
-            return Ok(cors::preflight(parts));
+        if guard::is_preflight(parts) && self.guard.knows_origin(&parts.headers) {
+            let mut response = response::empty(StatusCode::NO_CONTENT);
+            guard::answer_preflight(parts, response.headers_mut());
+            return Ok(response);
         }
         let path = parts.uri.path();
         if path == self.options.path {
@@ -242,14 +243,4 @@ fn ending_with(lease: Option<Lease>, mut response: HttpResponse) -> HttpResponse
         response.body_mut().end_with(lease);
     }
     response
-}
-
-impl From<Challenge> for Refusal {
-    fn from(challenge: Challenge) -> Self {
-        let refusal = Refusal::new(challenge.status, challenge.message);
-        match HeaderValue::from_str(&challenge.authenticate) {
-            Ok(value) => refusal.header(http::header::WWW_AUTHENTICATE, value),
-            Err(_) => refusal,
-        }
-    }
 }
