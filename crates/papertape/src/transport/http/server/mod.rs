@@ -12,7 +12,6 @@ mod legacy;
 #[cfg_attr(not(feature = "metrics"), path = "metrics_off.rs")]
 mod metrics;
 mod mirror_headers;
-mod modern;
 mod options;
 mod post;
 mod refusal;
