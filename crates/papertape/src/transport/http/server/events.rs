@@ -105,7 +105,9 @@ impl Events {
         if first.is_empty() {
             first.extend_from_slice(COMMENT);
         }
-        site.metrics.stream_opened();
+        if let Some(metrics) = &site.metrics {
+            metrics.stream_opened();
+        }
         Self {
             site: Arc::clone(site),
             source,
@@ -177,7 +179,9 @@ impl Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        self.site.metrics.stream_closed();
+        if let Some(metrics) = &self.site.metrics {
+            metrics.stream_closed();
+        }
     }
 }
 

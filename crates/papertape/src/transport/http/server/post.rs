@@ -102,7 +102,7 @@ async fn serve_request(
     principal: Option<Arc<Principal>>,
     held: Option<&Arc<Held>>,
 ) -> Result<HttpResponse, Refusal> {
-    let _timed = site.metrics.began(&request.method);
+    let _timed = site.time(&request.method);
     let exchange = Exchange(Session::new(principal));
     let mirrored = MirrorHeaders(headers);
     let envelope = Envelope { headers: Some(&mirrored), ..Envelope::default() };
