@@ -57,14 +57,23 @@ use site::Site;
 /// # async fn f(server: papertape::Server) -> std::io::Result<()> {
 /// use papertape::http;
 /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-/// http::serve(listener, server, http::Options::new()).await
+/// http::serve(listener, server).await
 /// # }
 /// ```
 ///
 /// # Errors
+/// If a tool has a bad schema.
+#[cfg(unix)]
+pub async fn serve(listener: TcpListener, server: Server) -> io::Result<()> {
+    serve_with(listener, server, Options::new()).await
+}
+
+/// The same with options.
+///
+/// # Errors
 /// If a tool has a bad schema, or the tape cannot be written.
 #[cfg(unix)]
-pub async fn serve(listener: TcpListener, server: Server, options: Options) -> io::Result<()> {
+pub async fn serve_with(listener: TcpListener, server: Server, options: Options) -> io::Result<()> {
     let (stop, mut stopped) = tokio::sync::mpsc::channel(1);
     crate::transport::signals::watch_signals(stop)?;
     serve_until(listener, server, options, async move { stopped.recv().await.unwrap_or_default() }).await
@@ -83,7 +92,7 @@ pub async fn serve_until(
     let mut options = options;
     options.connections.connections = papertape_http1::max_connections(&options.connections);
     let limits = options.connections.clone();
-    let service = service(server, options)?;
+    let service = service_with(server, options)?;
     let grace = service.site.service.limits().grace;
     service.site.keep_tidy();
     let site = Arc::clone(&service.site);
@@ -117,8 +126,16 @@ fn give_up_after(site: &Arc<Site>, time: Duration) {
 /// connections and deadlines are then the application's to set.
 ///
 /// # Errors
+/// If a tool has a bad schema.
+pub fn service(server: Server) -> io::Result<HttpService> {
+    service_with(server, Options::new())
+}
+
+/// The same with options.
+///
+/// # Errors
 /// If a tool has a bad schema, or the tape cannot be written.
-pub fn service(server: Server, options: Options) -> io::Result<HttpService> {
+pub fn service_with(server: Server, options: Options) -> io::Result<HttpService> {
     let server = if options.legacy { server } else { server.stateless_only() };
     Ok(HttpService { site: Site::new(server.build()?, options)? })
 }
