@@ -23,7 +23,7 @@
 //! # async fn main() -> std::io::Result<()> {
 //! let listener = TcpListener::bind("127.0.0.1:0").await?;
 //! let handler = |_request, _peer| async { Response::new(Full::new(Bytes::from("hello\n"))) };
-//! let limits = ConnectionLimits { connections: 1_000, ..ConnectionLimits::default() };
+//! let limits = ConnectionLimits::new().connections(1_000);
 //! // In a program: a future that ends with a signal.
 //! let stop = async {};
 //! serve(listener, handler, limits, Duration::from_secs(5), stop).await
