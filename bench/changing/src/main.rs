@@ -28,5 +28,5 @@ async fn main() -> anyhow::Result<()> {
     });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     eprintln!("at http://{}/mcp", listener.local_addr()?);
-    Ok(http::serve(listener, server, http::Options::new()).await?)
+    Ok(http::serve(listener, server).await?)
 }

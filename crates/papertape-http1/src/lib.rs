@@ -6,10 +6,9 @@
 //! | `listener` | [`serve`]: accepts connections, makes room for new ones, drains them at the end |
 //! | `limits`, `descriptors` | [`ConnectionLimits`], and how many connections the open file limit allows |
 //! | `connection` | one connection, from its first byte to its last; `close` is the error response and the lingering close |
-//! | `strict_stream` | the socket as hyper sees it: every byte passes `scan` first |
+//! | `strict_stream` | the socket as hyper sees it: every byte passes `scan` first, and bodies have a minimum rate |
 //! | `scan` | a parser that rejects what two parties could read in two ways (request smuggling) |
-//! | `connection_state`, `connection_table` | the stage and the deadlines of each connection; checked for all a few times a second |
-//! | `minimum_rate`, `clock` | how slowly a body may arrive; time in milliseconds |
+//! | `connection_state`, `connection_table` | the stage and the deadlines of each connection, by one clock; checked for all a few times a second |
 //!
 //! ```
 //! use std::time::Duration;
@@ -24,7 +23,7 @@
 //! # async fn main() -> std::io::Result<()> {
 //! let listener = TcpListener::bind("127.0.0.1:0").await?;
 //! let handler = |_request, _peer| async { Response::new(Full::new(Bytes::from("hello\n"))) };
-//! let limits = ConnectionLimits { connections: 1_000, ..ConnectionLimits::default() };
+//! let limits = ConnectionLimits::new().connections(1_000);
 //! // In a program: a future that ends with a signal.
 //! let stop = async {};
 //! serve(listener, handler, limits, Duration::from_secs(5), stop).await
@@ -33,7 +32,6 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod clock;
 mod close;
 mod connection;
 mod connection_state;
@@ -41,7 +39,6 @@ mod connection_table;
 mod descriptors;
 mod limits;
 mod listener;
-mod minimum_rate;
 mod scan;
 mod strict_stream;
 mod sync;

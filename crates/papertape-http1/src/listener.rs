@@ -16,9 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, timeout};
 
-use super::clock::Clock;
 use super::connection::{Shared, draining, serve_connection};
-use super::connection_state::ConnectionState;
+use super::connection_state::{Clock, ConnectionState};
 use super::connection_table::ConnectionTable;
 use super::descriptors::Capacity;
 use super::limits::ConnectionLimits;

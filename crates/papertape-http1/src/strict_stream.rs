@@ -1,4 +1,4 @@
-//! The socket as hyper sees it: only bytes that the scanner accepts, one request at a time.
+//! The socket as hyper sees it: only bytes that the scanner accepts, one request at a time, and bodies that are not too slow.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -6,17 +6,15 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
 use hyper::rt::ReadBufCursor;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::clock::{Clock, NEVER};
-use super::connection_state::{ConnectionState, Stage};
+use super::connection_state::{Clock, ConnectionState, NEVER, Stage};
 use super::limits::ConnectionLimits;
-use super::minimum_rate::MinimumRate;
 use super::scan::{Bounds, Event, Fault, Part, Scanner};
 
 /// Bytes of one read.
@@ -31,6 +29,8 @@ thread_local! {
 const HELD: usize = SCRATCH;
 /// How often to check whether the peer has closed, when there is no room to read on.
 const LOOK: Duration = Duration::from_secs(1);
+/// The time at the beginning of a body without a minimum rate.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Limits and clock of all connections of a listener.
 #[derive(Debug)]
@@ -283,4 +283,43 @@ impl hyper::rt::Write for StrictStream {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
+}
+
+/// The minimum rate of a request body, as a leaky bucket: it fills with the bytes that arrive and drains while the server waits; when it is empty, the body is too
+/// slow. Only waiting counts: a peer is not slow because the handler does not read.
+#[derive(Debug)]
+struct MinimumRate {
+    bucket: u64,
+    waiting: Option<Instant>,
+}
+
+impl MinimumRate {
+    fn new(limits: &ConnectionLimits) -> Self {
+        Self { bucket: bytes_in(GRACE.min(limits.body_idle), limits), waiting: None }
+    }
+
+    /// Bytes have arrived.
+    fn received(&mut self, bytes: usize, limits: &ConnectionLimits) {
+        if let Some(since) = self.waiting.take() {
+            self.bucket = self.bucket.saturating_sub(bytes_in(since.elapsed(), limits));
+        }
+        let most = bytes_in(limits.body_idle, limits);
+        self.bucket = self.bucket.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX)).min(most);
+    }
+
+    /// No bytes have arrived yet: how long to wait, if the wait begins now.
+    fn wait(&mut self, limits: &ConnectionLimits) -> Option<Duration> {
+        if self.waiting.is_some() {
+            return None;
+        }
+        self.waiting = Some(Instant::now());
+        let bucket = self.bucket.saturating_mul(1000).checked_div(limits.body_rate);
+        Some(bucket.map_or(limits.body_idle, |millis| limits.body_idle.min(Duration::from_millis(millis))))
+    }
+}
+
+/// The bytes that have to arrive in a time.
+fn bytes_in(time: Duration, limits: &ConnectionLimits) -> u64 {
+    let bytes = time.as_millis().saturating_mul(u128::from(limits.body_rate)) / 1000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -25,7 +25,6 @@ mod principal;
 mod private_file;
 #[cfg(any(feature = "server", all(feature = "oauth", feature = "client")))]
 mod random;
-mod scope;
 #[cfg(feature = "server")]
 pub mod server;
 #[cfg(any(feature = "server", all(feature = "oauth", feature = "client")))]
@@ -35,8 +34,7 @@ mod sync;
 pub use host::is_loopback;
 #[cfg(all(feature = "oauth", any(feature = "client", feature = "server")))]
 pub use oauth::install_crypto_provider;
-pub use principal::Principal;
-pub use scope::{is_scope, split_scopes};
+pub use principal::{Principal, is_scope, split_scopes};
 
 /// The example in the README is compiled.
 #[cfg(all(doctest, feature = "server"))]

@@ -119,7 +119,7 @@ async fn on_http(
         options = options.auth(auth);
     }
     drop(writeln!(std::io::stderr(), "papertape: {name} is at http://{address}/mcp"));
-    Ok(http::serve(listener, server, options).await?)
+    Ok(http::serve_with(listener, server, options).await?)
 }
 
 fn options(args: &Http, address: SocketAddr) -> http::Options {

@@ -5,18 +5,12 @@
 
 mod chunks;
 mod fault;
-mod fields;
-mod framing;
-mod host;
-mod request_line;
-mod short;
-mod token;
+mod head;
 
 use chunks::Chunks;
 pub(super) use fault::Fault;
 use fault::{BARE_CR, Stop};
-use fields::{Fields, Framing};
-use request_line::RequestLine;
+use head::{Fields, Framing, RequestLine};
 
 /// Bytes of the trailers of a chunked body.
 const TRAILERS: usize = 8 * 1024;

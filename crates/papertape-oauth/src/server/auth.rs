@@ -1,18 +1,24 @@
-//! Authentication and authorization of requests.
+//! Authentication and authorization of requests: the token, its principal, and for how long.
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use http::HeaderMap;
+use http::{HeaderMap, header};
 use serde_json::Value;
+use tokio::time::sleep;
 
 use super::ResourceServer;
-use super::bearer;
 use super::challenge::{Challenge, Refusal};
 use super::error::AuthSetupError;
-use super::keys::Keys;
-use super::lease::Lease;
-use super::scope_hierarchy::ScopeHierarchy;
+use super::keys::{HeldKey, Keys};
+use crate::principal::ScopeHierarchy;
 use crate::{Principal, is_scope};
+
+/// The longest token.
+const MAX_TOKEN: usize = 16 * 1024;
+/// How often the wall clock is read: it may be set, and machines may sleep.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// An authenticated and authorized request.
 #[derive(Debug)]
@@ -115,16 +121,16 @@ impl Auth {
 
     /// The principal, for how long, and the scopes that every request authenticated in this way needs.
     async fn authenticate(&self, headers: &HeaderMap) -> Result<(Principal, Lease, &[String]), Refusal> {
-        let token = bearer::token(headers)?;
+        let token = bearer_token(headers)?;
         if let Some(keys) = &self.keys
             && Keys::is_api_key(token)
         {
-            let (principal, lease) = keys.check(token).await?;
-            return Ok((principal, lease, &[]));
+            let (principal, until, key) = keys.check(token).await?;
+            return Ok((principal, Lease { until, key: Some(key) }, &[]));
         }
         if let Some(oauth) = &self.oauth {
-            let (principal, lease) = oauth.check(token).await?;
-            return Ok((principal, lease, oauth.required_scopes()));
+            let (principal, until) = oauth.check(token).await?;
+            return Ok((principal, Lease { until, key: None }, oauth.required_scopes()));
         }
         Err(Refusal::invalid_token(match self.keys {
             Some(_) => "the token is not an API key of this server",
@@ -150,5 +156,100 @@ impl Auth {
 
     pub(super) fn note_problem(&mut self, problem: AuthSetupError) {
         self.problem.get_or_insert(problem);
+    }
+}
+
+/// The bearer token in the `Authorization` header (RFC 6750, section 2.1). Tokens in a URL or a form are not accepted: they end up in logs.
+fn bearer_token(headers: &HeaderMap) -> Result<&str, Refusal> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = values.next().ok_or_else(Refusal::missing_token)?;
+    if values.next().is_some() {
+        return Err(Refusal::invalid_request("there are several Authorization headers"));
+    }
+    let text = value.to_str().map_err(|_| {
+        Refusal::invalid_request("the Authorization header has characters that are not ASCII")
+    })?;
+    let (scheme, token) = text.split_once(' ').unwrap_or((text, ""));
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(Refusal::unknown_scheme());
+    }
+    let token = token.trim_matches(' ');
+    if token.is_empty() {
+        return Err(Refusal::invalid_request("the token after Bearer is missing"));
+    }
+    if token.len() > MAX_TOKEN {
+        return Err(Refusal::invalid_request("the token is longer than 16 KiB"));
+    }
+    let body = token.trim_end_matches('=');
+    if body.is_empty() || !body.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b)) {
+        return Err(Refusal::invalid_request(
+            "the token has characters that are not allowed in a bearer token",
+        ));
+    }
+    Ok(token)
+}
+
+/// How long an authorization lasts: a key may be revoked and a token may expire while a stream is open.
+pub struct Lease {
+    until: Option<SystemTime>,
+    /// As long as the API key, if it is one, is valid with the same scopes.
+    key: Option<HeldKey>,
+}
+
+impl Lease {
+    /// Waits until the authorization ends.
+    pub async fn over(self) {
+        let Self { mut until, key } = self;
+        let Some(mut key) = key else { return wait_until(until).await };
+        loop {
+            tokio::select! {
+                () = wait_until(until) => return,
+                expires = key.changed() => match expires {
+                    Some(expires) => until = expires,
+                    None => return,
+                },
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("until", &self.until).finish_non_exhaustive()
+    }
+}
+
+/// Waits for a moment of the wall clock.
+async fn wait_until(until: Option<SystemTime>) {
+    let Some(until) = until else { return std::future::pending().await };
+    while let Ok(left) = until.duration_since(SystemTime::now())
+        && !left.is_zero()
+    {
+        sleep(left.min(CLOCK_INTERVAL)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, header};
+
+    use super::bearer_token;
+
+    fn authorization(value: &str) -> HeaderMap {
+        HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_str(value).unwrap())])
+    }
+
+    #[test]
+    fn the_scheme_is_case_insensitive_and_spaces_are_trimmed() {
+        for value in ["Bearer abc", "bearer abc", "BEARER   abc", "bEaReR abc "] {
+            assert_eq!(bearer_token(&authorization(value)), Ok("abc"), "{value}");
+        }
+    }
+
+    #[test]
+    fn every_character_of_a_bearer_token_is_accepted() {
+        for valid in ["a", "-._~+/", "abc==", "eyJ.eyJ.sig"] {
+            assert_eq!(bearer_token(&authorization(&format!("Bearer {valid}"))), Ok(valid));
+        }
     }
 }

@@ -1,16 +1,17 @@
 //! The protected resource in a build without the feature `oauth`: a type without values.
 
+use std::time::SystemTime;
+
 use serde_json::Value;
 
 use super::challenge::Refusal;
-use super::lease::Lease;
 use crate::Principal;
 
 #[derive(Debug)]
 pub(super) enum ResourceServer {}
 
 impl ResourceServer {
-    pub(super) async fn check(&self, _: &str) -> Result<(Principal, Lease), Refusal> {
+    pub(super) async fn check(&self, _: &str) -> Result<(Principal, Option<SystemTime>), Refusal> {
         match *self {}
     }
 

@@ -41,7 +41,7 @@ async fn main() -> io::Result<ExitCode> {
         ["--listen", address] => {
             let listener = TcpListener::bind(address).await?;
             writeln!(io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
-            http::serve(listener, server(), http::Options::new()).await?;
+            http::serve(listener, server()).await?;
         }
         _ => {
             writeln!(io::stderr(), "conformance_server --stdio | --listen ADDRESS")?;

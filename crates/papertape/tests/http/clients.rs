@@ -60,7 +60,7 @@ async fn requests_per_client_are_limited() {
 // Half of the connections by default.
 #[tokio::test]
 async fn one_client_leaves_half_of_the_connections_to_others() {
-    let limits = ConnectionLimits { connections: 10, ..ConnectionLimits::default() };
+    let limits = ConnectionLimits::new().connections(10);
     let site = Site::with(Options::new().connections(limits), |server| server).await;
     let mut open = Vec::new();
     for _ in 0..5 {

@@ -207,7 +207,7 @@ async fn loopback_hosts_are_allowed() {
 #[tokio::test]
 async fn the_http_2_authority_is_checked_like_host() {
     let server = papertape::Server::new("x", "1");
-    let service = papertape::http::service(server, Options::new().health()).unwrap();
+    let service = papertape::http::service_with(server, Options::new().health()).unwrap();
     for (target, host, status) in [
         ("http://localhost/healthz", None, 200),
         ("http://localhost/healthz", Some("localhost"), 200),

@@ -113,7 +113,7 @@ async fn application(options: Options) -> std::net::SocketAddr {
         papertape::server::Tool::new("echo").input_schema(json!({"type": "object"})),
         |arguments: serde_json::Value, _| async move { Ok(arguments.to_string()) },
     );
-    let service = papertape::http::service(server, options).unwrap();
+    let service = papertape::http::service_with(server, options).unwrap();
     let page = axum::routing::get(|| async { "a page" });
     let app = axum::Router::new().route("/page", page).fallback_service(service);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -11,7 +11,7 @@ use url::Url;
 
 use super::pkce;
 use super::secret::Secret;
-use super::token_request::unix_time;
+use super::unix_time;
 use crate::client::error::{AuthError, AuthStep};
 
 /// The longest nonce.

@@ -30,6 +30,8 @@ mod token_file;
 mod token_request;
 mod token_store;
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use super::error::{AuthError, AuthStep};
 
 pub use browser::{Browser, Redirect};
@@ -47,4 +49,9 @@ impl AuthError {
     fn permanent(step: AuthStep, message: impl Into<String>) -> Self {
         Self { step, message: message.into(), permanent: true }
     }
+}
+
+/// Seconds since 1970.
+fn unix_time() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map(|d| d.as_secs()).unwrap_or_default()
 }

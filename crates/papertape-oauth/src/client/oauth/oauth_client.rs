@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::pkce;
 use super::secret::Secret;
-use super::token_request::unix_time;
+use super::unix_time;
 use crate::client::credentials::authorization;
 use crate::client::error::{AuthError, AuthStep};
 use crate::oauth::install_crypto_provider;

@@ -1,7 +1,5 @@
 //! The token request (RFC 6749, section 3.2), repeated once if the server requires a DPoP nonce.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use http::Method;
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,6 +9,7 @@ use super::dpop::{self, ProofKey};
 use super::http_client::{HttpClient, HttpResponse, display_url};
 use super::oauth_client::ClientAuthentication;
 use super::secret::Secret;
+use super::unix_time;
 use crate::client::error::{AuthError, AuthStep};
 use crate::split_scopes;
 
@@ -134,11 +133,6 @@ fn seconds(value: &Value) -> Option<u64> {
 pub(super) fn is_expiring(expires_at: Option<u64>, lifetime: Option<u64>) -> bool {
     let leeway = lifetime.map_or(LEEWAY, |lifetime| LEEWAY.min(lifetime / 4));
     expires_at.is_some_and(|end| end <= unix_time().saturating_add(leeway))
-}
-
-/// Seconds since 1970.
-pub(super) fn unix_time() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map(|d| d.as_secs()).unwrap_or_default()
 }
 
 #[cfg(test)]

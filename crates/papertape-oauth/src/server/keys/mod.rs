@@ -1,8 +1,11 @@
-//! API keys, from a text or from a file that may change.
+//! API keys, from a text or from a file that may change. `file` reads it, `new_key` makes keys and adds them to it.
+//!
+//! A key is `pt_` and 256 random bits, of which only the SHA-256 is stored. A slow hash such as Argon2 protects passwords, which
+//! can be guessed; 256 random bits cannot, and a fast hash costs a request nothing. For the same reason nothing else is
+//! accepted as a key, not even if its hash is in the file.
 
 mod file;
-mod key;
-mod writer;
+mod new_key;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,18 +13,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use data_encoding::BASE64URL_NOPAD;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 use tokio::sync::{MutexGuard, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::challenge::Refusal;
 use super::error::AuthSetupError;
-use super::lease::Lease;
 use crate::Principal;
 use crate::sync::lock;
 use file::Stamp;
-use key::{Key, KeyTable, PREFIX};
 
-pub use key::NewKey;
+pub use new_key::NewKey;
+
+/// The prefix of every key, by which people and secret scanners recognise one.
+const PREFIX: &str = "pt_";
+const RANDOM_BYTES: usize = 32;
 
 /// How often the file is checked for changes.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -82,7 +90,7 @@ impl Keys {
     /// # Errors
     /// If the text is invalid.
     pub fn parse(text: &str) -> Result<Self, AuthSetupError> {
-        let table = KeyTable::parse(text).map_err(AuthSetupError::Keys)?;
+        let table = file::parse(text).map_err(AuthSetupError::Keys)?;
         Ok(Self::new(table, None))
     }
 
@@ -117,8 +125,11 @@ impl Keys {
         token.starts_with(PREFIX)
     }
 
-    /// Authenticates an API key.
-    pub(super) async fn check(&self, token: &str) -> Result<(Principal, Lease), Refusal> {
+    /// The principal of an API key, when the key expires, and the key itself, to notice when it is revoked.
+    pub(super) async fn check(
+        &self,
+        token: &str,
+    ) -> Result<(Principal, Option<SystemTime>, HeldKey), Refusal> {
         self.shared.check_file().await;
         let mut changes = self.shared.table.subscribe();
         let table = Arc::clone(&changes.borrow_and_update());
@@ -128,8 +139,61 @@ impl Keys {
         }
         let principal = Principal { name: key.name.clone(), scopes: key.scopes.clone() };
         let held = HeldKey { key: Arc::clone(key), shared: Arc::clone(&self.shared), changes };
-        Ok((principal, Lease::new(key.expires, Some(held))))
+        Ok((principal, key.expires, held))
     }
+}
+
+/// A key as a server knows it.
+#[derive(Debug)]
+struct Key {
+    name: String,
+    /// Including implied ones.
+    scopes: Vec<String>,
+    expires: Option<SystemTime>,
+    sha256: [u8; 32],
+}
+
+/// The keys of a file.
+#[derive(Debug, Default)]
+struct KeyTable {
+    keys: Vec<Arc<Key>>,
+}
+
+impl KeyTable {
+    fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(|key| key.name.as_str())
+    }
+
+    /// The key that a token is, in constant time for all keys.
+    fn find(&self, token: &str) -> Option<&Arc<Key>> {
+        let random = token.strip_prefix(PREFIX)?;
+        let well_formed =
+            BASE64URL_NOPAD.decode(random.as_bytes()).is_ok_and(|random| random.len() == RANDOM_BYTES);
+        let wanted = hash(token);
+        let mut found = None;
+        for key in &self.keys {
+            if bool::from(key.sha256.ct_eq(&wanted)) {
+                found = Some(key);
+            }
+        }
+        found.filter(|_| well_formed)
+    }
+
+    /// The same key in this table, with the same name and scopes.
+    fn find_same(&self, key: &Key) -> Option<&Arc<Key>> {
+        let same = |other: &&Arc<Key>| {
+            (&other.name, &other.scopes, &other.sha256) == (&key.name, &key.scopes, &key.sha256)
+        };
+        self.keys.iter().find(same)
+    }
+}
+
+fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
 }
 
 /// The key that a stream was opened with.

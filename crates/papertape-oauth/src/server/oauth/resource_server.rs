@@ -1,7 +1,7 @@
 //! The configuration of a protected resource, and its metadata (RFC 9728).
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use url::Url;
@@ -11,8 +11,8 @@ use super::algorithm::Algorithm;
 use super::fetch::{Fetcher, check_url};
 use super::issuer::{Freshness, Issuer};
 use crate::oauth::install_crypto_provider;
+use crate::server::AuthSetupError;
 use crate::server::challenge::Refusal;
-use crate::server::{AuthSetupError, Lease};
 use crate::{Principal, is_scope};
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -225,10 +225,12 @@ pub(in crate::server) struct ResourceServer {
 }
 
 impl ResourceServer {
-    /// Verifies an access token.
-    pub(in crate::server) async fn check(&self, token: &str) -> Result<(Principal, Lease), Refusal> {
-        let (principal, until) = self.verifier.check(token).await?;
-        Ok((principal, Lease::new(until, None)))
+    /// The principal of an access token, and until when it is valid.
+    pub(in crate::server) async fn check(
+        &self,
+        token: &str,
+    ) -> Result<(Principal, Option<SystemTime>), Refusal> {
+        self.verifier.check(token).await
     }
 
     pub(in crate::server) fn required_scopes(&self) -> &[String] {

@@ -24,7 +24,7 @@ pub use papertape_oauth::client::{AuthError, AuthStep, Credentials};
 pub use papertape_oauth::server::{Algorithm, OAuthServer};
 #[cfg(feature = "http-server")]
 pub use papertape_oauth::server::{Auth, AuthSetupError, Keys, NewKey};
-#[cfg(all(feature = "http-server", unix))]
-pub use server::serve;
 #[cfg(feature = "http-server")]
-pub use server::{ConnectionLimits, HttpBody, HttpService, Options, serve_until, service};
+pub use server::{ConnectionLimits, HttpBody, HttpService, Options, serve_until, service, service_with};
+#[cfg(all(feature = "http-server", unix))]
+pub use server::{serve, serve_with};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::request::Exchange;
 use super::site::Site;
 use super::stream::{Reader, write_data};
 use crate::outbox::Outgoing;
@@ -39,15 +40,6 @@ pub(crate) enum Source {
     Endless(Exchange),
     /// A stream that the client may come back to.
     Stream(Reader),
-}
-
-/// An exchange, which is cancelled when its connection ends.
-pub(crate) struct Exchange(pub(crate) Arc<Session>);
-
-impl Drop for Exchange {
-    fn drop(&mut self) {
-        self.0.cancel_all();
-    }
 }
 
 impl Source {
@@ -113,7 +105,9 @@ impl Events {
         if first.is_empty() {
             first.extend_from_slice(COMMENT);
         }
-        site.metrics.stream_opened();
+        if let Some(metrics) = &site.metrics {
+            metrics.stream_opened();
+        }
         Self {
             site: Arc::clone(site),
             source,
@@ -185,7 +179,9 @@ impl Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        self.site.metrics.stream_closed();
+        if let Some(metrics) = &self.site.metrics {
+            metrics.stream_closed();
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! `Host` and `Origin`: whether a request is accepted (protection against DNS rebinding).
+//! `Host` and `Origin`: whether a request is accepted (protection against DNS rebinding), and which pages can read the responses
+//! (CORS).
 //!
 //! A web page anywhere can make a browser send requests to a server on the user's own machine, under any name that leads
 //! there. So only names that are known pass, and only pages of the same origin, or of one that was configured.
@@ -6,11 +7,15 @@
 use crate::sync::{read, write};
 use std::sync::RwLock;
 
-use http::header::{HOST, ORIGIN};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, VARY,
+};
 use http::request::Parts;
-use http::{HeaderMap, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version};
 
-use super::response::Refusal;
+use super::refusal::Refusal;
 
 /// The hosts and origins that are accepted.
 #[derive(Debug)]
@@ -24,6 +29,8 @@ pub(crate) struct Guard {
 
 /// Names that lead to the machine itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+/// The longest list of headers that a page may ask for.
+const MOST_WANTED: usize = 4 * 1024;
 
 impl Guard {
     /// Lets in the machine's own names and the given ones.
@@ -100,7 +107,7 @@ impl Guard {
         };
         if !headers.contains_key(ORIGIN) {
             // Browsers send `Sec-Fetch-Site`, which pages cannot forge; other clients do not send it.
-            let site = headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
+            let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
             return if site == Some(b"cross-site") { Err(refused()) } else { Ok(()) };
         }
         let origin = only(headers, ORIGIN.as_str()).ok_or_else(refused)?.to_ascii_lowercase();
@@ -164,6 +171,30 @@ fn with_port(authority: &str, origin: &str) -> Option<(String, u16)> {
     let (host, port) = split(authority)?;
     let usual = if origin.starts_with("https:") { 443 } else { 80 };
     Some((host.to_owned(), port.unwrap_or(usual)))
+}
+
+/// A browser asks what a page may do before it lets the page do it.
+pub(crate) fn is_preflight(parts: &Parts) -> bool {
+    parts.method == Method::OPTIONS && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// A page of an accepted origin may send what MCP needs, `Mcp-Param-*` of any name among it.
+pub(crate) fn answer_preflight(parts: &Parts, response: &mut HeaderMap) {
+    response.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE"));
+    response.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    let wanted = parts.headers.get(ACCESS_CONTROL_REQUEST_HEADERS);
+    if let Some(wanted) = wanted.filter(|wanted| wanted.len() <= MOST_WANTED) {
+        response.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+    }
+}
+
+/// Lets pages of an origin that was configured read a response, with CORS.
+pub(crate) fn let_read(headers: &HeaderMap, response: &mut HeaderMap) {
+    let Some(origin) = headers.get(ORIGIN) else { return };
+    let readable = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
+    response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    response.insert(ACCESS_CONTROL_EXPOSE_HEADERS, readable);
+    response.append(VARY, HeaderValue::from_static("Origin"));
 }
 
 #[cfg(test)]

@@ -1,22 +1,21 @@
 //! The HTTP+SSE transport of 2024-11-05: one stream for all messages of the server, and another path for those of the client.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use data_encoding::BASE64URL_NOPAD;
 use http::request::Parts;
 use http::{Method, StatusCode};
 
-use super::events::{Events, Exchange, Source};
-use super::request::{self, NamedRevision, Readable};
-use super::response::{self, HttpResponse, Refusal};
+use super::events::{Events, Source};
+use super::refusal::Refusal;
+use super::request::{self, Exchange, NamedRevision, Readable};
+use super::response::{self, HttpResponse};
 use super::site::Site;
 use crate::outbox::{OUTBOX, Outgoing};
 use crate::protocol::Revision;
-use crate::server::pipeline::{self, Envelope, Refused, subscribe};
+use crate::server::Principal;
+use crate::server::pipeline::{self, Envelope, Refused};
 use crate::server::session::Session;
-use crate::server::{Principal, Service};
-use crate::sync::lock;
 use crate::wire::message::{self, Message, Payload};
 use crate::wire::tape::Direction;
 
@@ -24,29 +23,6 @@ use crate::wire::tape::Direction;
 pub(crate) const STREAM: &str = "/sse";
 /// Where messages go.
 pub(crate) const MESSAGES: &str = "/messages";
-
-/// The streams that are open, by the name in the address that their clients were given.
-#[derive(Debug, Default)]
-pub(crate) struct HttpSseStreams(Mutex<HashMap<String, Weak<Session>>>);
-
-impl HttpSseStreams {
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Weak<Session>>> {
-        lock(&self.0)
-    }
-
-    /// No more is read; what runs may finish.
-    pub(crate) fn drain(&self, service: &Service) {
-        for session in self.open().values().filter_map(Weak::upgrade) {
-            subscribe::end_all(service, &session);
-            session.close();
-        }
-    }
-
-    /// The sessions of all that are open.
-    pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
-        self.open().values().filter_map(Weak::upgrade).collect()
-    }
-}
 
 pub(crate) async fn serve<B>(
     site: &Arc<Site>,

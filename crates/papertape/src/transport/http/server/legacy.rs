@@ -6,8 +6,9 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::events::{Events, Source};
+use super::refusal::Refusal;
 use super::request::{self, Held, NamedRevision};
-use super::response::{self, HttpResponse, Refusal};
+use super::response::{self, HttpResponse};
 use super::sessions::{EventId, HttpSession};
 use super::site::Site;
 use super::stream::Lost;
@@ -58,7 +59,7 @@ pub(crate) async fn serve(
 
 /// Opens a session.
 fn open(site: &Arc<Site>, initialize: Request<'_>, principal: Option<Arc<Principal>>) -> HttpResponse {
-    let _timed = site.metrics.began(method::INITIALIZE);
+    let _timed = site.time(method::INITIALIZE);
     let session = Session::new(principal);
     // A refusal is part of the session's output, which is the response. There is no handler to run.
     drop(pipeline::serve(&site.service, initialize, &session, Envelope::default()));
@@ -85,7 +86,7 @@ fn exchange(
     }
     let session = Session::within(&http_session.session, principal);
     let _timed = match &payload {
-        Payload::Single(Message::Request(request)) => Some(site.metrics.began(&request.method)),
+        Payload::Single(Message::Request(request)) => site.time(&request.method),
         _ => None,
     };
     let is_batch = matches!(payload, Payload::Batch(_));

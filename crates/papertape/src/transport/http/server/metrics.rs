@@ -10,6 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use super::options::Options;
 use crate::protocol::method;
 
 /// The label of all methods that are not known.
@@ -37,8 +38,14 @@ pub(crate) struct Timed {
     running: Gauge,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    pub(crate) const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+    /// The metrics of a server that exposes them.
+    pub(crate) fn new(options: &Options) -> Option<Self> {
+        if !options.metrics {
+            return None;
+        }
         let mut registry = Registry::with_prefix("papertape");
         let by_method: Family<[(&str, &str); 1], Histogram> = Family::new_with_constructor(
             (|| Histogram::new(exponential_buckets(0.000_1, 4.0, 10))) as fn() -> _,
@@ -58,12 +65,8 @@ impl Default for Metrics {
         let requests =
             requests.map(|name| (name, by_method.get_or_create(&[("method", name)]).clone())).collect();
         let ok = responses.get_or_create(&[("status", StatusCode::OK.as_u16())]).clone();
-        Self { registry, requests, responses, ok, streams, sessions, running }
+        Some(Self { registry, requests, responses, ok, streams, sessions, running })
     }
-}
-
-impl Metrics {
-    pub(crate) const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
     /// A request begins.
     pub(crate) fn began(&self, method: &str) -> Timed {

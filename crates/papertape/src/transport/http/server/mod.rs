@@ -1,12 +1,11 @@
-//! A server on HTTP: a request to a message, and what answers it to a response.
+//! A server on HTTP: its entry points, and the way of a request to what serves it.
 //!
-//! In the order in which a request meets them: `site` (and its `guard`), `request` (its body), `post` (its era), then
-//! `modern` for one that stands alone, or `legacy` within a `session`, or `http_sse` for the transport of 2024-11-05;
-//! and on the way back `events` (from a `stream` that a client can come back to; `turns` says on which connection) and
-//! `reply`.
+//! In the order in which a request meets them: `route` here, with the `guard` of `Host` and `Origin`; `request` (its body) and
+//! `post` (its message, which it serves if that is of a stateless revision, after its `mirror_headers`); `legacy` for one of a
+//! session (`sessions`), `http_sse` for the transport of 2024-11-05; and on the way back `response`, and `events` for an SSE
+//! stream (from a `stream` that a client can come back to; `turns` says on which connection). All of them share a `site`, and
+//! may end with a `refusal`.
 
-mod clients;
-mod cors;
 mod events;
 mod guard;
 mod http_sse;
@@ -14,9 +13,9 @@ mod legacy;
 #[cfg_attr(not(feature = "metrics"), path = "metrics_off.rs")]
 mod metrics;
 mod mirror_headers;
-mod modern;
 mod options;
 mod post;
+mod refusal;
 mod request;
 mod response;
 mod sessions;
@@ -28,21 +27,27 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::header::ALLOW;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
+use papertape_oauth::server::{Admitted, Lease};
 use tokio::net::TcpListener;
 
 pub use options::{ConnectionLimits, Options};
 pub use response::HttpBody;
 
-use crate::server::Server;
+use crate::server::{Principal, Server};
+use refusal::Refusal;
+use request::{NamedRevision, Readable};
+use response::HttpResponse;
 use site::Site;
 
 /// Serves on HTTP until SIGTERM or SIGINT comes: then nothing more is accepted, what runs may finish within the grace
@@ -52,20 +57,29 @@ use site::Site;
 /// # async fn f(server: papertape::Server) -> std::io::Result<()> {
 /// use papertape::http;
 /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-/// http::serve(listener, server, http::Options::new()).await
+/// http::serve(listener, server).await
 /// # }
 /// ```
 ///
 /// # Errors
+/// If a tool has a bad schema.
+#[cfg(unix)]
+pub async fn serve(listener: TcpListener, server: Server) -> io::Result<()> {
+    serve_with(listener, server, Options::new()).await
+}
+
+/// The same with options.
+///
+/// # Errors
 /// If a tool has a bad schema, or the tape cannot be written.
 #[cfg(unix)]
-pub async fn serve(listener: TcpListener, server: Server, options: Options) -> io::Result<()> {
+pub async fn serve_with(listener: TcpListener, server: Server, options: Options) -> io::Result<()> {
     let (stop, mut stopped) = tokio::sync::mpsc::channel(1);
     crate::transport::signals::watch_signals(stop)?;
     serve_until(listener, server, options, async move { stopped.recv().await.unwrap_or_default() }).await
 }
 
-/// The same until something else says that it is time.
+/// The same until something else than a signal says that it is time.
 ///
 /// # Errors
 /// If a tool has a bad schema, or the tape cannot be written.
@@ -78,7 +92,7 @@ pub async fn serve_until(
     let mut options = options;
     options.connections.connections = papertape_http1::max_connections(&options.connections);
     let limits = options.connections.clone();
-    let service = service(server, options)?;
+    let service = service_with(server, options)?;
     let grace = service.site.service.limits().grace;
     service.site.keep_tidy();
     let site = Arc::clone(&service.site);
@@ -90,7 +104,7 @@ pub async fn serve_until(
     let site = service.site;
     let handle = move |request, peer: SocketAddr| {
         let site = Arc::clone(&site);
-        async move { site.serve(request, Some(peer.ip())).await }
+        async move { respond(&site, request, Some(peer.ip())).await }
     };
     papertape_http1::serve(listener, handle, limits, grace, stop).await
 }
@@ -112,8 +126,16 @@ fn give_up_after(site: &Arc<Site>, time: Duration) {
 /// connections and deadlines are then the application's to set.
 ///
 /// # Errors
+/// If a tool has a bad schema.
+pub fn service(server: Server) -> io::Result<HttpService> {
+    service_with(server, Options::new())
+}
+
+/// The same with options.
+///
+/// # Errors
 /// If a tool has a bad schema, or the tape cannot be written.
-pub fn service(server: Server, options: Options) -> io::Result<HttpService> {
+pub fn service_with(server: Server, options: Options) -> io::Result<HttpService> {
     let server = if options.legacy { server } else { server.stateless_only() };
     Ok(HttpService { site: Site::new(server.build()?, options)? })
 }
@@ -131,7 +153,7 @@ impl HttpService {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.site.serve(request, None).await
+        respond(&self.site, request, None).await
     }
 
     /// Ends subscriptions and other streams that would go on for ever, because the application is about to end.
@@ -155,6 +177,103 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let site = Arc::clone(&self.site);
-        Box::pin(async move { Ok(site.serve(request, None).await) })
+        Box::pin(async move { Ok(respond(&site, request, None).await) })
     }
+}
+
+/// Serves one request, which comes from an address if that is known.
+async fn respond<B>(site: &Arc<Site>, request: Request<B>, address: Option<IpAddr>) -> HttpResponse
+where
+    B: Readable,
+{
+    let (parts, body) = request.into_parts();
+    let mut response = route(site, &parts, body, address).await.unwrap_or_else(|refusal| {
+        response::refused(refusal, NamedRevision::read(&parts.headers).omits_unreadable_id())
+    });
+    if site.guard.knows_origin(&parts.headers) {
+        guard::let_read(&parts.headers, response.headers_mut());
+    }
+    if let Some(metrics) = &site.metrics {
+        metrics.responded(response.status());
+    }
+    response
+}
+
+/// The first steps of every request: `Host` and `Origin`, authentication, path.
+async fn route<B>(
+    site: &Arc<Site>,
+    parts: &Parts,
+    body: B,
+    address: Option<IpAddr>,
+) -> Result<HttpResponse, Refusal>
+where
+    B: Readable,
+{
+    site.guard.check(parts)?;
+    if guard::is_preflight(parts) && site.guard.knows_origin(&parts.headers) {
+        let mut response = response::empty(StatusCode::NO_CONTENT);
+        guard::answer_preflight(parts, response.headers_mut());
+        return Ok(response);
+    }
+    let path = parts.uri.path();
+    if path == site.options.path {
+        let (principal, lease) = admit(site, parts).await?;
+        // A session can be ended however many requests its client has open.
+        if parts.method == Method::DELETE && site.options.legacy {
+            return legacy::end(site, parts, principal.as_ref());
+        }
+        let place = site.clients.enter(principal.as_ref(), address)?;
+        let response = match parts.method {
+            Method::POST => post::serve(site, parts, body, principal).await,
+            Method::GET if site.options.legacy => legacy::listen(site, parts, principal.as_ref()),
+            _ => Err(not_allowed(site)),
+        };
+        return Ok(ending_with(lease, response::in_place(response?, place)));
+    }
+    let read_only = parts.method == Method::GET || parts.method == Method::HEAD;
+    match path {
+        http_sse::STREAM | http_sse::MESSAGES if site.options.legacy && site.options.legacy_sse => {
+            let (principal, lease) = admit(site, parts).await?;
+            let place = site.clients.enter(principal.as_ref(), address)?;
+            let response = Box::pin(http_sse::serve(site, parts, body, principal)).await?;
+            Ok(ending_with(lease, response::in_place(response, place)))
+        }
+        "/healthz" if site.options.health && read_only => {
+            Ok(response::text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"))
+        }
+        #[cfg(feature = "metrics")]
+        "/metrics" if site.metrics.is_some() && read_only => {
+            let text = site.metrics.as_ref().map(|metrics| metrics.text(site.sessions.count()));
+            Ok(response::text(StatusCode::OK, metrics::Metrics::TYPE, text.unwrap_or_default()))
+        }
+        _ => match site.options.auth.as_ref().and_then(|auth| auth.metadata(path)).filter(|_| read_only) {
+            Some(metadata) => Ok(response::json(StatusCode::OK, metadata.to_string())),
+            None => {
+                let message = format!("there is nothing here: MCP is at {}", site.options.path);
+                Err(Refusal::new(StatusCode::NOT_FOUND, message))
+            }
+        },
+    }
+}
+
+fn not_allowed(site: &Site) -> Refusal {
+    let allowed = if site.options.legacy { "POST, GET, DELETE" } else { "POST" };
+    let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("only {allowed} can be done here"));
+    refusal.header(ALLOW, HeaderValue::from_static(allowed))
+}
+
+/// The principal of a request, and its lease, if the server authenticates.
+async fn admit(site: &Site, parts: &Parts) -> Result<(Option<Arc<Principal>>, Option<Lease>), Refusal> {
+    let Some(auth) = &site.options.auth else { return Ok((None, None)) };
+    // Boxed: it may have to fetch keys, and every connection would hold the room for that.
+    let Admitted { principal, lease } = Box::pin(auth.check(&parts.headers)).await?;
+    Ok((Some(principal), Some(lease)))
+}
+
+/// A stream ends when its principal's key is revoked or token has expired.
+fn ending_with(lease: Option<Lease>, mut response: HttpResponse) -> HttpResponse {
+    if let Some(lease) = lease {
+        response.body_mut().end_with(lease);
+    }
+    response
 }

@@ -94,7 +94,7 @@ impl Options {
     }
 
     /// The most requests of one client that are served at once, open streams among them; over it, the response is 503 with
-    /// `Retry-After`. Half of [`ConnectionLimits::connections`] by default, so that one client cannot shut out all others.
+    /// `Retry-After`. Half of [`ConnectionLimits::connections()`] by default, so that one client cannot shut out all others.
     ///
     /// A client is a principal, wherever it comes from; without [`auth`](Self::auth) it is an address (in IPv6 a network of 64
     /// bits). Behind a reverse proxy all clients have the proxy's address and share the limit, because `X-Forwarded-For` and

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
-use super::clients::Place;
-use super::events::{Events, Exchange, SILENCE, Source};
-use super::request::{NamedRevision, prefers_events};
+use super::events::{Events, SILENCE, Source};
+use super::refusal::Refusal;
+use super::request::{Exchange, NamedRevision, Place, prefers_events};
 use super::site::Site;
 use crate::outbox::{Outgoing, write_anonymous_error};
 use crate::protocol::Revision;
@@ -204,41 +204,13 @@ fn with_type(status: StatusCode, kind: HeaderValue, body: HttpBody) -> HttpRespo
     response
 }
 
-/// A request that is refused with an HTTP status.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) status: StatusCode,
-    message: String,
-    headers: Vec<(HeaderName, HeaderValue)>,
-}
-
-impl Refusal {
-    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), headers: Vec::new() }
-    }
-
-    /// The client may try again after so many seconds.
-    pub(crate) fn retry_after(self, seconds: u32) -> Self {
-        self.header(RETRY_AFTER, HeaderValue::from(seconds))
-    }
-
-    /// Nothing more is read from the connection.
-    pub(crate) fn closing(self) -> Self {
-        self.header(CONNECTION, HeaderValue::from_static("close"))
-    }
-
-    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.push((name, value));
-        self
-    }
-
-    /// The response, with an error that MCP clients can show: without an `id`, or with `null`.
-    pub(crate) fn into_response(self, omit_id: bool) -> HttpResponse {
-        tracing::info!(status = self.status.as_u16(), "refused: {}", self.message);
-        let mut body = Vec::new();
-        write_anonymous_error(&mut body, omit_id, &RpcError::invalid_request(self.message));
-        let mut response = json(self.status, body);
-        response.headers_mut().extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
-        response
-    }
+/// The response to a request that is refused, with an error that MCP clients can show: without an `id`, or with `null`.
+pub(crate) fn refused(refusal: Refusal, omit_id: bool) -> HttpResponse {
+    let Refusal { status, message, headers } = refusal;
+    tracing::info!(status = status.as_u16(), "refused: {message}");
+    let mut body = Vec::new();
+    write_anonymous_error(&mut body, omit_id, &RpcError::invalid_request(message));
+    let mut response = json(status, body);
+    response.headers_mut().extend(headers.into_iter().map(|(name, value)| (Some(name), value)));
+    response
 }

@@ -2,7 +2,7 @@
 //!
 //! The id is what was agreed, sealed: any replica with the same key can go on with a session that another one has opened.
 //! What only one process can have (streams to come back to, requests that wait for their responses, subscriptions) is in a
-//! table, made when it is needed and forgotten when the session is idle.
+//! table, made when it is needed and forgotten when the session is idle. So are the streams of HTTP+SSE.
 
 #[cfg(test)]
 mod tests;
@@ -15,12 +15,12 @@ use data_encoding::BASE64URL_NOPAD;
 use http::StatusCode;
 use tokio::time::Instant;
 
-use super::response::Refusal;
-use super::site::SWEEP;
+use super::refusal::Refusal;
 use super::stream::{Kept, Lost, Reader, Stream};
 use super::turns::Turns;
 use crate::protocol::Revision;
 use crate::protocol::capabilities::Abilities;
+use crate::server::pipeline::subscribe;
 use crate::server::session::Session;
 use crate::server::{Principal, Sealer, Service};
 use crate::sync::lock;
@@ -31,6 +31,8 @@ const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 const IDLE: Duration = Duration::from_secs(5 * 60);
 /// Sessions that this process knows of; when there are more, the one of least priority is evicted.
 const MOST: usize = 10_000;
+/// How often unused sessions are looked for.
+pub(crate) const SWEEP: Duration = Duration::from_secs(30);
 /// How long an id that was found to be good is taken for good.
 const RECHECK: Duration = Duration::from_secs(60);
 /// Sessions whose end is remembered.
@@ -391,5 +393,28 @@ fn unknown() -> Refusal {
 impl std::fmt::Debug for HttpSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpSession").field("revision", &self.revision).finish_non_exhaustive()
+    }
+}
+
+/// The streams of HTTP+SSE that are open, by the name in the address that their clients were given.
+#[derive(Debug, Default)]
+pub(crate) struct HttpSseStreams(Mutex<HashMap<String, Weak<Session>>>);
+
+impl HttpSseStreams {
+    pub(crate) fn open(&self) -> MutexGuard<'_, HashMap<String, Weak<Session>>> {
+        lock(&self.0)
+    }
+
+    /// No more is read; what runs may finish.
+    pub(crate) fn drain(&self, service: &Service) {
+        for session in self.open().values().filter_map(Weak::upgrade) {
+            subscribe::end_all(service, &session);
+            session.close();
+        }
+    }
+
+    /// The sessions of all that are open.
+    pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
+        self.open().values().filter_map(Weak::upgrade).collect()
     }
 }

@@ -1,45 +1,35 @@
-//! What all connections of a server share, and the first steps of every request: `Host` and `Origin`, authentication, path.
+//! What all requests of a server share: its options and bounds, its sessions, the tape, and what becomes of them when it ends.
 
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use std::time::Duration;
 
-use http::header::ALLOW;
-use http::request::Parts;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::StatusCode;
 
-use super::clients::Clients;
 use super::guard::Guard;
-use super::http_sse::HttpSseStreams;
-use super::metrics::Metrics;
+use super::metrics::{Metrics, Timed};
 use super::options::Options;
-use super::request::NamedRevision;
-use super::request::{Budget, Readable};
-use super::response::{self, HttpResponse, Refusal};
-use super::sessions::Sessions;
-use super::{cors, http_sse, legacy, post};
+use super::refusal::Refusal;
+use super::request::{Budget, Clients};
+use super::sessions::{HttpSseStreams, SWEEP, Sessions};
+use crate::server::Service;
 use crate::server::pipeline::subscribe;
 use crate::server::session::Session;
-use crate::server::{Principal, Service};
 use crate::sync::lock;
 use crate::transport::tap::Tap;
 use crate::wire::tape::Direction;
-use papertape_oauth::server::{Admitted, Auth, Challenge, Lease};
+use papertape_oauth::server::Auth;
 
-/// How often unused sessions are looked for.
-pub(crate) const SWEEP: Duration = Duration::from_secs(30);
-
-/// What all connections share.
+/// What all requests share.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) service: Arc<Service>,
     pub(crate) options: Options,
-    guard: Guard,
+    pub(crate) guard: Guard,
     pub(crate) budget: Arc<Budget>,
-    clients: Arc<Clients>,
+    pub(crate) clients: Arc<Clients>,
     pub(crate) sessions: Sessions,
     pub(crate) http_sse: HttpSseStreams,
-    pub(crate) metrics: Metrics,
+    /// Only if they are exposed.
+    pub(crate) metrics: Option<Metrics>,
     tap: Option<Mutex<Tap>>,
     waiting: Mutex<Waiting>,
 }
@@ -69,103 +59,12 @@ impl Site {
             clients: Clients::new(options.most_requests_per_client()),
             sessions: Sessions::new(&service),
             http_sse: HttpSseStreams::default(),
-            metrics: Metrics::default(),
+            metrics: Metrics::new(&options),
             waiting: Mutex::default(),
             tap,
             service,
             options,
         }))
-    }
-
-    /// Serves one request, which comes from an address if that is known.
-    pub(crate) async fn serve<B>(
-        self: &Arc<Self>,
-        request: Request<B>,
-        address: Option<IpAddr>,
-    ) -> HttpResponse
-    where
-        B: Readable,
-    {
-        let (parts, body) = request.into_parts();
-        let mut response = self.route(&parts, body, address).await.unwrap_or_else(|refusal| {
-            refusal.into_response(NamedRevision::read(&parts.headers).omits_unreadable_id())
-        });
-        if self.guard.knows_origin(&parts.headers) {
-            cors::let_read(&parts.headers, &mut response);
-        }
-        self.metrics.responded(response.status());
-        response
-    }
-
-    async fn route<B>(
-        self: &Arc<Self>,
-        parts: &Parts,
-        body: B,
-        address: Option<IpAddr>,
-    ) -> Result<HttpResponse, Refusal>
-    where
-        B: Readable,
-    {
-        self.guard.check(parts)?;
-        if cors::is_preflight(parts) && self.guard.knows_origin(&parts.headers) {
-            return Ok(cors::preflight(parts));
-        }
-        let path = parts.uri.path();
-        if path == self.options.path {
-            let (principal, lease) = self.admit(parts).await?;
-            // A session can be ended however many requests its client has open.
-            if parts.method == Method::DELETE && self.options.legacy {
-                return legacy::end(self, parts, principal.as_ref());
-            }
-            let place = self.clients.enter(principal.as_ref(), address)?;
-            let response = match parts.method {
-                Method::POST => post::serve(self, parts, body, principal).await,
-                Method::GET if self.options.legacy => legacy::listen(self, parts, principal.as_ref()),
-                _ => Err(self.not_allowed()),
-            };
-            return Ok(ending_with(lease, response::in_place(response?, place)));
-        }
-        let read_only = parts.method == Method::GET || parts.method == Method::HEAD;
-        match path {
-            http_sse::STREAM | http_sse::MESSAGES if self.options.legacy && self.options.legacy_sse => {
-                let (principal, lease) = self.admit(parts).await?;
-                let place = self.clients.enter(principal.as_ref(), address)?;
-                let response = Box::pin(http_sse::serve(self, parts, body, principal)).await?;
-                Ok(ending_with(lease, response::in_place(response, place)))
-            }
-            "/healthz" if self.options.health && read_only => {
-                Ok(response::text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"))
-            }
-            #[cfg(feature = "metrics")]
-            "/metrics" if self.options.metrics && read_only => {
-                let text = self.metrics.text(self.sessions.count());
-                Ok(response::text(StatusCode::OK, Metrics::TYPE, text))
-            }
-            _ => {
-                match self.options.auth.as_ref().and_then(|auth| auth.metadata(path)).filter(|_| read_only) {
-                    Some(metadata) => Ok(response::json(StatusCode::OK, metadata.to_string())),
-                    None => {
-                        let message = format!("there is nothing here: MCP is at {}", self.options.path);
-                        Err(Refusal::new(StatusCode::NOT_FOUND, message))
-                    }
-                }
-            }
-        }
-    }
-
-    fn not_allowed(&self) -> Refusal {
-        let allowed = if self.options.legacy { "POST, GET, DELETE" } else { "POST" };
-        let refusal =
-            Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("only {allowed} can be done here"));
-        refusal.header(ALLOW, HeaderValue::from_static(allowed))
-    }
-
-    /// The principal of a request, and its lease, if the server authenticates.
-    async fn admit(&self, parts: &Parts) -> Result<(Option<Arc<Principal>>, Option<Lease>), Refusal> {
-        let Some(auth) = &self.options.auth else { return Ok((None, None)) };
-        // Boxed: it may have to fetch keys, and every connection would hold the room for that.
-        let Admitted { principal, lease } = Box::pin(auth.check(&parts.headers)).await?;
-        Ok((Some(principal), Some(lease)))
     }
 
     /// The refusal of a principal that lacks some of these scopes.
@@ -174,6 +73,11 @@ impl Site {
             Some(auth) => auth.insufficient(scopes).into(),
             None => Refusal::new(StatusCode::FORBIDDEN, "this needs an authenticated principal"),
         }
+    }
+
+    /// A request begins, and is timed if there are metrics.
+    pub(crate) fn time(&self, method: &str) -> Option<Timed> {
+        self.metrics.as_ref().map(|metrics| metrics.began(method))
     }
 
     /// Records what is sent and received.
@@ -233,23 +137,5 @@ impl Site {
                 site.sessions.sweep();
             }
         });
-    }
-}
-
-/// A stream ends when its principal's key is revoked or token has expired.
-fn ending_with(lease: Option<Lease>, mut response: HttpResponse) -> HttpResponse {
-    if let Some(lease) = lease {
-        response.body_mut().end_with(lease);
-    }
-    response
-}
-
-impl From<Challenge> for Refusal {
-    fn from(challenge: Challenge) -> Self {
-        let refusal = Refusal::new(challenge.status, challenge.message);
-        match HeaderValue::from_str(&challenge.authenticate) {
-            Ok(value) => refusal.header(http::header::WWW_AUTHENTICATE, value),
-            Err(_) => refusal,
-        }
     }
 }

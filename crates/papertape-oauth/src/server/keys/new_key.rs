@@ -1,13 +1,16 @@
-//! Adding a key to a key file, atomically.
+//! A new key: its generation, and adding it to a key file, atomically.
 
+use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::SystemTime;
 
-use super::file;
-use super::key::{KeyTable, NewKey};
-use crate::private_file;
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
+
+use super::{PREFIX, RANDOM_BYTES, file, hash};
 use crate::server::error::AuthSetupError;
+use crate::{is_scope, private_file, random};
 
 /// The header of a new file.
 const HEADER: &str = "\
@@ -15,7 +18,67 @@ const HEADER: &str = "\
 # The file has hashes only, from which the keys cannot be recovered.
 ";
 
+/// The end of the year 9999, the last that RFC 3339 can express.
+const MAX_EXPIRES: u64 = 253_402_300_799;
+
+/// A new API key: the secret, which is shown once, and its entry in a key file.
+///
+/// ```
+/// use papertape_oauth::server::NewKey;
+/// let key = NewKey::generate("ci", ["read".to_owned()], None)?;
+/// assert!(key.secret().starts_with("pt_"));
+/// assert!(!key.entry().contains(key.secret()));
+/// # Ok::<_, papertape_oauth::server::AuthSetupError>(())
+/// ```
+pub struct NewKey {
+    secret: String,
+    entry: String,
+}
+
 impl NewKey {
+    /// Generates a key with a name, scopes, and an optional expiry.
+    ///
+    /// # Errors
+    /// If the name or a scope is invalid, or the operating system provides no random bytes.
+    pub fn generate(
+        name: &str,
+        scopes: impl IntoIterator<Item = String>,
+        expires: Option<SystemTime>,
+    ) -> Result<Self, AuthSetupError> {
+        let scopes: Vec<String> = scopes.into_iter().collect();
+        file::check_name(name).map_err(AuthSetupError::Keys)?;
+        if let Some(scope) = scopes.iter().find(|scope| !is_scope(scope)) {
+            return Err(AuthSetupError::Scope(scope.clone()));
+        }
+        let since = expires.map(|expires| expires.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
+        if since.is_some_and(|since| since.as_secs() > MAX_EXPIRES) {
+            return Err(AuthSetupError::Keys("the key expires after the year 9999".to_owned()));
+        }
+        let random = random::bytes::<RANDOM_BYTES>().map_err(|_| AuthSetupError::NoRandomness)?;
+        let secret = format!("{PREFIX}{}", BASE64URL_NOPAD.encode(&random));
+        // Neither a name nor a scope has characters that TOML escapes.
+        let scopes: Vec<String> = scopes.iter().map(|scope| format!("\"{scope}\"")).collect();
+        let mut entry = format!("[[key]]\nname = \"{name}\"\nscopes = [{}]\n", scopes.join(", "));
+        if let Some(since) = since {
+            let expires = SystemTime::UNIX_EPOCH + since;
+            entry += &format!("expires = {}\n", humantime::format_rfc3339_seconds(expires));
+        }
+        entry += &format!("sha256 = \"{}\"\n", HEXLOWER.encode(&hash(&secret)));
+        Ok(Self { secret, entry })
+    }
+
+    /// The key itself. It cannot be recovered later.
+    #[must_use]
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// The entry for a key file: TOML to append.
+    #[must_use]
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
     /// Adds the entry to a key file, which is created (mode 0600) if there is none.
     ///
     /// The file is replaced atomically, with the same owner and mode. Where that is not possible (the folder is not writable,
@@ -46,7 +109,7 @@ impl NewKey {
             _ => format!("\n\n{}", self.entry()),
         };
         let text = format!("{old}{added}");
-        KeyTable::parse(&text).map_err(unusable)?;
+        file::parse(&text).map_err(unusable)?;
         let prepare = |new: &File| {
             new.set_permissions(found.permissions())?;
             keep_owner(new, &found)
@@ -55,6 +118,12 @@ impl NewKey {
             Err(error) if cannot_replace(&error) => append(&path, &added).map_err(unwritten),
             written => written.map_err(unwritten),
         }
+    }
+}
+
+impl fmt::Debug for NewKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewKey").field("entry", &self.entry).finish_non_exhaustive()
     }
 }
 
