@@ -45,7 +45,7 @@ struct Word {
 
 async fn longest(args: Longest, _: Cx) -> Result<Json<Word>, ToolError> {
     let word = args.text.split_whitespace().max_by_key(|word| word.chars().count());
-    // A failure is for the model: say what to do about it. `?` on any other error does the same with its message.
+    // A failure is for the model: say what to do about it. `?` does the same with the message of a `std::error::Error`.
     let word = word.ok_or_else(|| ToolError::failed("the text has no words: give at least one"))?;
     Ok(Json(Word { word: word.to_owned(), letters: word.chars().count() }))
 }

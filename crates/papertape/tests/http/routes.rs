@@ -107,15 +107,22 @@ async fn a_trace_is_passed_on() {
     }
 }
 
-/// An application with a page of its own, and MCP wherever it has none.
-async fn application(options: Options) -> std::net::SocketAddr {
+/// A server as a service.
+fn mounted(options: Options) -> papertape::http::HttpService {
     let server = Server::new("mounted", "1").raw_tool(
         papertape::server::Tool::new("echo").input_schema(json!({"type": "object"})),
         |arguments: serde_json::Value, _| async move { Ok(arguments.to_string()) },
     );
-    let service = papertape::http::service_with(server, options).unwrap();
+    papertape::http::service_with(server, options).unwrap()
+}
+
+/// An application with a page of its own, and MCP where the second argument mounts it.
+async fn application(
+    options: Options,
+    mount: fn(axum::Router, papertape::http::HttpService) -> axum::Router,
+) -> std::net::SocketAddr {
     let page = axum::routing::get(|| async { "a page" });
-    let app = axum::Router::new().route("/page", page).fallback_service(service);
+    let app = mount(axum::Router::new().route("/page", page), mounted(options));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
@@ -124,7 +131,7 @@ async fn application(options: Options) -> std::net::SocketAddr {
 
 #[tokio::test]
 async fn a_server_can_be_mounted_in_an_application() {
-    let address = application(Options::new().body(100_000)).await;
+    let address = application(Options::new().body(100_000), axum::Router::fallback_service).await;
     let ask = |request: Request| async move { Wire::connect(address).await.ask(&request).await };
     assert_eq!(ask(Request::new("GET", "/page")).await.body, b"a page");
     let echo = |text: &str| Request::call(1, "echo", &json!({"text": text}));
@@ -140,6 +147,22 @@ async fn a_server_can_be_mounted_in_an_application() {
     assert_eq!(wire.message().await.unwrap()["method"], "notifications/subscriptions/acknowledged");
     let opened = ask(crate::request::Session::initialize("2025-06-18", &json!({}))).await;
     assert!(opened.header("mcp-session-id").is_some());
+}
+
+// docs/http.md, "Mount in an axum app".
+#[tokio::test]
+async fn a_server_can_be_mounted_at_a_path_of_an_application() {
+    let addresses = [
+        application(Options::new(), |app, mcp| app.route_service("/mcp", mcp)).await,
+        application(Options::new().path("/"), |app, mcp| app.nest_service("/mcp", mcp)).await,
+    ];
+    for address in addresses {
+        let echo = Request::call(1, "echo", &json!({"text": "x"}));
+        let response = Wire::connect(address).await.ask(&echo).await;
+        assert_eq!(response.json()["result"]["content"][0]["text"], "{\"text\":\"x\"}");
+        let page = Wire::connect(address).await.ask(&Request::new("GET", "/page")).await;
+        assert_eq!(page.body, b"a page");
+    }
 }
 
 #[derive(Deserialize)]

@@ -8,6 +8,7 @@
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
+mod by_hand;
 mod bytes;
 mod client;
 mod client_tapes;

@@ -17,7 +17,7 @@ use crate::process::{OPEN, Process, answer, call, ping, run};
 const MIB: usize = 1024 * 1024;
 
 /// An example server. `cargo test` builds them all.
-fn example(name: &str) -> Command {
+pub(crate) fn example(name: &str) -> Command {
     let test = std::env::current_exe().unwrap();
     let path: PathBuf = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples").join(name);
     assert!(
