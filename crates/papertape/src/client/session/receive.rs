@@ -11,10 +11,10 @@ use super::{Failure, Outcome, Pending, Session};
 use crate::client::error::MOST_BYTES;
 use crate::client::options::Progress;
 use crate::client::subscriptions::{Change, ChangeQueue};
-use crate::protocol::meta::object;
 use crate::protocol::method;
 use crate::wire::error::{excerpt, shortened};
 use crate::wire::frame::FrameError;
+use crate::wire::message::object;
 use crate::wire::message::{self, Bounds, Message, Notification, Payload, Response, id_at_the_beginning};
 use crate::wire::{Id, RpcError};
 

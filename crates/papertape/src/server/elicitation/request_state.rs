@@ -18,7 +18,7 @@ use crate::server::handler::call::Call;
 use crate::server::handler::context::Cx;
 use crate::server::handler::error::{Failure, ToolError};
 use crate::server::pipeline::Params;
-use crate::server::pipeline::arguments;
+use crate::server::pipeline::prepare;
 use crate::server::pipeline::respond::CallResult;
 use crate::server::pipeline::run::{Output, Run};
 use crate::server::service::Service;
@@ -54,7 +54,7 @@ pub(crate) fn input_responses(
     if params.input_responses.is_some_and(|raw| !raw.get().starts_with('{')) {
         return Err(RpcError::invalid_params("`params.inputResponses` must be a JSON object"));
     }
-    let answers = arguments::read("params.inputResponses", params.input_responses, service.limits.tree)?;
+    let answers = prepare::read_object("params.inputResponses", params.input_responses, service.limits.tree)?;
     match answers.iter().find(|(_, answer)| !answer.is_object()) {
         Some((name, _)) => {
             let message = format!("`params.inputResponses`: {} must be an object", excerpt(name));
@@ -98,17 +98,11 @@ pub(crate) fn resume(
     Ok(RequestState { answers: all, kept: carried.kept })
 }
 
-/// Whether the client is asked by requests of the server's own, so that the handler may be run again here.
-pub(crate) fn asks_by_request(call: &Call) -> bool {
-    call.revision.opens_with_handshake() && call.abilities.can_be_asked()
-}
-
 /// A handler that is run again, with the responses, each time it requests input.
-pub(crate) fn repeated<F>(call: &Arc<Call>, run: Run, again: Option<F>) -> Run
+pub(crate) fn repeated<F>(call: &Arc<Call>, run: Run, again: F) -> Run
 where
     F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
 {
-    let Some(again) = again else { return run };
     let call = Arc::clone(call);
     Box::pin(async move {
         let mut outcome = run.await;
@@ -141,7 +135,7 @@ async fn ask_client(
         let elicits = request.method == method::ELICIT;
         let answer = match timeout(call.service.limits.answer, sent.response()).await {
             Ok(Some(Ok(result))) => {
-                let result = arguments::read("result", Some(&result), call.service.limits.tree);
+                let result = prepare::read_object("result", Some(&result), call.service.limits.tree);
                 result.map_err(|error| ToolError::failed(error.message))?.into()
             }
             Ok(None) => {

@@ -20,7 +20,7 @@ use crate::server::handler::context::Cx;
 use crate::server::handler::error::{SetupError, ToolError};
 use crate::server::handler::middleware::{self, Middleware};
 use crate::server::handler::output::ToolOutput;
-use crate::server::pipeline::arguments::Arguments;
+use crate::server::pipeline::prepare::Arguments;
 use crate::server::pipeline::run::{Output, Pace, Run};
 
 /// What a tool is called and how it presents itself; a plain name will often do.

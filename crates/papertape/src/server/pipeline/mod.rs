@@ -8,8 +8,6 @@
 //! resolved first, once, and handed on. A handler that is ready at its first poll is answered by the thread that has read
 //! the request, without a task or a channel in between.
 
-pub(crate) mod arguments;
-mod authorize;
 mod batch;
 mod builtin;
 pub(crate) mod exact;
@@ -26,6 +24,9 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use papertape_oauth::Principal;
+use resolve::Target;
+
 use crate::protocol::method;
 use crate::server::service::Service;
 use crate::server::session::{ReplyTo, Session};
@@ -33,7 +34,6 @@ use crate::wire::error::{PARSE_ERROR, excerpt};
 use crate::wire::message::{self, Message, Notification, Payload, Request, Response};
 use crate::wire::{Id, RpcError};
 
-pub(crate) use authorize::Refused;
 pub(crate) use batch::serve_batch;
 pub(crate) use prepare::Prepared;
 #[cfg(feature = "http-server")]
@@ -41,8 +41,31 @@ pub(crate) use request::HeaderCheck;
 pub(crate) use request::{Envelope, Params};
 pub(crate) use run::PreparedCall;
 
+/// The name by which `transport/http` knows where objects among the parameters are read.
+#[cfg(feature = "http-server")]
+pub(crate) mod arguments {
+    pub(crate) use super::prepare::read_object as read;
+}
+
 /// Calls that are ready to run, in the order in which they came.
 pub(crate) type Calls = VecDeque<PreparedCall>;
+
+/// Why a request is not served, by the step that refused it.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// It could not be decoded.
+    Malformed(RpcError),
+    /// The principal lacks some of these scopes.
+    Forbidden(Vec<String>),
+    /// It was decoded, but cannot be served.
+    Failed(RpcError),
+}
+
+impl From<RpcError> for Refused {
+    fn from(error: RpcError) -> Self {
+        Refused::Failed(error)
+    }
+}
 
 /// Serves one request up to its handler, which the caller then [`run`]s. `None` if the response has been written already.
 ///
@@ -61,7 +84,7 @@ pub(crate) fn serve(
             request::decode(service, &request.method, request.params, &to, session, &span, envelope.headers)?;
         let target = resolve::resolve(service, &request)?;
         request::check_arguments(service, &request, &target, envelope.headers)?;
-        authorize::authorize(session.principal().map(|principal| &**principal), &target)?;
+        authorize(session.principal().map(|principal| &**principal), &target)?;
         Ok(match prepare::prepare(service, &request, target)? {
             Prepared::Call(call) => Some(call),
             Prepared::Output(call, output) => {
@@ -72,6 +95,13 @@ pub(crate) fn serve(
         })
     };
     serve().inspect_err(|refused| respond::refuse(refused, &to, session))
+}
+
+/// Whether the principal has the scopes of what a request addresses. Without a principal (stdio, or HTTP without authorization) nothing is refused.
+fn authorize(principal: Option<&Principal>, target: &Target) -> Result<(), Refused> {
+    let Some(principal) = principal else { return Ok(()) };
+    let scopes = target.scopes();
+    if principal.has_scopes(&scopes) { Ok(()) } else { Err(Refused::Forbidden(scopes)) }
 }
 
 /// Runs a handler as far as it gets at once and responds; what is left of it runs on the runtime, which must be entered.

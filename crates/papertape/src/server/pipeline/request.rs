@@ -11,14 +11,14 @@ use super::Refused;
 use super::opening;
 use super::resolve::Target;
 use super::subscribe::RequestedFilter;
-use crate::protocol::Revision;
-use crate::protocol::meta::{RequestMeta, object, present};
+use crate::protocol::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, LOG_LEVELS, PROTOCOL_VERSION, Trace};
+use crate::protocol::{LogLevel, Revision};
 use crate::server::features::tool::RegisteredTool;
 use crate::server::service::Service;
 use crate::server::session::{BatchPlace, ReplyTo, Session};
-use crate::wire::RpcError;
 use crate::wire::error::shortened;
-use crate::wire::message;
+use crate::wire::message::{self, object, present};
+use crate::wire::{Id, RpcError};
 
 /// The longest URI that is resolved: every template may have to be matched against it.
 pub(crate) const LONGEST_URI: usize = 8 * 1024;
@@ -100,11 +100,31 @@ pub(super) fn decode<'a>(
     if let Some(headers) = headers {
         headers.check_body(method, &params).map_err(Refused::Malformed)?;
     }
-    let (mode, revision) = opening::mode(service, &params, session)?;
+    let (mode, revision) = mode(service, &params, session)?;
     if mode != Mode::Unopened {
         record_trace(&params, span);
     }
     Ok(DecodedRequest { method, params, to, bytes, mode, revision, session, span })
+}
+
+/// By which rules and revision a request is served.
+fn mode(service: &Service, params: &Params<'_>, session: &Session) -> Result<(Mode, Revision), RpcError> {
+    let version = params.meta.as_ref().map_or(Ok(None), |meta| meta.protocol_version())?;
+    let (Some(meta), Some(version)) = (&params.meta, version) else {
+        return Ok(match session.legacy_request() {
+            Some(revision) => (Mode::Session, revision),
+            None => (Mode::Unopened, Revision::NEWEST_LEGACY),
+        });
+    };
+    let revision = match Revision::parse(&version) {
+        Some(revision) if !revision.opens_with_handshake() => revision,
+        _ => return Err(opening::unsupported(service, &version)),
+    };
+    meta.client_capabilities()?;
+    // A log level that does not exist is refused by all methods alike.
+    meta.log_level()?;
+    session.note_modern(revision);
+    Ok((Mode::Stateless, revision))
 }
 
 /// Checks the headers that mirror arguments, once it is known which tool they are the arguments of.
@@ -198,5 +218,96 @@ impl<'a> Params<'a> {
                 RpcError::invalid_params(format!("in `params`: {text}"))
             }
         })
+    }
+}
+
+/// The `_meta` of a request, each value as raw JSON. `None` is absent; `null` is present.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct RequestMeta<'a> {
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "present",
+        rename = "io.modelcontextprotocol/protocolVersion"
+    )]
+    protocol_version: Option<&'a RawValue>,
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "present",
+        rename = "io.modelcontextprotocol/clientCapabilities"
+    )]
+    client_capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present", rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present", rename = "io.modelcontextprotocol/logLevel")]
+    log_level: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    traceparent: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    tracestate: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    baggage: Option<&'a RawValue>,
+}
+
+impl RequestMeta<'_> {
+    /// The revision of the request, known or not.
+    ///
+    /// # Errors
+    /// If it is not a string.
+    pub(crate) fn protocol_version(&self) -> Result<Option<String>, RpcError> {
+        let Some(raw) = self.protocol_version else { return Ok(None) };
+        serde_json::from_str(raw.get()).map(Some).map_err(|_| {
+            RpcError::invalid_params(format!("`_meta[\"{PROTOCOL_VERSION}\"]` must be a string"))
+        })
+    }
+
+    /// The capabilities of the client.
+    ///
+    /// # Errors
+    /// If they are absent or not an object.
+    pub(crate) fn client_capabilities(&self) -> Result<&RawValue, RpcError> {
+        match self.client_capabilities {
+            Some(raw) if raw.get().starts_with('{') => Ok(raw),
+            _ => Err(RpcError::invalid_params(format!(
+                "`_meta[\"{CLIENT_CAPABILITIES}\"]` must be an object on every request (`{{}}` if the client can do nothing special)"
+            ))),
+        }
+    }
+
+    /// The minimum level of log messages while this request is served.
+    ///
+    /// # Errors
+    /// If it is not a level.
+    pub(crate) fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
+        let Some(raw) = self.log_level else { return Ok(None) };
+        serde_json::from_str(raw.get()).map(Some).map_err(|_| {
+            RpcError::invalid_params(format!("`_meta[\"{LOG_LEVEL}\"]` is not a log level: {LOG_LEVELS}"))
+        })
+    }
+
+    /// The trace context, if there is one.
+    #[must_use]
+    pub(crate) fn trace(&self) -> Option<Trace> {
+        // No useful trace context is longer.
+        let text = |raw: Option<&RawValue>| -> Option<String> {
+            raw.filter(|raw| raw.get().len() <= 8 * 1024).and_then(|raw| serde_json::from_str(raw.get()).ok())
+        };
+        Some(Trace {
+            traceparent: text(self.traceparent)?,
+            tracestate: text(self.tracestate),
+            baggage: text(self.baggage),
+        })
+    }
+
+    /// The progress token, if the client requests progress notifications.
+    ///
+    /// # Errors
+    /// If it is neither a string nor an integer.
+    pub(crate) fn progress_token(&self) -> Result<Option<Id>, RpcError> {
+        let Some(raw) = self.progress_token else { return Ok(None) };
+        Id::parse(raw.get())
+            .map(Some)
+            .map_err(|_| RpcError::invalid_params("`_meta.progressToken` must be a string or an integer"))
     }
 }

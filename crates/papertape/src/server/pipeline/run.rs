@@ -61,7 +61,8 @@ pub(crate) struct PreparedCall {
 impl PreparedCall {
     /// A call with the middleware around its handler.
     pub(crate) fn new(call: Arc<Call>, run: Run) -> Self {
-        let run = middleware::wrap(&call, run);
+        let bare = call.service.middleware.is_empty() && call.feature.middleware().is_empty();
+        let run = if bare { run } else { middleware::wrap(&call, run) };
         Self { call, run }
     }
 
