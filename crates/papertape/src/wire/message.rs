@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::Serialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -437,6 +438,70 @@ pub(crate) fn outside_strings(json: &[u8], mut visit: impl FnMut(u8)) {
             escaped = byte == b'\\';
             in_string = byte != b'"';
         }
+    }
+}
+
+/// What an answer says.
+pub(crate) enum Reply<'a> {
+    /// Writes the result's JSON.
+    Result(&'a dyn Fn(&mut Vec<u8>)),
+    Error(&'a RpcError),
+}
+
+pub(crate) fn write_request<P: Serialize>(out: &mut Vec<u8>, id: &Id, method: &str, params: Option<&P>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    id.write(out);
+    out.push(b',');
+    write_method(out, method, params);
+}
+
+pub(crate) fn write_notification<P: Serialize>(out: &mut Vec<u8>, method: &str, params: Option<&P>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
+    write_method(out, method, params);
+}
+
+fn write_method<P: Serialize>(out: &mut Vec<u8>, method: &str, params: Option<&P>) {
+    out.extend_from_slice(b"\"method\":");
+    write_json(out, method);
+    if let Some(params) = params {
+        out.extend_from_slice(b",\"params\":");
+        write_json(out, params);
+    }
+    out.push(b'}');
+}
+
+pub(crate) fn write_reply(out: &mut Vec<u8>, id: &Id, reply: &Reply<'_>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    id.write(out);
+    match reply {
+        Reply::Result(write) => {
+            out.extend_from_slice(b",\"result\":");
+            write(out);
+        }
+        Reply::Error(error) => {
+            out.extend_from_slice(b",\"error\":");
+            write_json(out, error);
+        }
+    }
+    out.push(b'}');
+}
+
+pub(crate) fn write_anonymous_error(out: &mut Vec<u8>, omit_id: bool, error: &RpcError) {
+    out.extend_from_slice(if omit_id {
+        b"{\"jsonrpc\":\"2.0\",\"error\":"
+    } else {
+        &b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":"[..]
+    });
+    write_json(out, error);
+    out.push(b'}');
+}
+
+/// Appends JSON made of our own types, which have string keys only and so cannot fail to be written.
+pub(crate) fn write_json<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    let start = out.len();
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.truncate(start);
+        out.extend_from_slice(b"null");
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::{Failure, HeaderParams, HttpExchange, Outcome, Pending, Session};
-use crate::outbox::OUTBOX;
+use crate::wire::frame::OUTBOX;
 use crate::wire::{Id, RpcError};
 
 impl Session {

@@ -30,9 +30,10 @@ pub(crate) use failure::Failure;
 pub(super) use params::{OWN_ID, Param, Params};
 pub(super) use request::{Outcome, OutgoingRequest, Pending};
 
-use crate::outbox::{Outbox, Outgoing, write_notification};
 use crate::protocol::Revision;
 use crate::sync::lock;
+use crate::wire::frame::{Outbox, Outgoing};
+use crate::wire::message::write_notification;
 use crate::wire::{Framing, Id};
 
 /// A session.

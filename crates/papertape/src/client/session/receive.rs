@@ -14,8 +14,9 @@ use crate::client::subscriptions::{Change, ChangeQueue};
 use crate::protocol::method;
 use crate::wire::error::{excerpt, shortened};
 use crate::wire::frame::FrameError;
-use crate::wire::message::object;
-use crate::wire::message::{self, Bounds, Message, Notification, Payload, Response, id_at_the_beginning};
+use crate::wire::message::{
+    self, Bounds, Message, Notification, Payload, Response, id_at_the_beginning, object,
+};
 use crate::wire::{Id, RpcError};
 
 /// Deeper than any useful message; a parser would have to recurse.

@@ -12,8 +12,9 @@ use super::{Failure, Params, Session, State};
 use crate::client::error::ErrorKind;
 use crate::client::options::{OnProgress, Timeouts};
 use crate::client::subscriptions::ChangeQueue;
-use crate::outbox::{OUTBOX, write_notification, write_request};
 use crate::protocol::{Revision, method};
+use crate::wire::frame::OUTBOX;
+use crate::wire::message::{write_notification, write_request};
 use crate::wire::{Id, RpcError};
 
 const NOT_READ: &str = "the request could not be sent: the server does not read its input";

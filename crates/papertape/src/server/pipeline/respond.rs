@@ -10,7 +10,6 @@ use super::Refused;
 use super::request::DecodedRequest;
 use super::resolve::resource_not_found;
 use super::run::{Outcome, Output, panicked};
-use crate::outbox::{Reply, write_json};
 use crate::protocol::project::{CacheHint, CacheScope};
 use crate::protocol::tools::CallToolResult;
 use crate::protocol::{Completion, ResourceContents, Revision, project};
@@ -22,6 +21,7 @@ use crate::server::service::Service;
 use crate::server::session::{ReplyTo, Session};
 use crate::sync::lock;
 use crate::wire::RpcError;
+use crate::wire::message::{Reply, write_json};
 
 /// The result of a call.
 pub(crate) enum CallResult {

@@ -12,14 +12,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::write_buffer::WriteBuffer;
-use crate::outbox::{OUTBOX, Outgoing};
 use crate::server::pipeline::{self, Calls, PreparedCall, subscribe};
 use crate::server::session::Session;
 use crate::server::{Server, Service};
 use crate::transport::tap::Tap;
 use crate::wire::RpcError;
-use crate::wire::frame::{Decoder, FrameError, Framing, PieceKind};
+use crate::wire::frame::{Decoder, FrameError, Framing, OUTBOX, Outgoing, PieceKind, WriteBuffer};
 use crate::wire::tape::Direction;
 
 /// Serves one client over any pair of streams: a socket, a pair of pipes, a test.
@@ -178,7 +176,7 @@ impl Connection {
             biased;
             written = writer.write(self.output.rest()), if !self.output.is_empty() => match written {
                 Ok(count) if count > 0 => {
-                    self.output.advance(count, Direction::ToClient, &mut self.tap);
+                    self.output.advance(count, |frame| self.tap.frame(Direction::ToClient, frame));
                     self.give_up_answers = None;
                 }
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -230,7 +228,7 @@ impl Connection {
     /// Aborts what is still running and flushes the output.
     pub(crate) async fn close<W: AsyncWrite + Unpin + ?Sized>(&mut self, writer: &mut W) -> Ended {
         self.gave_up |= self.session.abort_all(&RpcError::internal("the connection has ended"));
-        self.output.abandon(Direction::ToClient, &mut self.tap);
+        self.output.abandon(|frame| self.tap.frame(Direction::ToClient, frame));
         self.tap.flush();
         let grace = match self.broken {
             None if self.input == Input::Served => self.service.limits().grace,
