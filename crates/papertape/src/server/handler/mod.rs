@@ -4,4 +4,3 @@ pub(crate) mod call;
 pub(crate) mod context;
 pub(crate) mod error;
 pub(crate) mod middleware;
-pub(crate) mod output;

@@ -276,6 +276,8 @@ pub(crate) struct Arguments {
     value: Value,
     /// As they came, if the tree does not have their numbers as they were written.
     exact: Option<Box<str>>,
+    /// Their JSON has the word `null`, if only in a string.
+    null: bool,
 }
 
 impl Arguments {
@@ -287,6 +289,11 @@ impl Arguments {
     /// The same, to leave out what counts as absent. What is read from the text still has it.
     pub(crate) fn rounded_mut(&mut self) -> &mut Value {
         &mut self.value
+    }
+
+    /// Whether a value may be `null`.
+    pub(crate) fn may_have_null(&self) -> bool {
+        self.null
     }
 
     /// The numbers that the tree does not have, as they were written.
@@ -317,11 +324,12 @@ impl Arguments {
 /// The arguments of a call, empty if absent, whose tree takes at most `tree` bytes or not much more than its JSON.
 fn read_exactly(what: &str, raw: Option<&RawValue>, tree: usize) -> Result<Arguments, RpcError> {
     let Some(text) = object(what, raw, tree)? else {
-        return Ok(Arguments { value: Value::Object(Map::new()), exact: None });
+        return Ok(Arguments { value: Value::Object(Map::new()), exact: None, null: false });
     };
     let inexact = number::first_inexact(text);
     let value = serde_json::from_str(text).map_err(|error| unreadable(what, inexact, &error))?;
-    Ok(Arguments { value, exact: inexact.map(|_| text.into()) })
+    let null = memchr::memmem::find(text.as_bytes(), b"null").is_some();
+    Ok(Arguments { value, exact: inexact.map(|_| text.into()), null })
 }
 
 /// An object among the parameters. One with a number that a tree cannot hold is refused.
