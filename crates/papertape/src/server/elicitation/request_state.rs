@@ -13,14 +13,12 @@ use crate::protocol::error_code::MISSING_CLIENT_CAPABILITY;
 use crate::protocol::meta::SERVER_INFO;
 use crate::protocol::method;
 use crate::protocol::tools::CallToolResult;
-use crate::server::features::Feature;
-use crate::server::handler::call::Call;
 use crate::server::handler::context::Cx;
 use crate::server::handler::error::{Failure, ToolError};
 use crate::server::pipeline::Params;
 use crate::server::pipeline::prepare;
 use crate::server::pipeline::respond::CallResult;
-use crate::server::pipeline::run::{Output, Run};
+use crate::server::pipeline::run::{Call, Feature, Output, Run};
 use crate::server::service::Service;
 use crate::sync::lock;
 use crate::wire::RpcError;
@@ -110,7 +108,7 @@ where
             let Err(ToolError(Failure::InputRequired(requests))) = outcome else { return outcome };
             let answers = ask_client(&call, &requests).await?;
             lock(&call.request_state).answers.extend(answers);
-            outcome = again(Cx::new(&call)).map_err(ToolError::failed)?.await;
+            outcome = again(Cx { call: Arc::clone(&call) }).map_err(ToolError::failed)?.await;
         }
         outcome
     })

@@ -11,18 +11,16 @@ use serde_json::{Map, Value};
 
 use super::request::{DecodedRequest, RequestMeta};
 use super::resolve::{self, CompletionTarget, ResourceMatch, Target};
-use super::run::{Output, PreparedCall, Run, panicked};
+use super::run::{Call, Feature, Flags, Output, PreparedCall, Run, panicked};
 use super::{builtin, exact};
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::raw_json::InexactNumber;
 use crate::protocol::tools::CallToolResult;
 use crate::schema;
 use crate::server::elicitation::request_state::{self, RequestState};
-use crate::server::features::Feature;
 use crate::server::features::completion::{CompletedArgument, Completer, CompletionRequest};
 use crate::server::features::prompt::RegisteredPrompt;
 use crate::server::features::tool::RegisteredTool;
-use crate::server::handler::call::{Call, Flags};
 use crate::server::handler::context::Cx;
 use crate::server::service::Service;
 use crate::server::tasks;
@@ -257,7 +255,8 @@ fn start(
     call: &Arc<Call>,
     start: impl FnOnce(Cx) -> Result<Run, String>,
 ) -> Result<Result<Run, String>, RpcError> {
-    catch_unwind(AssertUnwindSafe(|| start(Cx::new(call)))).map_err(|panic| panicked(&call.feature, panic))
+    catch_unwind(AssertUnwindSafe(|| start(Cx { call: Arc::clone(call) })))
+        .map_err(|panic| panicked(&call.feature, panic))
 }
 
 /// An object whose values are strings; none is an empty one.

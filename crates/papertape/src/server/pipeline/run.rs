@@ -1,4 +1,4 @@
-//! Running: a handler polled to its end, on the thread that has read the request or on the runtime.
+//! Running: a call, and its handler polled to its end, on the thread that has read the request or on the runtime.
 //!
 //! A handler is first polled on the connection's thread. If it is ready then, it is answered there; if not, or if it has
 //! blocked the thread before, it runs on the runtime.
@@ -7,8 +7,8 @@ use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -17,15 +17,23 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tracing::Instrument;
 
 use super::respond;
+use crate::protocol::capabilities::Abilities;
+use crate::protocol::meta::Trace;
 use crate::protocol::tools::CallToolResult;
-use crate::protocol::{Completion, PromptResult, ResourceContents};
+use crate::protocol::{Completion, LogLevel, PromptResult, ResourceContents, Revision};
+use crate::server::catalog::registry::Listed;
 use crate::server::elicitation::ask::ClientRequest;
-use crate::server::features::Feature;
-use crate::server::handler::call::Call;
+use crate::server::elicitation::request_state::RequestState;
+use crate::server::features::completion::CompletedArgument;
+use crate::server::features::prompt::RegisteredPrompt;
+use crate::server::features::resource::{RegisteredResource, RegisteredTemplate};
+use crate::server::features::tool::RegisteredTool;
+use crate::server::handler::context::LastProgress;
 use crate::server::handler::error::ToolError;
-use crate::server::handler::middleware;
-use crate::server::session::Ticket;
-use crate::wire::RpcError;
+use crate::server::handler::middleware::{self, Middleware};
+use crate::server::service::Service;
+use crate::server::session::{ReplyTo, Session, Ticket};
+use crate::wire::{Id, RpcError};
 
 /// A handler that blocks the connection's thread longer than this is slow.
 const BLOCKING: Duration = Duration::from_millis(2);
@@ -50,6 +58,127 @@ pub(crate) enum Output {
     InputRequired(Vec<(String, ClientRequest)>),
     /// A result of another kind, in the shape of 2026-07-28.
     Object(Map<String, Value>),
+}
+
+/// What is known of a call while it runs. Its flags change under the lock of its session only.
+pub(crate) struct Call {
+    pub(crate) service: Arc<Service>,
+    /// What it is a call of.
+    pub(crate) feature: Feature,
+    pub(crate) session: Arc<Session>,
+    /// Where its response goes.
+    pub(crate) to: ReplyTo,
+    /// The size of its request.
+    pub(crate) bytes: usize,
+    pub(crate) revision: Revision,
+    pub(crate) progress_token: Option<Id>,
+    pub(crate) span: tracing::Span,
+    /// The distributed trace that the request is part of.
+    pub(crate) trace: Option<Trace>,
+    /// The log level that the request asks for, in stateless revisions.
+    pub(crate) log_level: Option<LogLevel>,
+    /// The capabilities of the client.
+    pub(crate) abilities: Abilities,
+    /// What was elicited so far.
+    pub(crate) request_state: Mutex<RequestState>,
+    /// What elicitation state is sealed for, if the client supports elicitation.
+    pub(crate) purpose: Vec<u8>,
+    pub(crate) flags: Flags,
+}
+
+impl Call {
+    /// From here on nothing more is sent for this call.
+    pub(crate) fn set_answered(&self) {
+        self.flags.answered.store(true, Ordering::Relaxed);
+    }
+
+    /// The client no longer waits for this call.
+    pub(crate) fn set_cancelled(&self) {
+        self.set_answered();
+        self.flags.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What has become of a call.
+#[derive(Default)]
+pub(crate) struct Flags {
+    pub(crate) cancelled: AtomicBool,
+    pub(crate) answered: AtomicBool,
+    pub(crate) progress: Mutex<LastProgress>,
+}
+
+/// What a call runs the handler of.
+#[derive(Debug, Clone)]
+pub(crate) enum Feature {
+    Tool(Arc<RegisteredTool>),
+    Resource(Arc<RegisteredResource>),
+    /// A template, and the URI that matches it.
+    Template(Arc<RegisteredTemplate>, String),
+    Prompt(Arc<RegisteredPrompt>),
+    Completion(Arc<CompletedArgument>),
+    /// A request about a task, which the task store answers.
+    Task,
+}
+
+/// Requests about tasks have no handler of their own: one pace is kept for the store.
+static STORE_PACE: Pace = Pace::new();
+
+impl Feature {
+    pub(crate) fn pace(&self) -> &Pace {
+        match self {
+            Feature::Tool(tool) => tool.pace(),
+            Feature::Resource(resource) => resource.pace(),
+            Feature::Template(template, _) => template.pace(),
+            Feature::Prompt(prompt) => prompt.pace(),
+            Feature::Completion(argument) => &argument.completer.pace,
+            Feature::Task => &STORE_PACE,
+        }
+    }
+
+    /// Its kind, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Feature::Tool(_) => RegisteredTool::KIND,
+            Feature::Resource(_) => RegisteredResource::KIND,
+            Feature::Template(..) => RegisteredTemplate::KIND,
+            Feature::Prompt(_) => RegisteredPrompt::KIND,
+            Feature::Completion(_) => "completion",
+            Feature::Task => "task",
+        }
+    }
+
+    /// The middleware of the servers that it was mounted with.
+    pub(crate) fn middleware(&self) -> &[Middleware] {
+        match self {
+            Feature::Tool(tool) => &tool.middleware,
+            Feature::Resource(resource) => &resource.middleware,
+            Feature::Template(template, _) => &template.middleware,
+            Feature::Prompt(prompt) => &prompt.middleware,
+            Feature::Completion(argument) => &argument.middleware,
+            Feature::Task => &[],
+        }
+    }
+
+    /// The URI that is read, if one is.
+    pub(crate) fn uri(&self) -> Option<&str> {
+        match self {
+            Feature::Resource(resource) => Some(resource.key()),
+            Feature::Template(_, uri) => Some(uri),
+            _ => None,
+        }
+    }
+
+    /// The name of a tool or prompt, the URI of a resource, the template of a resource template.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Feature::Tool(tool) => tool.key(),
+            Feature::Resource(resource) => resource.key(),
+            Feature::Template(template, _) => template.key(),
+            Feature::Prompt(prompt) => prompt.key(),
+            Feature::Completion(argument) => &argument.name,
+            Feature::Task => "",
+        }
+    }
 }
 
 /// A call whose handler has been started, but not polled.
