@@ -182,14 +182,15 @@ fn new_call(
         return Err(RpcError::invalid_params(message));
     }
     let stateless = !revision.opens_with_handshake();
-    let abilities = if stateless {
-        // Most clients have no capabilities, and say so in two bytes.
-        let declared = meta.and_then(|meta| meta.client_capabilities().ok()).map_or("{}", RawValue::get);
-        if declared == "{}" { Abilities::default() } else { Abilities::read(declared) }
-    } else {
-        session.abilities()
+    // Most clients of stateless revisions have no capabilities, and say so in two bytes.
+    let declared = meta.filter(|_| stateless).and_then(|meta| meta.client_capabilities().ok());
+    let declared = declared.map(RawValue::get).filter(|declared| *declared != "{}");
+    let abilities = match declared {
+        Some(declared) => Abilities::read(declared),
+        None if stateless => Abilities::default(),
+        None => session.abilities(),
     };
-    let purpose = if stateless && abilities.can_be_asked() {
+    let purpose = if declared.is_some() && abilities.can_be_asked() {
         let arguments = read_exactly("params.arguments", params.arguments, service.limits.tree)?;
         let principal = session.principal().map(|principal| &*principal.name);
         state_purpose(principal, &service.identity.name, method, name, &arguments)
