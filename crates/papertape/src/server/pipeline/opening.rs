@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::request::{DecodedRequest, Params};
 use super::resolve::Target;
 use super::respond;
+use super::{DecodedRequest, Params};
 use crate::protocol::capabilities::{Abilities, Implementation, ServerCapabilities};
 use crate::protocol::error_code::UNSUPPORTED_PROTOCOL_VERSION;
 use crate::protocol::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};

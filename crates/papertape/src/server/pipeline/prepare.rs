@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::request::{DecodedRequest, RequestMeta};
 use super::resolve::{self, CompletionTarget, ResourceMatch, Target};
 use super::run::{Call, Feature, Flags, Output, PreparedCall, Run, panicked};
+use super::{DecodedRequest, RequestMeta};
 use super::{builtin, exact};
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::raw_json::InexactNumber;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::opening;
-use super::request::{DecodedRequest, LONGEST_URI, Mode};
+use super::{DecodedRequest, LONGEST_URI, Mode};
 use crate::protocol::{Reference, Revision, method};
 use crate::server::catalog::registry::{Listed, Registry};
 use crate::server::features::completion::Completers;

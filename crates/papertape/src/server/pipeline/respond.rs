@@ -6,10 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::Refused;
-use super::request::DecodedRequest;
 use super::resolve::resource_not_found;
 use super::run::{Call, Feature, Outcome, Output, panicked};
+use super::{DecodedRequest, Refused};
 use crate::protocol::meta::SERVER_INFO;
 use crate::protocol::project::{CacheHint, CacheScope};
 use crate::protocol::tools::CallToolResult;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{DecodedRequest, LONGEST_URI, Params};
 use super::respond;
+use super::{DecodedRequest, LONGEST_URI, Params};
 use crate::protocol::Revision;
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::SubscriptionMeta;
