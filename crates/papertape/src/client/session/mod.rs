@@ -28,7 +28,7 @@ use super::handlers::Handlers;
 use super::subscriptions::ChangeQueue;
 pub(crate) use failure::Failure;
 pub(super) use params::{OWN_ID, Param, Params};
-pub(super) use request::{Outcome, OutgoingRequest, Pending};
+pub(super) use request::{OutgoingRequest, Pending, RequestOutcome};
 
 use crate::protocol::Revision;
 use crate::sync::lock;

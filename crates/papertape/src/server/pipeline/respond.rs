@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::resolve::resource_not_found;
-use super::run::{Call, Feature, Outcome, Output, panicked};
+use super::run::{Call, Feature, HandlerOutcome, Output, panicked};
 use super::{DecodedRequest, Refused};
 use crate::protocol::meta::SERVER_INFO;
 use crate::protocol::project::{CacheHint, CacheScope};
@@ -75,7 +75,7 @@ pub(super) fn result_in<T: Serialize + ?Sized>(
 }
 
 /// Writes what became of a call.
-pub(super) fn outcome(call: &Call, outcome: Outcome, send: impl FnOnce(&Reply<'_>)) {
+pub(super) fn outcome(call: &Call, outcome: HandlerOutcome, send: impl FnOnce(&Reply<'_>)) {
     tracing::debug!(name = call.feature.name(), "answered");
     // An error of the author's may panic too, when it is displayed or dropped.
     match catch_unwind(AssertUnwindSafe(|| call_result(call, outcome))) {
@@ -86,7 +86,7 @@ pub(super) fn outcome(call: &Call, outcome: Outcome, send: impl FnOnce(&Reply<'_
     }
 }
 
-fn call_result(call: &Call, outcome: Outcome) -> Result<CallResult, RpcError> {
+fn call_result(call: &Call, outcome: HandlerOutcome) -> Result<CallResult, RpcError> {
     match outcome {
         Ok(Err(ToolError(Failure::InputRequired(requests)))) => {
             request_state::input_required(call, &requests)
@@ -96,7 +96,7 @@ fn call_result(call: &Call, outcome: Outcome) -> Result<CallResult, RpcError> {
 }
 
 /// The output of a handler that needs no more input, or the error that it comes to.
-pub(crate) fn complete(call: &Call, outcome: Outcome) -> Result<Output, RpcError> {
+pub(crate) fn complete(call: &Call, outcome: HandlerOutcome) -> Result<Output, RpcError> {
     match outcome {
         Ok(Ok(output)) => check(call, &output).map(|()| output),
         Ok(Err(ToolError(Failure::Failed(message)))) => match call.feature {

@@ -45,7 +45,7 @@ const CALLS_ON_RUNTIME: u32 = 16;
 pub(crate) type Run = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
 
 /// What a handler returned, or how it panicked.
-pub(crate) type Outcome = Result<Result<Output, ToolError>, Box<dyn Any + Send>>;
+pub(crate) type HandlerOutcome = Result<Result<Output, ToolError>, Box<dyn Any + Send>>;
 
 /// What a handler gives back.
 #[derive(Debug)]
@@ -206,14 +206,14 @@ impl PreparedCall {
     }
 
     /// Polls the handler for the first time.
-    pub(crate) fn first_poll(&mut self) -> Poll<Outcome> {
+    pub(crate) fn first_poll(&mut self) -> Poll<HandlerOutcome> {
         let _entered = self.call.span.enter();
         // If it is not ready the runtime polls it again, with a real waker.
         timed_poll(self.call.feature.pace(), &mut self.run, &mut Context::from_waker(Waker::noop()))
     }
 
     /// Responds, or hands the rest of the handler to the runtime.
-    pub(crate) fn conclude(self, outcome: Poll<Outcome>) {
+    pub(crate) fn conclude(self, outcome: Poll<HandlerOutcome>) {
         let Poll::Ready(outcome) = outcome else { return self.spawn() };
         let PreparedCall { call, run } = self;
         let _entered = call.span.enter();
@@ -222,7 +222,7 @@ impl PreparedCall {
     }
 
     /// The same for a call that has been tracked as running in the meantime.
-    pub(crate) fn conclude_tracked(self, ticket: Ticket, outcome: Poll<Outcome>) {
+    pub(crate) fn conclude_tracked(self, ticket: Ticket, outcome: Poll<HandlerOutcome>) {
         let Poll::Ready(outcome) = outcome else { return self.spawn_tracked(ticket, true) };
         let PreparedCall { call, run } = self;
         let _entered = call.span.enter();
@@ -281,14 +281,14 @@ impl Pace {
 }
 
 /// Runs a handler to its end on the runtime, outside of any connection.
-pub(crate) async fn to_end(call: &Call, mut run: Run) -> Outcome {
+pub(crate) async fn to_end(call: &Call, mut run: Run) -> HandlerOutcome {
     let outcome = poll_fn(|cx| poll_on_runtime(call.feature.pace(), &mut run, false, cx)).await;
     drop_guarded(run);
     outcome
 }
 
 /// Polls a handler, and notes whether it has blocked the thread.
-fn timed_poll(pace: &Pace, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
+fn timed_poll(pace: &Pace, run: &mut Run, cx: &mut Context<'_>) -> Poll<HandlerOutcome> {
     let began = Instant::now();
     // A panic is the error of this call alone.
     let poll = match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))) {
@@ -302,7 +302,7 @@ fn timed_poll(pace: &Pace, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome>
 }
 
 /// The same on the runtime, where a handler that may block is allowed to.
-fn poll_on_runtime(pace: &Pace, run: &mut Run, slow: bool, cx: &mut Context<'_>) -> Poll<Outcome> {
+fn poll_on_runtime(pace: &Pace, run: &mut Run, slow: bool, cx: &mut Context<'_>) -> Poll<HandlerOutcome> {
     if (slow || pace.is_slow()) && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
         tokio::task::block_in_place(|| timed_poll(pace, run, cx))
     } else {

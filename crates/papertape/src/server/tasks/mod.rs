@@ -30,7 +30,9 @@ use crate::server::handler::error::{Failure, ToolError};
 use crate::server::handler::middleware;
 use crate::server::limits::Limits;
 use crate::server::pipeline::respond;
-use crate::server::pipeline::run::{self, Call, Outcome, Output, PreparedCall, Run, drop_guarded, panicked};
+use crate::server::pipeline::run::{
+    self, Call, HandlerOutcome, Output, PreparedCall, Run, drop_guarded, panicked,
+};
 use crate::server::session::subscribers::Subscribers;
 use crate::sync::lock;
 use crate::wire::RpcError;
@@ -281,7 +283,7 @@ impl Tasks {
 }
 
 /// Ends a task with what became of its call.
-fn complete(task: &mut Task, call: &Call, outcome: Outcome) {
+fn complete(task: &mut Task, call: &Call, outcome: HandlerOutcome) {
     let result = match respond::complete(call, outcome) {
         Ok(Output::Tool(result)) => respond::tool_result(call, result),
         Ok(_) => return task.fail(RpcError::internal("internal error")),
