@@ -30,6 +30,7 @@ impl CacheHint {
 /// Which caches may keep a result (`cacheScope`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum CacheScope {
     /// Any cache, for every client.
     Public,
