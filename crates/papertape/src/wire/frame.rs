@@ -1,9 +1,11 @@
-//! Bytes to frames, in two framings, which are detected from the peer's first bytes.
+//! Bytes to frames and back, in two framings, which are detected from the peer's first bytes.
 //!
 //! MCP's stdio framing is one JSON message per line.
 //! Some hosts and servers put LSP's `Content-Length` headers before each message instead; both are read here, bounded,
 //! and the decoder resynchronises after a frame that is invalid or too long.
 //! Every byte that goes in comes out in exactly one [`Piece`], so that a tape is complete.
+//!
+//! The other way round, messages become frames in an `Outbox`, and wait there to be written from a `WriteBuffer`.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Frames to messages, which are distinguished by their members.
+//! Frames to messages, which are distinguished by their members, and messages to JSON.
 //!
 //! The envelope is read in one pass and `params` stays raw text until the method is known.
 //! Syntax comes before shape: text that is not JSON is a parse error even if its beginning already has the wrong shape.
