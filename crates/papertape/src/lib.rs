@@ -1,7 +1,7 @@
 //! The Model Context Protocol, with every byte in sight.
 //!
-//! A byte arrives, becomes a *frame*, becomes a *message*, is *dispatched* to a *handler*, whose answer becomes a message,
-//! a frame, and bytes again. The modules stand in that order:
+//! Bytes become a *frame*, a frame becomes a *message*, a request goes through one *pipeline* to a *handler*, whose output
+//! becomes a message, a frame, and bytes again. The modules stand in that order:
 //!
 //! - [`wire`]: bytes to messages and back, and the tape that keeps them
 //! - [`protocol`]: what MCP says, as plain data, and how five revisions of it differ
@@ -39,7 +39,13 @@ pub mod client;
 #[doc(hidden)]
 pub mod guess;
 
-mod outbox;
+/// The name by which `transport/http` knows what is sent.
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+mod outbox {
+    pub(crate) use crate::wire::frame::{OUTBOX, Outgoing};
+    #[cfg(feature = "http-server")]
+    pub(crate) use crate::wire::message::write_anonymous_error;
+}
 pub mod protocol;
 mod schema;
 pub mod server;

@@ -66,6 +66,8 @@ impl Printed {
                 }
                 Content::Resource(embedded) => self.resource(&embedded.resource, place)?,
                 Content::Unknown(block) => self.unknown(block),
+                // What this version of papertape does not know is `Unknown`.
+                _ => {}
             }
         }
         Ok(())

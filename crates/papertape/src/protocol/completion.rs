@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What the argument belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
+#[non_exhaustive]
 pub enum Reference {
     /// A prompt.
     #[serde(rename = "ref/prompt")]

@@ -8,6 +8,7 @@ use super::raw_json::RawJson;
 
 /// One block of content.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Content {
     /// Text.
     Text(TextContent),

@@ -45,6 +45,7 @@ pub struct ElicitResult {
 /// What the user did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ElicitAction {
     /// The user accepted.
     Accept,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The severity of a log message (RFC 5424), least severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum LogLevel {
     /// Debugging information.
     Debug,

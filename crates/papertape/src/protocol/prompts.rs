@@ -65,6 +65,7 @@ pub struct PromptResult {
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
+#[non_exhaustive]
 pub struct PromptMessage {
     /// The role of its author.
     pub role: Role,

@@ -6,6 +6,7 @@ use super::error_code;
 
 /// A revision of the protocol, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Revision {
     /// The first: handshake, tools, resources, prompts.
     V2024_11_05,

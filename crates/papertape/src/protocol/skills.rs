@@ -34,6 +34,7 @@ pub struct SkillDefinition {
 
 /// The files of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SkillResources {
     /// All of them, including `SKILL.md`.
     Files(Vec<SkillFile>),

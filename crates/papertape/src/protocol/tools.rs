@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::content::{Content, Icon};
-use super::meta::present_value;
 use super::raw_json::RawJson;
+use crate::wire::message::present_value;
 
 /// The definition of a tool, as it is listed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

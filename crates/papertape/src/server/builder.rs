@@ -23,12 +23,11 @@ use crate::server::features::resource::{
 use crate::server::features::skills::SkillCatalog;
 #[cfg(feature = "skills")]
 use crate::server::features::skills::Skills;
-use crate::server::features::tool::{RegisteredTool, Tool};
+use crate::server::features::tool::{RegisteredTool, Tool, ToolOutput};
 use crate::server::features::warning::{self, Warning};
 use crate::server::handler::context::Cx;
 use crate::server::handler::error::{SetupError, ToolError};
 use crate::server::handler::middleware::{Middleware, Next, Operation, Outcome, prefixed};
-use crate::server::handler::output::ToolOutput;
 use crate::server::limits::Limits;
 use crate::server::service::{Changing, Service};
 use crate::server::session::subscribers::Subscribers;

@@ -28,14 +28,13 @@ pub use features::prompt::{Prompt, PromptOutput};
 pub use features::resource::{ReadOutput, Resource, ResourceTemplate};
 #[cfg(feature = "skills")]
 pub use features::skills::{Skill, Skills};
-pub use features::tool::Tool;
+pub use features::tool::{Json, Tool, ToolOutput};
 pub use features::warning::{Warning, WarningKind};
-pub(crate) use handler::call::Call;
 pub use handler::context::Cx;
 pub use handler::error::{SetupError, ToolError};
 pub use handler::middleware::{Next, Operation, Outcome};
-pub use handler::output::{Json, ToolOutput};
 pub use limits::Limits;
 pub use papertape_oauth::Principal;
+pub(crate) use pipeline::run::Call;
 pub(crate) use service::Service;
 pub use tasks::{MemoryTasks, StoreFuture, Task, TaskStatus, TaskStore};

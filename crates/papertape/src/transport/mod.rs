@@ -15,7 +15,6 @@ mod signals;
 pub mod stdio;
 pub mod streams;
 mod tap;
-#[cfg(unix)]
 mod thread;
 
 pub(crate) use tap::OnFrame;

@@ -1,12 +1,15 @@
-//! Frames to messages, which are distinguished by their members.
+//! Frames to messages, which are distinguished by their members, and messages to JSON.
 //!
 //! The envelope is read in one pass and `params` stays raw text until the method is known.
 //! Syntax comes before shape: text that is not JSON is a parse error even if its beginning already has the wrong shape.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::Serialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::error::RpcError;
@@ -193,7 +196,7 @@ impl<'a> Envelope<'a> {
             // A message without an id gets no response, even if it is invalid.
             return Ok(Message::Notification(Notification {
                 method,
-                params: object(self.params).unwrap_or(None),
+                params: params_object(self.params).unwrap_or(None),
             }));
         };
         if raw_id.get().len() > MOST_ID {
@@ -207,7 +210,7 @@ impl<'a> Envelope<'a> {
             let error = RpcError::invalid_request(format!("`jsonrpc` must be the string \"2.0\", got {got}"));
             return Err(Rejected { id: Some(id), error, is_response: false });
         }
-        match object(self.params) {
+        match params_object(self.params) {
             Ok(params) => Ok(Message::Request(Request { id, method, params })),
             Err(error) => Err(Rejected { id: Some(id), error, is_response: false }),
         }
@@ -230,13 +233,52 @@ pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
 }
 
 /// `params`, which must be an object; `null` counts as absent.
-fn object(params: Option<&RawValue>) -> Result<Option<&RawValue>, RpcError> {
+fn params_object(params: Option<&RawValue>) -> Result<Option<&RawValue>, RpcError> {
     let Some(raw) = params else { return Ok(None) };
     match raw.get().as_bytes().first() {
         Some(b'{') => Ok(Some(raw)),
         Some(b'n') => Ok(None),
         _ => Err(RpcError::invalid_params("`params` must be a JSON object")),
     }
+}
+
+/// Distinguishes `null` from an absent member.
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// The same for a value of any kind.
+pub(crate) fn present_value<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Reads a struct from an object only (derived code would accept an array, too); `null` is `None`.
+pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct ObjectVisitor<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map)).map(Some)
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+    }
+    deserializer.deserialize_any(ObjectVisitor(PhantomData))
 }
 
 enum Shape<'a> {
@@ -320,7 +362,7 @@ impl<'de> Visitor<'de> for ShapeVisitor {
 /// A member's name, borrowed where it has no escapes.
 struct Key<'a>(Cow<'a, str>);
 
-impl<'de> de::Deserialize<'de> for Key<'de> {
+impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct KeyVisitor;
         impl<'de> Visitor<'de> for KeyVisitor {
@@ -399,140 +441,69 @@ pub(crate) fn outside_strings(json: &[u8], mut visit: impl FnMut(u8)) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{Bounds, Message, Payload, parse};
-    use crate::wire::error::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
+/// What an answer says.
+pub(crate) enum Reply<'a> {
+    /// Writes the result's JSON.
+    Result(&'a dyn Fn(&mut Vec<u8>)),
+    Error(&'a RpcError),
+}
 
-    const BOUNDS: Bounds = Bounds { depth: 127, batch: 100 };
+pub(crate) fn write_request<P: Serialize>(out: &mut Vec<u8>, id: &Id, method: &str, params: Option<&P>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    id.write(out);
+    out.push(b',');
+    write_method(out, method, params);
+}
 
-    /// What a body is, in few words: `request 7 m {..}`, `-32600 7`, ...
-    fn read(body: &[u8]) -> String {
-        let raw = |raw: Option<&serde_json::value::RawValue>| raw.map_or("-", |raw| raw.get()).to_owned();
-        match parse(body, BOUNDS) {
-            Ok(Payload::Single(Message::Request(r))) => {
-                format!("request {} {} {}", r.id, r.method, raw(r.params))
-            }
-            Ok(Payload::Single(Message::Notification(n))) => {
-                format!("notification {} {}", n.method, raw(n.params))
-            }
-            Ok(Payload::Single(Message::Response(r))) => format!("response {:?}", r.id),
-            Ok(Payload::Batch(members)) => format!("batch {}", members.len()),
-            Err(rejected) => match rejected.id {
-                Some(id) => format!("{} {id}", rejected.error.code),
-                None => format!("{} –", rejected.error.code),
-            },
+pub(crate) fn write_notification<P: Serialize>(out: &mut Vec<u8>, method: &str, params: Option<&P>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
+    write_method(out, method, params);
+}
+
+fn write_method<P: Serialize>(out: &mut Vec<u8>, method: &str, params: Option<&P>) {
+    out.extend_from_slice(b"\"method\":");
+    write_json(out, method);
+    if let Some(params) = params {
+        out.extend_from_slice(b",\"params\":");
+        write_json(out, params);
+    }
+    out.push(b'}');
+}
+
+pub(crate) fn write_reply(out: &mut Vec<u8>, id: &Id, reply: &Reply<'_>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    id.write(out);
+    match reply {
+        Reply::Result(write) => {
+            out.extend_from_slice(b",\"result\":");
+            write(out);
+        }
+        Reply::Error(error) => {
+            out.extend_from_slice(b",\"error\":");
+            write_json(out, error);
         }
     }
+    out.push(b'}');
+}
 
-    fn check(body: &str, expected: &str) {
-        assert_eq!(read(body.as_bytes()), expected, "{body}");
-    }
+pub(crate) fn write_anonymous_error(out: &mut Vec<u8>, omit_id: bool, error: &RpcError) {
+    out.extend_from_slice(if omit_id {
+        b"{\"jsonrpc\":\"2.0\",\"error\":"
+    } else {
+        &b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":"[..]
+    });
+    write_json(out, error);
+    out.push(b'}');
+}
 
-    #[test]
-    fn messages_are_classified_by_their_members() {
-        check(r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#, "request 7 m -");
-        check(
-            r#"{"params":{"a":[1]},"method":"m","id":"7","jsonrpc":"2.0","more":{}}"#,
-            r#"request "7" m {"a":[1]}"#,
-        );
-        check(r#"{"jsonrpc":"2.0","method":"m","params":null}"#, "notification m -");
-        check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, "response Some(7)");
-        check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, "response None");
-        check(r#"[{"jsonrpc":"2.0"},1]"#, "batch 2");
-        check("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\"}", "request 7 m -");
-        check(r#"{"jsonrpc":"2.0","\u0069d":7,"method":"tools\/list"}"#, "request 7 tools/list -");
-    }
-
-    #[test]
-    fn the_id_is_kept_when_the_rest_is_wrong() {
-        for body in [
-            r#"{"jsonrpc":"1.0","id":7,"method":"m"}"#,
-            r#"{"jsonrpc":2.0,"id":7,"method":"m"}"#,
-            r#"{"id":7,"method":"m"}"#,
-            r#"{"jsonrpc":"2.0","id":7,"method":5}"#,
-            r#"{"jsonrpc":"2.0","id":7,"method":null}"#,
-            r#"{"jsonrpc":"2.0","id":7}"#,
-            r#"{"jsonrpc":"2.0","id":7,"Method":"m"}"#,
-            r#"{"jsonrpc":"2.0","id":7,"method":"m","method":"m"}"#,
-        ] {
-            check(body, &format!("{INVALID_REQUEST} 7"));
-        }
-        for params in ["[1]", "\"x\"", "5"] {
-            let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{params}}}"#);
-            check(&body, &format!("{INVALID_PARAMS} 7"));
-        }
-    }
-
-    #[test]
-    fn an_invalid_message_has_no_id() {
-        for body in [
-            "1",
-            "null",
-            "\"x\"",
-            "{}",
-            "[]",
-            "true",
-            "1.5",
-            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#,
-        ] {
-            check(body, &format!("{INVALID_REQUEST} –"));
-        }
-        for id in ["1.5", "null", "true", "[1]", "{}", "1e400"] {
-            check(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#), &format!("{INVALID_REQUEST} –"));
-        }
-        check(&format!("[{}]", vec!["1"; 101].join(",")), &format!("{INVALID_REQUEST} –"));
-    }
-
-    #[test]
-    fn syntax_comes_before_shape() {
-        for body in [
-            "hello",
-            "",
-            "[1,",
-            "{\"id\":7",
-            "{} {}",
-            "{} x",
-            "nul",
-            "[1,]",
-            "{\"a\":\"\t\"}",
-            "\"\\x\"",
-            "01",
-        ] {
-            check(body, &format!("{PARSE_ERROR} –"));
-        }
-        for body in [&b"\"\xff\xfe\""[..], b"\"\xc0\x80\"", b"\"\xed\xa0\x80\"", b"\x00{}", b"\"\x00\""] {
-            assert_eq!(read(body), format!("{PARSE_ERROR} –"));
-        }
-    }
-
-    #[test]
-    fn the_id_of_a_beginning() {
-        let id = |text: &str| super::id_at_the_beginning(text.as_bytes()).map(|id| id.to_string());
-        assert_eq!(id(r#"{"jsonrpc":"2.0","id":7,"result":{"a":"xxx"#), Some("7".to_owned()));
-        assert_eq!(id(r#" { "id" : "a" , "result":"#), Some("\"a\"".to_owned()));
-        for nothing in
-            [r#"{"result":{"id":7"#, r#"{"result":{},"i"#, "{", "", "[{\"id\":7}]", r#"{"id":null,"#]
-        {
-            assert_eq!(id(nothing), None, "{nothing}");
-        }
-    }
-
-    #[test]
-    fn depth_is_bounded_without_recursion() {
-        let nested = |levels: usize| {
-            let (open, close) = ("[".repeat(levels), "]".repeat(levels));
-            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"a":{open}{close}}}}}"#)
-        };
-        assert!(read(nested(125).as_bytes()).starts_with("request 7"));
-        for levels in [126, 1_000, 100_000] {
-            assert_eq!(read(nested(levels).as_bytes()), format!("{INVALID_REQUEST} 7"));
-        }
-        check(&"[".repeat(100_000), &format!("{PARSE_ERROR} –"));
-        check(&"{\"a\":".repeat(1_000_000), &format!("{PARSE_ERROR} –"));
-        // Brackets in strings are not levels.
-        let brackets =
-            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"a":"\"{}"}}}}"#, "[".repeat(500));
-        assert!(read(brackets.as_bytes()).starts_with("request 7"));
+/// Appends JSON made of our own types, which have string keys only and so cannot fail to be written.
+pub(crate) fn write_json<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    let start = out.len();
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.truncate(start);
+        out.extend_from_slice(b"null");
     }
 }
+
+#[cfg(test)]
+mod tests;

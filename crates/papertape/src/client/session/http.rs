@@ -6,8 +6,8 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::{Failure, HeaderParams, HttpExchange, Outcome, Pending, Session};
-use crate::outbox::OUTBOX;
+use super::{Failure, HeaderParams, HttpExchange, Pending, RequestOutcome, Session};
+use crate::wire::frame::OUTBOX;
 use crate::wire::{Id, RpcError};
 
 impl Session {
@@ -69,16 +69,16 @@ impl Session {
     }
 
     pub(crate) fn fail_request(&self, id: i64, failure: Failure) {
-        self.resolve_pending(id, Outcome::Failed(failure));
+        self.resolve_pending(id, RequestOutcome::Failed(failure));
     }
 
     /// Fails a request with an error object that has no id.
     pub(crate) fn reject_request(&self, id: i64, error: RpcError) {
-        self.resolve_pending(id, Outcome::Error(error));
+        self.resolve_pending(id, RequestOutcome::Error(error));
     }
 
     /// Sets the outcome of a request, unless it has one.
-    fn resolve_pending(&self, id: i64, outcome: Outcome) {
+    fn resolve_pending(&self, id: i64, outcome: RequestOutcome) {
         if self.state().pending.contains_key(&id) {
             self.resolve(Some(&Id::Integer(id)), outcome);
         }

@@ -28,11 +28,12 @@ use super::handlers::Handlers;
 use super::subscriptions::ChangeQueue;
 pub(crate) use failure::Failure;
 pub(super) use params::{OWN_ID, Param, Params};
-pub(super) use request::{Outcome, OutgoingRequest, Pending};
+pub(super) use request::{OutgoingRequest, Pending, RequestOutcome};
 
-use crate::outbox::{Outbox, Outgoing, write_notification};
 use crate::protocol::Revision;
 use crate::sync::lock;
+use crate::wire::frame::{Outbox, Outgoing};
+use crate::wire::message::write_notification;
 use crate::wire::{Framing, Id};
 
 /// A session.

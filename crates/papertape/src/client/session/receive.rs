@@ -7,15 +7,16 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::request::only_pending;
-use super::{Failure, Outcome, Pending, Session};
+use super::{Failure, Pending, RequestOutcome, Session};
 use crate::client::error::MOST_BYTES;
 use crate::client::options::Progress;
 use crate::client::subscriptions::{Change, ChangeQueue};
-use crate::protocol::meta::object;
 use crate::protocol::method;
 use crate::wire::error::{excerpt, shortened};
 use crate::wire::frame::FrameError;
-use crate::wire::message::{self, Bounds, Message, Notification, Payload, Response, id_at_the_beginning};
+use crate::wire::message::{
+    self, Bounds, Message, Notification, Payload, Response, id_at_the_beginning, object,
+};
 use crate::wire::{Id, RpcError};
 
 /// Deeper than any useful message; a parser would have to recurse.
@@ -127,15 +128,17 @@ impl Session {
         let present = |member: &&RawValue| member.get() != "null";
         let error = response.error.filter(present);
         let outcome = match (response.result, error) {
-            (Some(result), None) => Ok(Outcome::Result(result.to_owned())),
-            (None, Some(error)) => read_error(error).map(Outcome::Error),
-            (Some(result), Some(error)) if result.get() == "null" => read_error(error).map(Outcome::Error),
+            (Some(result), None) => Ok(RequestOutcome::Result(result.to_owned())),
+            (None, Some(error)) => read_error(error).map(RequestOutcome::Error),
+            (Some(result), Some(error)) if result.get() == "null" => {
+                read_error(error).map(RequestOutcome::Error)
+            }
             (Some(_), Some(_)) => Err("a response has both `result` and `error`".to_owned()),
             (None, None) => Err("the `error` of a response is null".to_owned()),
         };
         match outcome {
             // An error without an id can only be about a pending request.
-            Ok(Outcome::Error(error)) if response.id.is_none() => {
+            Ok(RequestOutcome::Error(error)) if response.id.is_none() => {
                 let problem = format!("an error without the id of its request: {error}");
                 self.fail(None, problem, bytes);
             }
@@ -150,11 +153,11 @@ impl Session {
         if id.is_none() {
             return self.stray(bytes);
         }
-        self.resolve(id.as_ref(), Outcome::Failed(Failure::protocol(problem, bytes)));
+        self.resolve(id.as_ref(), RequestOutcome::Failed(Failure::protocol(problem, bytes)));
     }
 
     /// Ends a pending request. A response to none is ignored: it may be late, or a second one.
-    pub(super) fn resolve(&self, id: Option<&Id>, outcome: Outcome) {
+    pub(super) fn resolve(&self, id: Option<&Id>, outcome: RequestOutcome) {
         let number = match id {
             Some(Id::Integer(number)) => Some(*number),
             // Some servers turn every id into a string.

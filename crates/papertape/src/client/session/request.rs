@@ -12,8 +12,9 @@ use super::{Failure, Params, Session, State};
 use crate::client::error::ErrorKind;
 use crate::client::options::{OnProgress, Timeouts};
 use crate::client::subscriptions::ChangeQueue;
-use crate::outbox::{OUTBOX, write_notification, write_request};
 use crate::protocol::{Revision, method};
+use crate::wire::frame::OUTBOX;
+use crate::wire::message::{write_notification, write_request};
 use crate::wire::{Id, RpcError};
 
 const NOT_READ: &str = "the request could not be sent: the server does not read its input";
@@ -35,7 +36,7 @@ pub(in crate::client) enum Pending {
 }
 
 pub(in crate::client) struct PendingCall {
-    pub(super) outcome: oneshot::Sender<Outcome>,
+    pub(super) outcome: oneshot::Sender<RequestOutcome>,
     pub(super) on_progress: Option<OnProgress>,
     /// Notified by progress notifications.
     pub(super) progressed: Arc<Notify>,
@@ -53,7 +54,7 @@ pub(in crate::client) struct PendingCall {
 
 /// How a request ended.
 #[derive(Debug)]
-pub(in crate::client) enum Outcome {
+pub(in crate::client) enum RequestOutcome {
     Result(Box<RawValue>),
     Error(RpcError),
     /// With an invalid response, or without one.
@@ -93,9 +94,9 @@ impl Session {
                 biased;
                 outcome = &mut ended => {
                     return match outcome {
-                        Ok(Outcome::Result(result)) => Ok(result),
-                        Ok(Outcome::Error(error)) => Err(Failure::new(ErrorKind::Rpc(error), "the response arrived")),
-                        Ok(Outcome::Failed(failure)) => Err(failure),
+                        Ok(RequestOutcome::Result(result)) => Ok(result),
+                        Ok(RequestOutcome::Error(error)) => Err(Failure::new(ErrorKind::Rpc(error), "the response arrived")),
+                        Ok(RequestOutcome::Failed(failure)) => Err(failure),
                         Err(_) => Err(Failure::new(ErrorKind::Closed, "the request was sent; no response arrived")),
                     };
                 }

@@ -6,9 +6,8 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Session, State};
-use crate::outbox::{Reply, write_json, write_reply};
 use crate::protocol::{Revision, method};
-use crate::wire::message::Request;
+use crate::wire::message::{Reply, Request, write_json, write_reply};
 use crate::wire::{Id, RpcError};
 
 /// How many requests of the server are handled at once.

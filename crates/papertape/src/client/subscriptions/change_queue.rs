@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::{Change, SubscriptionFilter};
 use crate::client::error::ErrorKind;
-use crate::client::session::{Failure, Outcome, result_type};
+use crate::client::session::{Failure, RequestOutcome, result_type};
 use crate::sync::lock;
 
 /// How many changes are queued; beyond that the oldest is dropped.
@@ -75,11 +75,11 @@ impl ChangeQueue {
     }
 
     /// The request of the subscription has ended, and the subscription with it.
-    pub(in crate::client) fn finish(&self, outcome: Outcome) {
+    pub(in crate::client) fn finish(&self, outcome: RequestOutcome) {
         self.contents().failure = match outcome {
-            Outcome::Result(raw) => result_type::check_complete(&raw).err().map(|failure| *failure),
-            Outcome::Error(error) => Some(Failure::new(ErrorKind::Rpc(error), "the response arrived")),
-            Outcome::Failed(failure) => Some(failure),
+            RequestOutcome::Result(raw) => result_type::check_complete(&raw).err().map(|failure| *failure),
+            RequestOutcome::Error(error) => Some(Failure::new(ErrorKind::Rpc(error), "the response arrived")),
+            RequestOutcome::Failed(failure) => Some(failure),
         };
         self.end();
     }

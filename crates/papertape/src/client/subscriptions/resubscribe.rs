@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::client::error::ErrorKind;
 use crate::client::options::Timeouts;
-use crate::client::session::{Failure, Outcome, OutgoingRequest, Params, Session};
+use crate::client::session::{Failure, OutgoingRequest, Params, RequestOutcome, Session};
 use crate::protocol::method;
 
 /// The timeout of each `resources/subscribe`.
@@ -24,7 +24,7 @@ impl Session {
         let lost = std::mem::take(&mut state.subscribers);
         drop(state);
         for queue in lost {
-            queue.finish(Outcome::Failed(Failure::new(copy(&why.kind), &*why.stage)));
+            queue.finish(RequestOutcome::Failed(Failure::new(copy(&why.kind), &*why.stage)));
         }
         wanted
     }
@@ -45,7 +45,7 @@ impl Session {
                 };
                 if let Err(failure) = self.request(request).await {
                     self.state().subscribers.retain(|other| !Arc::ptr_eq(other, &queue));
-                    queue.finish(Outcome::Failed(failure));
+                    queue.finish(RequestOutcome::Failed(failure));
                     break;
                 }
             }

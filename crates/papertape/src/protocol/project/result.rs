@@ -1,9 +1,8 @@
-//! The members of a result that describe it: its type, its cache hint, and the server's identity.
+//! The members of a result that describe it: its cache hint, and the server's identity.
 
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::protocol::Revision;
@@ -31,52 +30,12 @@ impl CacheHint {
 /// Which caches may keep a result (`cacheScope`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum CacheScope {
     /// Any cache, for every client.
     Public,
     /// Only a cache of the client that sent the request.
     Private,
-}
-
-/// Appends a result's JSON: `body` as it is, and in stateless revisions also `resultType`, the cache hint and the
-/// server's identity.
-///
-/// `body` must be an object in the shape of `revision` without any of those members. A result with a `_meta` of its own
-/// gets the identity through [`call_result`](super::call_result).
-///
-/// # Errors
-/// If `body` cannot be written as JSON.
-pub(crate) fn write_result<T: Serialize + ?Sized>(
-    out: &mut Vec<u8>,
-    revision: Revision,
-    body: &T,
-    hint: Option<CacheHint>,
-    identity: Option<&RawValue>,
-) -> serde_json::Result<()> {
-    serde_json::to_writer(&mut *out, body)?;
-    if !revision.results_describe_themselves() {
-        return Ok(());
-    }
-    out.pop();
-    if out.last() != Some(&b'{') {
-        out.push(b',');
-    }
-    out.extend_from_slice(b"\"resultType\":\"complete\"");
-    if let Some(hint) = hint {
-        out.extend_from_slice(b",\"ttlMs\":");
-        serde_json::to_writer(&mut *out, &hint.ttl_ms)?;
-        out.extend_from_slice(b",\"cacheScope\":");
-        serde_json::to_writer(&mut *out, &hint.cache_scope)?;
-    }
-    if let Some(identity) = identity {
-        out.extend_from_slice(b",\"_meta\":{\"");
-        out.extend_from_slice(SERVER_INFO.as_bytes());
-        out.extend_from_slice(b"\":");
-        out.extend_from_slice(identity.get().as_bytes());
-        out.push(b'}');
-    }
-    out.push(b'}');
-    Ok(())
 }
 
 /// A result of a stateless revision with the server's identity.

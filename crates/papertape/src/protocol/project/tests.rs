@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{CacheHint, CacheScope, call_result, implementation, tool, write_result};
+use super::{call_result, implementation, tool};
 use crate::protocol::capabilities::Implementation;
 use crate::protocol::content::{Annotations, Content, Icon, ResourceLink};
 use crate::protocol::revision::Revision;
@@ -147,19 +147,4 @@ fn shaping_twice_changes_nothing_more() {
         let once = implementation(identity(), revision);
         assert_eq!(implementation(once.clone(), revision), once);
     }
-}
-
-#[test]
-fn only_modern_results_describe_themselves() {
-    let hint = Some(CacheHint { ttl_ms: 5, cache_scope: CacheScope::Private });
-    let write = |revision, body: Value| {
-        let mut out = Vec::new();
-        let identity = serde_json::value::to_raw_value(&implementation(identity(), revision)).unwrap();
-        write_result(&mut out, revision, &body, hint, Some(&identity)).unwrap();
-        serde_json::from_slice::<Value>(&out).unwrap()
-    };
-    assert_eq!(write(Revision::V2025_11_25, json!({})), json!({}));
-    let modern = write(Revision::V2026_07_28, json!({}));
-    assert_eq!(keys(&modern), ["_meta", "cacheScope", "resultType", "ttlMs"]);
-    assert_eq!(keys(&write(Revision::V2026_07_28, json!({"a": 1})))[1], "a");
 }

@@ -23,9 +23,10 @@ fn input<T: JsonSchema>() -> Input {
 fn taken<T: JsonSchema>(mut arguments: Value) -> Result<Value, String> {
     let input = input::<T>();
     input.leave_out_nulls(&mut arguments);
-    input
-        .violations("t", &arguments, 0)
-        .map_or(Ok(arguments), |problem| Err(problem.replace("invalid arguments for tool \"t\": ", "")))
+    if input.validator.is_valid(&arguments) {
+        return Ok(arguments);
+    }
+    Err(input.violations("t", &arguments, 0).replace("invalid arguments for tool \"t\": ", ""))
 }
 
 /// How a thing moves.

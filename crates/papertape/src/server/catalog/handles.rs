@@ -12,10 +12,9 @@ use serde_json::Value;
 use crate::server::catalog::registry::Registry;
 use crate::server::features::prompt::{Prompt, PromptOutput, RegisteredPrompt};
 use crate::server::features::resource::{ReadOutput, RegisteredResource, Resource};
-use crate::server::features::tool::{RegisteredTool, Tool};
+use crate::server::features::tool::{RegisteredTool, Tool, ToolOutput};
 use crate::server::handler::context::Cx;
 use crate::server::handler::error::{SetupError, ToolError};
-use crate::server::handler::output::ToolOutput;
 use crate::server::session::subscribers::Subscribers;
 use crate::server::session::subscriptions::ChangingList;
 

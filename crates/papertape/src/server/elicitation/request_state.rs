@@ -13,14 +13,12 @@ use crate::protocol::error_code::MISSING_CLIENT_CAPABILITY;
 use crate::protocol::meta::SERVER_INFO;
 use crate::protocol::method;
 use crate::protocol::tools::CallToolResult;
-use crate::server::features::Feature;
-use crate::server::handler::call::Call;
 use crate::server::handler::context::Cx;
 use crate::server::handler::error::{Failure, ToolError};
 use crate::server::pipeline::Params;
-use crate::server::pipeline::arguments;
+use crate::server::pipeline::prepare;
 use crate::server::pipeline::respond::CallResult;
-use crate::server::pipeline::run::{Output, Run};
+use crate::server::pipeline::run::{Call, Feature, Output, Run};
 use crate::server::service::Service;
 use crate::sync::lock;
 use crate::wire::RpcError;
@@ -54,7 +52,7 @@ pub(crate) fn input_responses(
     if params.input_responses.is_some_and(|raw| !raw.get().starts_with('{')) {
         return Err(RpcError::invalid_params("`params.inputResponses` must be a JSON object"));
     }
-    let answers = arguments::read("params.inputResponses", params.input_responses, service.limits.tree)?;
+    let answers = prepare::read_object("params.inputResponses", params.input_responses, service.limits.tree)?;
     match answers.iter().find(|(_, answer)| !answer.is_object()) {
         Some((name, _)) => {
             let message = format!("`params.inputResponses`: {} must be an object", excerpt(name));
@@ -98,17 +96,11 @@ pub(crate) fn resume(
     Ok(RequestState { answers: all, kept: carried.kept })
 }
 
-/// Whether the client is asked by requests of the server's own, so that the handler may be run again here.
-pub(crate) fn asks_by_request(call: &Call) -> bool {
-    call.revision.opens_with_handshake() && call.abilities.can_be_asked()
-}
-
 /// A handler that is run again, with the responses, each time it requests input.
-pub(crate) fn repeated<F>(call: &Arc<Call>, run: Run, again: Option<F>) -> Run
+pub(crate) fn repeated<F>(call: &Arc<Call>, run: Run, again: F) -> Run
 where
     F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
 {
-    let Some(again) = again else { return run };
     let call = Arc::clone(call);
     Box::pin(async move {
         let mut outcome = run.await;
@@ -116,7 +108,7 @@ where
             let Err(ToolError(Failure::InputRequired(requests))) = outcome else { return outcome };
             let answers = ask_client(&call, &requests).await?;
             lock(&call.request_state).answers.extend(answers);
-            outcome = again(Cx::new(&call)).map_err(ToolError::failed)?.await;
+            outcome = again(Cx { call: Arc::clone(&call) }).map_err(ToolError::failed)?.await;
         }
         outcome
     })
@@ -141,7 +133,7 @@ async fn ask_client(
         let elicits = request.method == method::ELICIT;
         let answer = match timeout(call.service.limits.answer, sent.response()).await {
             Ok(Some(Ok(result))) => {
-                let result = arguments::read("result", Some(&result), call.service.limits.tree);
+                let result = prepare::read_object("result", Some(&result), call.service.limits.tree);
                 result.map_err(|error| ToolError::failed(error.message))?.into()
             }
             Ok(None) => {

@@ -1,4 +1,4 @@
-//! Tools: definition, validated schemas, and handler.
+//! Tools: definition, validated schemas, handler, and what that may return.
 
 use std::fmt;
 use std::future::Future;
@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use papertape_schema::Validator;
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
-use crate::protocol::{Revision, param_headers, project};
+use crate::protocol::{Content, RawJson, Revision, param_headers, project};
 use crate::schema::{self, Explain, Input, Violation};
 use crate::server::catalog::registry::Listed;
 use crate::server::features::integers::{has_fractions, without_fractions};
@@ -19,8 +20,7 @@ use crate::server::features::warning;
 use crate::server::handler::context::Cx;
 use crate::server::handler::error::{SetupError, ToolError};
 use crate::server::handler::middleware::{self, Middleware};
-use crate::server::handler::output::ToolOutput;
-use crate::server::pipeline::arguments::Arguments;
+use crate::server::pipeline::prepare::Arguments;
 use crate::server::pipeline::run::{Output, Pace, Run};
 
 /// What a tool is called and how it presents itself; a plain name will often do.
@@ -160,6 +160,77 @@ impl From<String> for Tool {
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.definition.fmt(f)
+    }
+}
+
+/// Something a tool can return.
+pub trait ToolOutput: Send + 'static {
+    /// The JSON Schema of the structured result, if there is one.
+    #[must_use]
+    fn output_schema() -> Option<Value> {
+        None
+    }
+
+    /// The result as it goes to the client.
+    ///
+    /// # Errors
+    /// If it cannot be written as JSON.
+    fn into_result(self) -> Result<CallToolResult, ToolError>;
+}
+
+/// A structured result: any serialisable value, with a schema made from its type.
+///
+/// The client gets it as structured content and, for those that only read text, as the same JSON in a text block.
+#[derive(Debug, Clone)]
+pub struct Json<T>(pub T);
+
+impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for Json<T> {
+    fn output_schema() -> Option<Value> {
+        Some(schema::of_result::<T>())
+    }
+
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
+        // Written from the value itself, so that it keeps the order of its fields and every digit of its numbers.
+        let json = RawJson::write(&self.0).map_err(ToolError::internal)?;
+        let text = json.get().to_owned();
+        Ok(CallToolResult { structured_content: Some(json), ..CallToolResult::text(text) })
+    }
+}
+
+impl ToolOutput for String {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
+        Ok(CallToolResult::text(self))
+    }
+}
+
+impl ToolOutput for &'static str {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
+        Ok(CallToolResult::text(self))
+    }
+}
+
+/// Nothing to say.
+impl ToolOutput for () {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
+        Ok(CallToolResult::default())
+    }
+}
+
+impl ToolOutput for Content {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
+        Ok(CallToolResult { content: vec![self], ..CallToolResult::default() })
+    }
+}
+
+impl ToolOutput for Vec<Content> {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
+        Ok(CallToolResult { content: self, ..CallToolResult::default() })
+    }
+}
+
+impl ToolOutput for CallToolResult {
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
+        Ok(self)
     }
 }
 
@@ -308,10 +379,12 @@ impl RegisteredTool {
 
     /// Checks the arguments (`size` bytes of JSON) and starts the call; the error is for the client.
     pub(crate) fn start(&self, mut arguments: Arguments, size: usize, cx: Cx) -> Result<Run, String> {
-        let name = &self.definition.name;
-        self.work.input.leave_out_nulls(arguments.rounded_mut());
-        if let Some(problem) = self.work.input.violations(name, arguments.rounded(), size) {
-            return Err(problem);
+        let (name, input) = (&self.definition.name, &self.work.input);
+        if arguments.may_have_null() {
+            input.leave_out_nulls(arguments.rounded_mut());
+        }
+        if !input.validator.is_valid(arguments.rounded()) {
+            return Err(input.violations(name, arguments.rounded(), size));
         }
         (self.work.start)(arguments, cx)
             .map_err(|problem| format!("invalid arguments for tool \"{name}\": {problem}"))
@@ -332,7 +405,11 @@ impl RegisteredTool {
         let Some(value) = &result.structured_content else {
             return Some("it has an output schema but returned no structured content".to_owned());
         };
-        let violation = schema::first_violation(validator, &value.rounded())?;
+        let value = value.rounded();
+        if validator.is_valid(&value) {
+            return None;
+        }
+        let violation = schema::first_violation(validator, &value)?;
         Some(format!("its structured content breaks its output schema {violation}"))
     }
 }

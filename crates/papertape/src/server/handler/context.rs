@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::Trace;
 use crate::protocol::{LogLevel, method, project};
 use crate::server::elicitation::request_state::RequestState;
-use crate::server::handler::call::Call;
+use crate::server::pipeline::run::Call;
 use crate::sync::lock;
 use crate::wire::Id;
 use papertape_oauth::Principal;
@@ -22,7 +23,7 @@ use papertape_oauth::Principal;
 /// A call that is cancelled is not polled again; blocking work that runs elsewhere checks [`Cx::cancelled`].
 #[derive(Clone)]
 pub struct Cx {
-    call: Arc<Call>,
+    pub(crate) call: Arc<Call>,
 }
 
 #[derive(Serialize)]
@@ -37,10 +38,6 @@ struct ProgressParams<'a> {
 }
 
 impl Cx {
-    pub(crate) fn new(call: &Arc<Call>) -> Self {
-        Self { call: Arc::clone(call) }
-    }
-
     /// Notifies the client of progress: `done` of `total`, and a message.
     ///
     /// Nothing is sent without a progress token in the request, if `done` has not grown, after the response, or within 20 ms
@@ -148,5 +145,39 @@ impl Cx {
 impl fmt::Debug for Cx {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cx").field("cancelled", &self.cancelled()).finish_non_exhaustive()
+    }
+}
+
+/// The progress of a call that was last sent.
+pub(crate) struct LastProgress {
+    value: f64,
+    sent: Option<Instant>,
+    /// The total has been reached, which is sent at once, but once only.
+    arrived: bool,
+}
+
+impl Default for LastProgress {
+    fn default() -> Self {
+        Self { value: f64::NEG_INFINITY, sent: None, arrived: false }
+    }
+}
+
+/// Progress is sent at most this often, except the first and the last.
+const BETWEEN_PROGRESS: Duration = Duration::from_millis(20);
+
+impl LastProgress {
+    /// Whether it is to be sent, in which case it counts as sent.
+    pub(crate) fn advance(&mut self, done: f64, total: Option<f64>) -> bool {
+        if !done.is_finite() || done <= self.value {
+            return false;
+        }
+        let now = Instant::now();
+        let too_soon = self.sent.is_some_and(|sent| now.duration_since(sent) < BETWEEN_PROGRESS);
+        let arrives = !self.arrived && total.is_some_and(|total| done >= total);
+        if too_soon && !arrives {
+            return false;
+        }
+        *self = Self { value: done, sent: Some(now), arrived: self.arrived || arrives };
+        true
     }
 }

@@ -66,6 +66,7 @@ impl fmt::Debug for ToolError {
 
 /// Why a server cannot start.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SetupError {
     /// Something has no name.
     #[error("a {what} has an empty name")]

@@ -4,11 +4,10 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use crate::server::handler::call::Call;
 use crate::server::handler::error::{Failure, ToolError};
-use crate::server::pipeline::run::{Output, Run};
+use crate::server::pipeline::run::{Call, Output, Run};
 
-/// What is operation to run.
+/// What is about to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Operation {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use super::request::DecodedRequest;
+use super::DecodedRequest;
 use super::resolve::{List, Target};
 use super::{opening, respond, subscribe};
 use crate::protocol;

@@ -1,4 +1,4 @@
-//! The opening of a session (`initialize`, `server/discover`), and by which rules a request is served.
+//! The opening of a session: `initialize`, `server/discover`, and what can be served before.
 
 use std::sync::Arc;
 
@@ -6,15 +6,14 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::request::{DecodedRequest, Mode, Params};
 use super::resolve::Target;
 use super::respond;
+use super::{DecodedRequest, Params};
 use crate::protocol::capabilities::{Abilities, Implementation, ServerCapabilities};
 use crate::protocol::error_code::UNSUPPORTED_PROTOCOL_VERSION;
 use crate::protocol::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 use crate::protocol::{Revision, method, project};
 use crate::server::service::Service;
-use crate::server::session::Session;
 use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 
@@ -35,30 +34,6 @@ struct DiscoverResult<'a> {
     capabilities: ServerCapabilities,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'a str>,
-}
-
-/// By which rules and revision a request is served.
-pub(super) fn mode(
-    service: &Service,
-    params: &Params<'_>,
-    session: &Session,
-) -> Result<(Mode, Revision), RpcError> {
-    let version = params.meta.as_ref().map_or(Ok(None), |meta| meta.protocol_version())?;
-    let (Some(meta), Some(version)) = (&params.meta, version) else {
-        return Ok(match session.legacy_request() {
-            Some(revision) => (Mode::Session, revision),
-            None => (Mode::Unopened, Revision::NEWEST_LEGACY),
-        });
-    };
-    let revision = match Revision::parse(&version) {
-        Some(revision) if !revision.opens_with_handshake() => revision,
-        _ => return Err(unsupported(service, &version)),
-    };
-    meta.client_capabilities()?;
-    // A log level that does not exist is refused by all methods alike.
-    meta.log_level()?;
-    session.note_modern(revision);
-    Ok((Mode::Stateless, revision))
 }
 
 /// What can be served before a session has been opened.
@@ -117,7 +92,7 @@ fn supported_versions(service: &Service) -> Vec<&'static str> {
 }
 
 /// The error for a request whose `_meta` names a revision that is not stateless, or not known.
-fn unsupported(service: &Service, version: &str) -> RpcError {
+pub(super) fn unsupported(service: &Service, version: &str) -> RpcError {
     let has_sessions = Revision::parse(version).is_some_and(|revision| service.revisions.contains(&revision));
     let remedy = if has_sessions { "open with `initialize` to speak it" } else { "choose a supported one" };
     let message = format!("unsupported protocol version {} in `_meta`: {remedy}", excerpt(version));

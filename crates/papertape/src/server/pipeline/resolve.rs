@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::opening;
-use super::request::{DecodedRequest, LONGEST_URI, Mode};
+use super::{DecodedRequest, LONGEST_URI, Mode};
 use crate::protocol::{Reference, Revision, method};
 use crate::server::catalog::registry::{Listed, Registry};
 use crate::server::features::completion::Completers;
@@ -112,8 +112,13 @@ pub(super) fn resolve(service: &Service, request: &DecodedRequest<'_>) -> Result
     let DecodedRequest { method, params, mode, revision, .. } = request;
     match (*method, mode) {
         (method, Mode::Unopened) => opening::resolve_unopened(method),
-        (method::TOOLS_CALL, _) if service.offers_tools() => {
-            find(&service.tools, &params.name(method)?).map(Target::Tool)
+        (method::TOOLS_CALL, _) => {
+            let name = params.name(method);
+            match name.as_ref().ok().and_then(|name| service.tools.find(name)) {
+                Some(tool) => Ok(Target::Tool(tool)),
+                None if service.offers_tools() => Err(unknown(&service.tools, &name?)),
+                None => Err(RpcError::method_not_found(method)),
+            }
         }
         (method::RESOURCES_READ, _) if service.offers_resources() => {
             let uri = params.uri(method)?;
@@ -166,12 +171,15 @@ pub(super) fn resolve(service: &Service, request: &DecodedRequest<'_>) -> Result
 }
 
 fn find<T: Listed>(registry: &Registry<T>, name: &str) -> Result<Arc<T>, RpcError> {
-    registry.find(name).ok_or_else(|| {
-        let items = registry.snapshot();
-        let names: Vec<&str> = items.keys().take(50).collect();
-        let (kind, names) = (T::KIND, names.join(", "));
-        RpcError::invalid_params(format!("unknown {kind}: {}; the {kind}s are {names}", excerpt(name)))
-    })
+    registry.find(name).ok_or_else(|| unknown(registry, name))
+}
+
+/// The error for a name that is not in a list.
+fn unknown<T: Listed>(registry: &Registry<T>, name: &str) -> RpcError {
+    let items = registry.snapshot();
+    let names: Vec<&str> = items.keys().take(50).collect();
+    let (kind, names) = (T::KIND, names.join(", "));
+    RpcError::invalid_params(format!("unknown {kind}: {}; the {kind}s are {names}", excerpt(name)))
 }
 
 /// The resource with a URI: one that is listed, a file of a skill, or one that templates match.
@@ -215,9 +223,7 @@ fn completion(service: &Service, request: &DecodedRequest<'_>) -> Result<Complet
                         middleware: Vec::new(),
                         scopes: found.scopes(),
                     }),
-                    None => Err(find(&service.templates, &uri).err().unwrap_or_else(|| {
-                        RpcError::invalid_params(format!("unknown resource template: {}", excerpt(&uri)))
-                    })),
+                    None => Err(unknown(&service.templates, &uri)),
                 }
             }
         },

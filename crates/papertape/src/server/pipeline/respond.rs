@@ -6,22 +6,20 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::Refused;
-use super::request::DecodedRequest;
 use super::resolve::resource_not_found;
-use super::run::{Outcome, Output, panicked};
-use crate::outbox::{Reply, write_json};
+use super::run::{Call, Feature, HandlerOutcome, Output, panicked};
+use super::{DecodedRequest, Refused};
+use crate::protocol::meta::SERVER_INFO;
 use crate::protocol::project::{CacheHint, CacheScope};
 use crate::protocol::tools::CallToolResult;
 use crate::protocol::{Completion, ResourceContents, Revision, project};
 use crate::server::elicitation::request_state;
-use crate::server::features::Feature;
-use crate::server::handler::call::Call;
 use crate::server::handler::error::{Failure, ToolError};
 use crate::server::service::Service;
 use crate::server::session::{ReplyTo, Session};
 use crate::sync::lock;
 use crate::wire::RpcError;
+use crate::wire::message::{Reply, write_json};
 
 /// The result of a call.
 pub(crate) enum CallResult {
@@ -77,7 +75,7 @@ pub(super) fn result_in<T: Serialize + ?Sized>(
 }
 
 /// Writes what became of a call.
-pub(super) fn outcome(call: &Call, outcome: Outcome, send: impl FnOnce(&Reply<'_>)) {
+pub(super) fn outcome(call: &Call, outcome: HandlerOutcome, send: impl FnOnce(&Reply<'_>)) {
     tracing::debug!(name = call.feature.name(), "answered");
     // An error of the author's may panic too, when it is displayed or dropped.
     match catch_unwind(AssertUnwindSafe(|| call_result(call, outcome))) {
@@ -88,7 +86,7 @@ pub(super) fn outcome(call: &Call, outcome: Outcome, send: impl FnOnce(&Reply<'_
     }
 }
 
-fn call_result(call: &Call, outcome: Outcome) -> Result<CallResult, RpcError> {
+fn call_result(call: &Call, outcome: HandlerOutcome) -> Result<CallResult, RpcError> {
     match outcome {
         Ok(Err(ToolError(Failure::InputRequired(requests)))) => {
             request_state::input_required(call, &requests)
@@ -98,7 +96,7 @@ fn call_result(call: &Call, outcome: Outcome) -> Result<CallResult, RpcError> {
 }
 
 /// The output of a handler that needs no more input, or the error that it comes to.
-pub(crate) fn complete(call: &Call, outcome: Outcome) -> Result<Output, RpcError> {
+pub(crate) fn complete(call: &Call, outcome: HandlerOutcome) -> Result<Output, RpcError> {
     match outcome {
         Ok(Ok(output)) => check(call, &output).map(|()| output),
         Ok(Err(ToolError(Failure::Failed(message)))) => match call.feature {
@@ -172,6 +170,10 @@ pub(super) fn output(call: &Call, output: Output, send: impl FnOnce(&Reply<'_>))
 
 /// The result of a tool in the shape of the client's revision.
 pub(crate) fn tool_result(call: &Call, result: CallToolResult) -> CallToolResult {
+    // In the newest revision a result without `_meta` is what it is.
+    if call.revision.results_describe_themselves() && result.meta.is_none() {
+        return result;
+    }
     let wrapped = matches!(&call.feature, Feature::Tool(tool) if tool.is_wrapped());
     project::call_result(result, call.revision, &call.service.identity, wrapped)
 }
@@ -195,10 +197,75 @@ fn write<T: Serialize + ?Sized>(
     identity: Option<&RawValue>,
 ) {
     let start = out.len();
-    if let Err(error) = project::write_result(out, revision, body, hint, identity) {
+    if let Err(error) = write_result(out, revision, body, hint, identity) {
         // Everything written here has string keys, so that this is our own bug; the client still gets a response.
         tracing::error!(%error, "a result could not be written");
         out.truncate(start);
         out.extend_from_slice(b"{}");
+    }
+}
+
+/// Appends a result's JSON: `body` as it is, and in stateless revisions also `resultType`, the cache hint and the
+/// server's identity.
+///
+/// `body` must be an object in the shape of `revision` without any of those members. A result with a `_meta` of its own
+/// gets the identity through [`project::call_result`].
+///
+/// # Errors
+/// If `body` cannot be written as JSON.
+pub(super) fn write_result<T: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    revision: Revision,
+    body: &T,
+    hint: Option<CacheHint>,
+    identity: Option<&RawValue>,
+) -> serde_json::Result<()> {
+    serde_json::to_writer(&mut *out, body)?;
+    if !revision.results_describe_themselves() {
+        return Ok(());
+    }
+    out.pop();
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"resultType\":\"complete\"");
+    if let Some(hint) = hint {
+        out.extend_from_slice(b",\"ttlMs\":");
+        serde_json::to_writer(&mut *out, &hint.ttl_ms)?;
+        out.extend_from_slice(b",\"cacheScope\":");
+        serde_json::to_writer(&mut *out, &hint.cache_scope)?;
+    }
+    if let Some(identity) = identity {
+        out.extend_from_slice(b",\"_meta\":{\"");
+        out.extend_from_slice(SERVER_INFO.as_bytes());
+        out.extend_from_slice(b"\":");
+        out.extend_from_slice(identity.get().as_bytes());
+        out.push(b'}');
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::write_result;
+    use crate::protocol::Revision;
+    use crate::protocol::project::{CacheHint, CacheScope};
+
+    #[test]
+    fn only_modern_results_describe_themselves() {
+        let hint = Some(CacheHint { ttl_ms: 5, cache_scope: CacheScope::Private });
+        let write = |revision, body: Value| {
+            let mut out = Vec::new();
+            let identity = serde_json::value::to_raw_value(&json!({"name": "n"})).unwrap();
+            write_result(&mut out, revision, &body, hint, Some(&identity)).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(write(Revision::NEWEST_LEGACY, json!({})), "{}");
+        let described = r#""resultType":"complete","ttlMs":5,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n"}}}"#;
+        assert_eq!(write(Revision::MODERN, json!({})), format!("{{{described}"));
+        assert_eq!(write(Revision::MODERN, json!({"a": 1})), format!(r#"{{"a":1,{described}"#));
     }
 }

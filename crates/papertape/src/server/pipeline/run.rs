@@ -1,4 +1,4 @@
-//! Running: a handler polled to its end, on the thread that has read the request or on the runtime.
+//! Running: a call, and its handler polled to its end, on the thread that has read the request or on the runtime.
 //!
 //! A handler is first polled on the connection's thread. If it is ready then, it is answered there; if not, or if it has
 //! blocked the thread before, it runs on the runtime.
@@ -7,8 +7,8 @@ use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -17,15 +17,23 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tracing::Instrument;
 
 use super::respond;
+use crate::protocol::capabilities::Abilities;
+use crate::protocol::meta::Trace;
 use crate::protocol::tools::CallToolResult;
-use crate::protocol::{Completion, PromptResult, ResourceContents};
+use crate::protocol::{Completion, LogLevel, PromptResult, ResourceContents, Revision};
+use crate::server::catalog::registry::Listed;
 use crate::server::elicitation::ask::ClientRequest;
-use crate::server::features::Feature;
-use crate::server::handler::call::Call;
+use crate::server::elicitation::request_state::RequestState;
+use crate::server::features::completion::CompletedArgument;
+use crate::server::features::prompt::RegisteredPrompt;
+use crate::server::features::resource::{RegisteredResource, RegisteredTemplate};
+use crate::server::features::tool::RegisteredTool;
+use crate::server::handler::context::LastProgress;
 use crate::server::handler::error::ToolError;
-use crate::server::handler::middleware;
-use crate::server::session::Ticket;
-use crate::wire::RpcError;
+use crate::server::handler::middleware::{self, Middleware};
+use crate::server::service::Service;
+use crate::server::session::{ReplyTo, Session, Ticket};
+use crate::wire::{Id, RpcError};
 
 /// A handler that blocks the connection's thread longer than this is slow.
 const BLOCKING: Duration = Duration::from_millis(2);
@@ -37,7 +45,7 @@ const CALLS_ON_RUNTIME: u32 = 16;
 pub(crate) type Run = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
 
 /// What a handler returned, or how it panicked.
-pub(crate) type Outcome = Result<Result<Output, ToolError>, Box<dyn Any + Send>>;
+pub(crate) type HandlerOutcome = Result<Result<Output, ToolError>, Box<dyn Any + Send>>;
 
 /// What a handler gives back.
 #[derive(Debug)]
@@ -52,6 +60,127 @@ pub(crate) enum Output {
     Object(Map<String, Value>),
 }
 
+/// What is known of a call while it runs. Its flags change under the lock of its session only.
+pub(crate) struct Call {
+    pub(crate) service: Arc<Service>,
+    /// What it is a call of.
+    pub(crate) feature: Feature,
+    pub(crate) session: Arc<Session>,
+    /// Where its response goes.
+    pub(crate) to: ReplyTo,
+    /// The size of its request.
+    pub(crate) bytes: usize,
+    pub(crate) revision: Revision,
+    pub(crate) progress_token: Option<Id>,
+    pub(crate) span: tracing::Span,
+    /// The distributed trace that the request is part of.
+    pub(crate) trace: Option<Trace>,
+    /// The log level that the request asks for, in stateless revisions.
+    pub(crate) log_level: Option<LogLevel>,
+    /// The capabilities of the client.
+    pub(crate) abilities: Abilities,
+    /// What was elicited so far.
+    pub(crate) request_state: Mutex<RequestState>,
+    /// What elicitation state is sealed for, if the client supports elicitation.
+    pub(crate) purpose: Vec<u8>,
+    pub(crate) flags: Flags,
+}
+
+impl Call {
+    /// From here on nothing more is sent for this call.
+    pub(crate) fn set_answered(&self) {
+        self.flags.answered.store(true, Ordering::Relaxed);
+    }
+
+    /// The client no longer waits for this call.
+    pub(crate) fn set_cancelled(&self) {
+        self.set_answered();
+        self.flags.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What has become of a call.
+#[derive(Default)]
+pub(crate) struct Flags {
+    pub(crate) cancelled: AtomicBool,
+    pub(crate) answered: AtomicBool,
+    pub(crate) progress: Mutex<LastProgress>,
+}
+
+/// What a call runs the handler of.
+#[derive(Debug, Clone)]
+pub(crate) enum Feature {
+    Tool(Arc<RegisteredTool>),
+    Resource(Arc<RegisteredResource>),
+    /// A template, and the URI that matches it.
+    Template(Arc<RegisteredTemplate>, String),
+    Prompt(Arc<RegisteredPrompt>),
+    Completion(Arc<CompletedArgument>),
+    /// A request about a task, which the task store answers.
+    Task,
+}
+
+/// Requests about tasks have no handler of their own: one pace is kept for the store.
+static STORE_PACE: Pace = Pace::new();
+
+impl Feature {
+    pub(crate) fn pace(&self) -> &Pace {
+        match self {
+            Feature::Tool(tool) => tool.pace(),
+            Feature::Resource(resource) => resource.pace(),
+            Feature::Template(template, _) => template.pace(),
+            Feature::Prompt(prompt) => prompt.pace(),
+            Feature::Completion(argument) => &argument.completer.pace,
+            Feature::Task => &STORE_PACE,
+        }
+    }
+
+    /// Its kind, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Feature::Tool(_) => RegisteredTool::KIND,
+            Feature::Resource(_) => RegisteredResource::KIND,
+            Feature::Template(..) => RegisteredTemplate::KIND,
+            Feature::Prompt(_) => RegisteredPrompt::KIND,
+            Feature::Completion(_) => "completion",
+            Feature::Task => "task",
+        }
+    }
+
+    /// The middleware of the servers that it was mounted with.
+    pub(crate) fn middleware(&self) -> &[Middleware] {
+        match self {
+            Feature::Tool(tool) => &tool.middleware,
+            Feature::Resource(resource) => &resource.middleware,
+            Feature::Template(template, _) => &template.middleware,
+            Feature::Prompt(prompt) => &prompt.middleware,
+            Feature::Completion(argument) => &argument.middleware,
+            Feature::Task => &[],
+        }
+    }
+
+    /// The URI that is read, if one is.
+    pub(crate) fn uri(&self) -> Option<&str> {
+        match self {
+            Feature::Resource(resource) => Some(resource.key()),
+            Feature::Template(_, uri) => Some(uri),
+            _ => None,
+        }
+    }
+
+    /// The name of a tool or prompt, the URI of a resource, the template of a resource template.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Feature::Tool(tool) => tool.key(),
+            Feature::Resource(resource) => resource.key(),
+            Feature::Template(template, _) => template.key(),
+            Feature::Prompt(prompt) => prompt.key(),
+            Feature::Completion(argument) => &argument.name,
+            Feature::Task => "",
+        }
+    }
+}
+
 /// A call whose handler has been started, but not polled.
 pub(crate) struct PreparedCall {
     pub(crate) call: Arc<Call>,
@@ -61,7 +190,8 @@ pub(crate) struct PreparedCall {
 impl PreparedCall {
     /// A call with the middleware around its handler.
     pub(crate) fn new(call: Arc<Call>, run: Run) -> Self {
-        let run = middleware::wrap(&call, run);
+        let bare = call.service.middleware.is_empty() && call.feature.middleware().is_empty();
+        let run = if bare { run } else { middleware::wrap(&call, run) };
         Self { call, run }
     }
 
@@ -76,14 +206,14 @@ impl PreparedCall {
     }
 
     /// Polls the handler for the first time.
-    pub(crate) fn first_poll(&mut self) -> Poll<Outcome> {
+    pub(crate) fn first_poll(&mut self) -> Poll<HandlerOutcome> {
         let _entered = self.call.span.enter();
         // If it is not ready the runtime polls it again, with a real waker.
         timed_poll(self.call.feature.pace(), &mut self.run, &mut Context::from_waker(Waker::noop()))
     }
 
     /// Responds, or hands the rest of the handler to the runtime.
-    pub(crate) fn conclude(self, outcome: Poll<Outcome>) {
+    pub(crate) fn conclude(self, outcome: Poll<HandlerOutcome>) {
         let Poll::Ready(outcome) = outcome else { return self.spawn() };
         let PreparedCall { call, run } = self;
         let _entered = call.span.enter();
@@ -92,7 +222,7 @@ impl PreparedCall {
     }
 
     /// The same for a call that has been tracked as running in the meantime.
-    pub(crate) fn conclude_tracked(self, ticket: Ticket, outcome: Poll<Outcome>) {
+    pub(crate) fn conclude_tracked(self, ticket: Ticket, outcome: Poll<HandlerOutcome>) {
         let Poll::Ready(outcome) = outcome else { return self.spawn_tracked(ticket, true) };
         let PreparedCall { call, run } = self;
         let _entered = call.span.enter();
@@ -151,14 +281,14 @@ impl Pace {
 }
 
 /// Runs a handler to its end on the runtime, outside of any connection.
-pub(crate) async fn to_end(call: &Call, mut run: Run) -> Outcome {
+pub(crate) async fn to_end(call: &Call, mut run: Run) -> HandlerOutcome {
     let outcome = poll_fn(|cx| poll_on_runtime(call.feature.pace(), &mut run, false, cx)).await;
     drop_guarded(run);
     outcome
 }
 
 /// Polls a handler, and notes whether it has blocked the thread.
-fn timed_poll(pace: &Pace, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome> {
+fn timed_poll(pace: &Pace, run: &mut Run, cx: &mut Context<'_>) -> Poll<HandlerOutcome> {
     let began = Instant::now();
     // A panic is the error of this call alone.
     let poll = match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))) {
@@ -172,7 +302,7 @@ fn timed_poll(pace: &Pace, run: &mut Run, cx: &mut Context<'_>) -> Poll<Outcome>
 }
 
 /// The same on the runtime, where a handler that may block is allowed to.
-fn poll_on_runtime(pace: &Pace, run: &mut Run, slow: bool, cx: &mut Context<'_>) -> Poll<Outcome> {
+fn poll_on_runtime(pace: &Pace, run: &mut Run, slow: bool, cx: &mut Context<'_>) -> Poll<HandlerOutcome> {
     if (slow || pace.is_slow()) && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
         tokio::task::block_in_place(|| timed_poll(pace, run, cx))
     } else {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{DecodedRequest, LONGEST_URI, Params};
+use super::respond;
+use super::{DecodedRequest, LONGEST_URI, Params};
+use crate::protocol::Revision;
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::SubscriptionMeta;
-use crate::protocol::{Revision, project};
 use crate::server::service::Service;
 use crate::server::session::Session;
 use crate::server::session::subscriptions::SubscriptionFilter;
@@ -96,6 +97,6 @@ pub(crate) fn end_all(service: &Service, session: &Session) {
     session.end_subscriptions(|out, subscription: &Id| {
         let end = End { meta: SubscriptionMeta { subscription, server: Some(&service.identity_json) } };
         // Our own types have string keys only, so that this cannot fail.
-        drop(project::write_result(out, Revision::MODERN, &end, None, None));
+        drop(respond::write_result(out, Revision::MODERN, &end, None, None));
     });
 }

@@ -24,7 +24,9 @@ impl Session {
     pub(crate) fn cancel_all(&self) {
         let mut state = self.state();
         let all = state.running.take_all();
-        drop(state.subscriptions.close_all());
+        if let Some(subscriptions) = &mut state.subscriptions {
+            subscriptions.close_all();
+        }
         for running in &all {
             running.call.set_cancelled();
         }
@@ -49,7 +51,7 @@ impl Session {
     /// Every request has its response, and no subscription is open: nothing more will come by itself.
     pub(crate) fn is_over(&self) -> bool {
         let state = self.state();
-        state.running.is_empty() && state.subscriptions.is_empty()
+        state.running.is_empty() && state.subscriptions.as_ref().is_none_or(|open| open.is_empty())
     }
 
     /// The code of the last error response.

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::Session;
-use crate::outbox::{write_notification, write_request};
 use crate::protocol::method;
+use crate::wire::message::{write_notification, write_request};
 use crate::wire::{Id, RpcError};
 
 /// The response of a client.

@@ -7,42 +7,35 @@ mod batch;
 #[cfg(feature = "http-server")]
 mod child;
 mod client_requests;
-mod running;
 pub(crate) mod subscribers;
 pub(crate) mod subscriptions;
-mod wakeup;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::task::AbortHandle;
 
-use crate::outbox::{
-    OUTBOX, Outbox, Outgoing, Reply, write_anonymous_error, write_notification, write_reply,
-};
 use crate::protocol::Revision;
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::logging::LogLevel;
-use crate::server::handler::call::Call;
 use crate::server::limits::Limits;
+use crate::server::pipeline::run::Call;
 use crate::sync::lock;
+use crate::wire::frame::{OUTBOX, Outbox, Outgoing};
+use crate::wire::message::{Reply, write_anonymous_error, write_notification, write_reply};
 use crate::wire::{Framing, Id, RpcError};
 use papertape_oauth::Principal;
 
 pub(crate) use batch::BatchPlace;
 use batch::Batches;
 use client_requests::ClientRequests;
-#[cfg(feature = "http-server")]
-pub(crate) use running::Held;
-use running::RunningCalls;
-pub(crate) use running::Ticket;
-use subscriptions::{ChangingList, SubscriptionFilter, Subscriptions};
-use wakeup::Wakeup;
+use subscriptions::Subscriptions;
 
 /// Where a response goes.
 #[derive(Debug, Clone)]
@@ -66,7 +59,8 @@ struct State {
     out: Outbox,
     running: RunningCalls,
     batches: Batches,
-    subscriptions: Subscriptions,
+    /// None before the client can be notified of anything.
+    subscriptions: Option<Box<Subscriptions>>,
     client_requests: ClientRequests,
     /// The revision that `initialize` led to.
     legacy: Option<Revision>,
@@ -182,10 +176,10 @@ impl Session {
     /// Whether a request may begin.
     pub(crate) fn admit(&self, id: &Id, limits: &Limits) -> Result<(), RpcError> {
         let state = self.state();
-        if state.running.is_empty() && state.subscriptions.is_empty() {
+        if state.running.is_empty() && state.subscriptions.as_ref().is_none_or(|open| open.is_empty()) {
             return Ok(());
         }
-        if state.running.has(id) || state.subscriptions.has(id) {
+        if state.running.has(id) || state.subscriptions.as_ref().is_some_and(|open| open.has(id)) {
             return Err(RpcError::invalid_request(format!(
                 "the id {id} is in use by a request that is still running"
             )));
@@ -235,7 +229,9 @@ impl Session {
     /// Whether it was running here.
     fn cancel_here(&self, id: &Id) -> bool {
         let mut state = self.state();
-        state.subscriptions.close(id);
+        if let Some(subscriptions) = &mut state.subscriptions {
+            subscriptions.close(id);
+        }
         let Some(running) = state.running.remove(id) else { return false };
         // The writer may wait for the response, which will not come.
         state.wakeup.wake();
@@ -327,66 +323,10 @@ impl Session {
     pub(crate) fn take(&self, outgoing: &mut Outgoing) {
         let mut state = self.state();
         let State { subscriptions, out, initialized, .. } = &mut *state;
-        subscriptions.write_pending(out, *initialized);
+        if let Some(subscriptions) = subscriptions {
+            subscriptions.write_pending(out, *initialized);
+        }
         state.out.swap(outgoing);
-    }
-
-    // What the client is notified of.
-
-    /// A list has changed: the client is notified with the next write.
-    pub(crate) fn list_changed(&self, list: ChangingList) {
-        let mut state = self.state();
-        state.subscriptions.list_changed(list);
-        state.wakeup.wake();
-    }
-
-    /// A resource has changed: likewise.
-    pub(crate) fn resource_updated(&self, uri: &str) {
-        let mut state = self.state();
-        if state.subscriptions.resource_updated(uri) {
-            state.wakeup.wake();
-        }
-    }
-
-    /// A task has changed, and is this JSON now: likewise.
-    pub(crate) fn task_changed(&self, id: &str, task: &str) {
-        let mut state = self.state();
-        if state.subscriptions.task_changed(id, task) {
-            state.wakeup.wake();
-        }
-    }
-
-    /// `resources/subscribe`
-    pub(crate) fn subscribe(&self, uri: String, limit: usize) -> Result<(), RpcError> {
-        self.parent().state().subscriptions.subscribe(uri, limit)
-    }
-
-    /// `resources/unsubscribe`
-    pub(crate) fn unsubscribe(&self, uri: &str) {
-        self.parent().state().subscriptions.unsubscribe(uri);
-    }
-
-    /// Opens a subscription: acknowledged first, then kept until it is cancelled or the connection ends.
-    pub(crate) fn listen(&self, id: Id, filter: SubscriptionFilter, limit: usize) -> Result<(), RpcError> {
-        let mut state = self.state();
-        let ticket = state.next_key();
-        let State { subscriptions, out, .. } = &mut *state;
-        subscriptions.listen(id, ticket, filter, limit, out)
-    }
-
-    /// Whether this session has to be notified of changes from now on, and was not before.
-    pub(crate) fn becomes_subscriber(&self) -> bool {
-        !std::mem::replace(&mut self.state().is_subscriber, true)
-    }
-
-    /// Ends every subscription with its result.
-    pub(crate) fn end_subscriptions(&self, write: impl Fn(&mut Vec<u8>, &Id)) {
-        let mut state = self.state();
-        state.wakeup.wake();
-        for id in state.subscriptions.close_all() {
-            let to = ReplyTo { id: id.clone(), batch: None };
-            state.reply(&to, &Reply::Result(&|out| write(out, &id)));
-        }
     }
 }
 
@@ -419,6 +359,146 @@ impl State {
         if let Some(batch) = self.batches.collect(place, response) {
             self.out.push(|out| out.extend_from_slice(&batch));
         }
+    }
+}
+
+/// Tells a running call from a later one with the same id, which a client may use again.
+pub(crate) type Ticket = u64;
+
+/// What calls hold while they run, such as a part of a budget.
+#[cfg(feature = "http-server")]
+pub(crate) type Held = Arc<dyn std::any::Any + Send + Sync>;
+
+#[derive(Default)]
+struct RunningCalls {
+    calls: HashMap<Id, RunningCall>,
+    /// The bytes of their requests.
+    bytes: usize,
+}
+
+struct RunningCall {
+    ticket: Ticket,
+    call: Arc<Call>,
+    abort: Option<AbortHandle>,
+    /// Dropped when the call is over.
+    #[cfg(feature = "http-server")]
+    held: Option<Held>,
+}
+
+impl RunningCall {
+    /// Stops the handler.
+    fn abort(self) {
+        if let Some(abort) = self.abort {
+            abort.abort();
+        }
+    }
+}
+
+impl RunningCalls {
+    fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    fn has(&self, id: &Id) -> bool {
+        self.calls.contains_key(id)
+    }
+
+    fn has_progress_token(&self, token: &Id) -> bool {
+        self.calls.values().any(|running| running.call.progress_token.as_ref() == Some(token))
+    }
+
+    /// Whether another call may begin.
+    fn check(&self, limits: &Limits) -> Result<(), RpcError> {
+        if self.calls.len() >= limits.in_flight {
+            let message = format!(
+                "too many requests at once: {} are running, the limit; wait for one",
+                limits.in_flight
+            );
+            return Err(RpcError::invalid_request(message));
+        }
+        if self.bytes > limits.bytes_in_flight {
+            let message =
+                format!("the running requests hold over {} bytes; wait for one", limits.bytes_in_flight);
+            return Err(RpcError::invalid_request(message));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, call: &Arc<Call>, ticket: Ticket) {
+        self.bytes += call.bytes;
+        let running = RunningCall {
+            ticket,
+            call: Arc::clone(call),
+            abort: None,
+            #[cfg(feature = "http-server")]
+            held: None,
+        };
+        self.calls.insert(call.to.id.clone(), running);
+    }
+
+    fn set_abort(&mut self, id: &Id, ticket: Ticket, abort: AbortHandle) {
+        match self.calls.get_mut(id).filter(|running| running.ticket == ticket) {
+            Some(running) => running.abort = Some(abort),
+            // It was cancelled, or has ended by itself, which an abort does not change.
+            None => abort.abort(),
+        }
+    }
+
+    fn remove(&mut self, id: &Id) -> Option<RunningCall> {
+        let running = self.calls.remove(id)?;
+        self.bytes -= running.call.bytes;
+        Some(running)
+    }
+
+    /// The same, unless another call has the id by now.
+    fn remove_ticket(&mut self, id: &Id, ticket: Ticket) -> Option<RunningCall> {
+        self.calls.get(id).filter(|running| running.ticket == ticket)?;
+        self.remove(id)
+    }
+
+    fn take_all(&mut self) -> Vec<RunningCall> {
+        self.bytes = 0;
+        std::mem::take(&mut self.calls).into_values().collect()
+    }
+
+    /// Calls that have just begun to run hold this until they are over.
+    #[cfg(feature = "http-server")]
+    fn hold(&mut self, held: &Held) {
+        for running in self.calls.values_mut() {
+            running.held.get_or_insert_with(|| Arc::clone(held));
+        }
+    }
+}
+
+/// Wakes the writer of a session when there is something to write. One writer waits at a time.
+#[derive(Default)]
+struct Wakeup {
+    woken: bool,
+    waker: Option<Waker>,
+}
+
+impl Wakeup {
+    fn wake(&mut self) {
+        self.woken = true;
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Ready once after each [`Wakeup::wake`].
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::take(&mut self.woken) {
+            self.waker = None;
+            return Poll::Ready(());
+        }
+        if self.waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
+            self.waker = Some(cx.waker().clone());
+        }
+        Poll::Pending
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::Ticket;
-use crate::outbox::{OUTBOX, Outbox, write_json, write_notification};
+use super::{ReplyTo, Session, State, Ticket};
 use crate::protocol::meta::SubscriptionMeta;
 use crate::protocol::method;
+use crate::wire::frame::{OUTBOX, Outbox};
+use crate::wire::message::{Reply, write_json, write_notification};
 use crate::wire::{Id, RpcError};
 
 /// The subscriptions of one session.
@@ -74,7 +75,76 @@ struct Subscription {
 /// Whether a filter includes a list.
 type Includes = fn(&SubscriptionFilter) -> bool;
 
+/// What the client is notified of.
+impl Session {
+    /// A list has changed: the client is notified with the next write.
+    pub(crate) fn list_changed(&self, list: ChangingList) {
+        let mut state = self.state();
+        state.subscriptions().list_changed(list);
+        state.wakeup.wake();
+    }
+
+    /// A resource has changed: likewise.
+    pub(crate) fn resource_updated(&self, uri: &str) {
+        let mut state = self.state();
+        if state.subscriptions.as_mut().is_some_and(|open| open.resource_updated(uri)) {
+            state.wakeup.wake();
+        }
+    }
+
+    /// A task has changed, and is this JSON now: likewise.
+    pub(crate) fn task_changed(&self, id: &str, task: &str) {
+        let mut state = self.state();
+        if state.subscriptions.as_mut().is_some_and(|open| open.task_changed(id, task)) {
+            state.wakeup.wake();
+        }
+    }
+
+    /// `resources/subscribe`
+    pub(crate) fn subscribe(&self, uri: String, limit: usize) -> Result<(), RpcError> {
+        self.parent().state().subscriptions().subscribe(uri, limit)
+    }
+
+    /// `resources/unsubscribe`
+    pub(crate) fn unsubscribe(&self, uri: &str) {
+        if let Some(subscriptions) = &mut self.parent().state().subscriptions {
+            subscriptions.unsubscribe(uri);
+        }
+    }
+
+    /// Opens a subscription: acknowledged first, then kept until it is cancelled or the connection ends.
+    pub(crate) fn listen(&self, id: Id, filter: SubscriptionFilter, limit: usize) -> Result<(), RpcError> {
+        let mut state = self.state();
+        let ticket = state.next_key();
+        let State { subscriptions, out, .. } = &mut *state;
+        subscriptions.get_or_insert_default().listen(id, ticket, filter, limit, out)
+    }
+
+    /// Whether this session has to be notified of changes from now on, and was not before.
+    pub(crate) fn becomes_subscriber(&self) -> bool {
+        !std::mem::replace(&mut self.state().is_subscriber, true)
+    }
+
+    /// Ends every subscription with its result.
+    pub(crate) fn end_subscriptions(&self, write: impl Fn(&mut Vec<u8>, &Id)) {
+        let mut state = self.state();
+        state.wakeup.wake();
+        let open = state.subscriptions.as_mut().map(|open| open.close_all());
+        for id in open.unwrap_or_default() {
+            let to = ReplyTo { id: id.clone(), batch: None };
+            state.reply(&to, &Reply::Result(&|out| write(out, &id)));
+        }
+    }
+}
+
+impl State {
+    fn subscriptions(&mut self) -> &mut Subscriptions {
+        self.subscriptions.get_or_insert_default()
+    }
+}
+
 impl Subscriptions {
+    /// Whether none of `subscriptions/listen` is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }

@@ -25,13 +25,14 @@ use crate::protocol::error_code::MISSING_CLIENT_CAPABILITY;
 use crate::server::elicitation::ask::ClientRequest;
 use crate::server::elicitation::request_state;
 use crate::server::features::tool::RegisteredTool;
-use crate::server::handler::call::Call;
 use crate::server::handler::context::Cx;
 use crate::server::handler::error::{Failure, ToolError};
 use crate::server::handler::middleware;
 use crate::server::limits::Limits;
 use crate::server::pipeline::respond;
-use crate::server::pipeline::run::{self, Outcome, Output, PreparedCall, Run, drop_guarded, panicked};
+use crate::server::pipeline::run::{
+    self, Call, HandlerOutcome, Output, PreparedCall, Run, drop_guarded, panicked,
+};
 use crate::server::session::subscribers::Subscribers;
 use crate::sync::lock;
 use crate::wire::RpcError;
@@ -199,7 +200,7 @@ impl Tasks {
                 break;
             }
             self.change(running, Task::resume).await;
-            outcome = match again(Cx::new(call)) {
+            outcome = match again(Cx { call: Arc::clone(call) }) {
                 Ok(run) => run::to_end(call, middleware::wrap(call, run)).await,
                 Err(problem) => Ok(Err(ToolError::failed(problem))),
             };
@@ -282,7 +283,7 @@ impl Tasks {
 }
 
 /// Ends a task with what became of its call.
-fn complete(task: &mut Task, call: &Call, outcome: Outcome) {
+fn complete(task: &mut Task, call: &Call, outcome: HandlerOutcome) {
     let result = match respond::complete(call, outcome) {
         Ok(Output::Tool(result)) => respond::tool_result(call, result),
         Ok(_) => return task.fail(RpcError::internal("internal error")),

@@ -6,10 +6,9 @@ use serde_json::{Map, Value};
 
 use super::needs_tasks;
 use crate::server::elicitation::request_state;
-use crate::server::handler::call::Call;
-use crate::server::pipeline::request::DecodedRequest;
+use crate::server::pipeline::DecodedRequest;
 use crate::server::pipeline::resolve::TaskOperation;
-use crate::server::pipeline::run::{Output, PreparedCall, Run};
+use crate::server::pipeline::run::{Call, Output, PreparedCall, Run};
 use crate::wire::RpcError;
 
 /// A request about a task, ready to run.

@@ -2,11 +2,10 @@
 //! of a client.
 //!
 //! Input and output get a thread of their own, which reads, runs every call that is ready at its first poll, and writes;
-//! slower calls run on the caller's runtime. `io_thread` describes what happens when a handler blocks that thread.
+//! slower calls run on the caller's runtime. `streams/server.rs` describes what happens when a handler blocks that thread.
 //! While serving, file descriptors 0 and 1 are out of reach of tools: a stray print, or a child process that inherits
 //! them, can neither corrupt the output nor steal input.
 
-mod io_thread;
 mod standard_streams;
 
 use std::io;
@@ -19,11 +18,10 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use super::process::{ServerCommand, connect, connect_with};
 use super::signals::watch_signals;
-use super::streams::server::{Connection, Ended};
+use super::streams::server::{Connection, Ended, IoThread};
 use super::tap::Tap;
 use super::thread;
 use crate::server::Server;
-use io_thread::IoThread;
 use standard_streams::{open_input, open_output};
 
 /// How to serve on stdio.

@@ -10,16 +10,14 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::write_buffer::WriteBuffer;
 use crate::client::{
     Client, ClientError, ClientOptions, ErrorKind, Evidence, Handlers, Negotiated, OpenError, Opener,
     ProcessRecord, Session, Timeouts,
 };
-use crate::outbox::OUTBOX;
 use crate::sync::lock;
 use crate::transport::tap::Tap;
 use crate::wire::Framing;
-use crate::wire::frame::{Decoder, PieceKind};
+use crate::wire::frame::{Decoder, OUTBOX, PieceKind, WriteBuffer};
 use crate::wire::tape::Direction;
 
 /// How long closing may wait for pending messages to be written.
@@ -183,7 +181,7 @@ impl ClientConnection {
                 biased;
                 written = write(&mut writer, self.output.rest()), if !self.output.is_empty() => match written {
                     Ok(count) if count > 0 => {
-                        let frames = self.with_tap(|tap, output| output.advance(count, Direction::ToServer, tap));
+                        let frames = self.with_tap(|tap, output| output.advance(count, |frame| tap.frame(Direction::ToServer, frame)));
                         self.session.frames_written(frames);
                     }
                     // It may have closed its input and still be writing.
@@ -227,7 +225,7 @@ impl ClientConnection {
         }
         self.receive_the_end();
         self.with_tap(|tap, output| {
-            output.abandon(Direction::ToServer, tap);
+            output.abandon(|frame| tap.frame(Direction::ToServer, frame));
             tap.flush();
         });
         drop(writer);

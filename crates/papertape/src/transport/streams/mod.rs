@@ -2,7 +2,6 @@
 
 pub(crate) mod client;
 pub(super) mod server;
-mod write_buffer;
 
 pub use client::{connect, connect_with};
 pub use server::{Undelivered, serve};

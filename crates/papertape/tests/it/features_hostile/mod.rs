@@ -141,11 +141,10 @@ fn rich() -> Server {
             |_: BTreeMap<String, String>, _| async { Ok("") },
         )
         .prompt(Prompt::new("p").title("P").icon(icon()).meta("ui", json!({})), |_: (), _| async move {
-            let block = |content| PromptMessage { role: Role::User, content };
             let mut result = PromptResult::new(vec![
-                block(Content::audio(b"x", "audio/wav")),
-                block(Content::resource_link("x:y", "y")),
-                block(Content::text("x").annotated(Annotations::new().last_modified("x"))),
+                PromptMessage::user(Content::audio(b"x", "audio/wav")),
+                PromptMessage::user(Content::resource_link("x:y", "y")),
+                PromptMessage::user(Content::text("x").annotated(Annotations::new().last_modified("x"))),
             ]);
             result.meta = json!({"io.modelcontextprotocol/serverInfo": 1}).as_object().cloned();
             Ok(result)

@@ -85,7 +85,7 @@ impl Folder {
 fn uris(skill: &SkillDefinition) -> Vec<&str> {
     match &skill.resources {
         SkillResources::Files(files) => files.iter().map(|file| file.uri.as_str()).collect(),
-        SkillResources::Dynamic => panic!("{skill:?}"),
+        _ => panic!("{skill:?}"),
     }
 }
 
