@@ -1,4 +1,4 @@
-//! A folder's links to queries with known relevant results: what an author calls a page is looked for.
+//! A directory's links to queries with known relevant results: what an author calls a page is looked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 

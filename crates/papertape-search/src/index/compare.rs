@@ -1,4 +1,4 @@
-//! A listing of the folder and the records of the store to the files that must be read.
+//! A listing of the directory and the records of the store to the files that must be read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,12 +8,12 @@ use super::error::IndexError;
 use crate::corpus::folder::{Listing, Seen};
 use crate::store::{FileRecord, Stamp};
 
-/// Where the folder and the store may differ.
+/// Where the directory and the store may differ.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Difference {
     /// Files that are new, have another stamp, or had warnings that were not logged yet.
     pub(super) suspects: Vec<Suspect>,
-    /// Files of the store that the folder does not have.
+    /// Files of the store that the directory does not have.
     pub(super) gone: Vec<String>,
     /// How many have the same stamp, or cannot be read.
     pub(super) unchanged: u64,
@@ -24,14 +24,14 @@ pub(super) struct Difference {
 /// A file that must be read to know whether it has changed, or what to warn of.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Suspect {
-    /// As the folder shows it.
+    /// As the directory shows it.
     pub(super) seen: Seen,
     /// Its place among the store's records, if it is one of them.
     pub(super) known: Option<usize>,
 }
 
-/// With less than one file in this many in common, the index is taken to be of another folder. A `README.md` is in most
-/// folders, and proves nothing.
+/// With less than one file in this many in common, the index is taken to be of another directory. A `README.md` is in
+/// most directories, and proves nothing.
 const ONE_IN: usize = 10;
 
 impl Difference {
@@ -50,8 +50,8 @@ impl Difference {
         self.suspects.is_empty() && self.unchanged == 0 && !self.gone.is_empty()
     }
 
-    /// How many files the store and the folder have in common, under any name, if they are too few for an index of this
-    /// folder. A folder without any file may be a disk that is not mounted.
+    /// How many files the store and the directory have in common, under any name, if they are too few for an index of
+    /// this directory. A directory without any file may be a disk that is not mounted.
     fn common_files_of_another_folder(&self, records: &[FileRecord]) -> Option<usize> {
         let before: HashSet<_> = records.iter().map(|record| same_wherever(&record.stamp)).collect();
         let new = || self.suspects.iter().filter(|suspect| suspect.known.is_none());
@@ -78,7 +78,7 @@ fn same_wherever(stamp: &Stamp) -> (u64, u64, i64) {
     (stamp.inode, stamp.size, stamp.modified)
 }
 
-/// A file with the same stamp is taken to be unchanged, as git does, except in a full run. So are files below a folder
+/// A file with the same stamp is taken to be unchanged, as git does, except in a full run. So are files below a directory
 /// that cannot be read.
 pub(super) fn compare(listing: Listing, records: &[FileRecord], options: Options) -> Difference {
     let mut places: HashMap<&str, usize> =
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(compare(vec![seen("a.md", 1)], &warned, logged).unchanged, 1);
     }
 
-    /// How many files stayed, if the store is of another folder.
+    /// How many files stayed, if the store is of another directory.
     fn strangers(seen: Vec<Seen>, records: &[FileRecord]) -> Option<usize> {
         compare(seen, records, Options::default()).common_files_of_another_folder(records)
     }
@@ -270,7 +270,7 @@ mod tests {
         // All that there is cannot be looked at: that says nothing of whose it is, and removes nothing.
         let difference = super::compare(listing(vec![], "sub"), &records[1..3], careful);
         assert!(difference.gone.is_empty() && difference.objection(&records[1..3], careful).is_none());
-        // What can be looked at is of another folder.
+        // What can be looked at is of another directory.
         let difference = super::compare(listing(vec![seen("x.md", 9)], "sub"), &records, careful);
         assert!(difference.objection(&records, careful).is_some());
     }

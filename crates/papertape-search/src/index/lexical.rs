@@ -99,7 +99,7 @@ impl Pass<'_> {
         if !self.read(difference, &mut change).await? {
             return Ok(None);
         }
-        // A folder without files is an index without files: the first run always writes.
+        // A directory without files is an index without files: the first run always writes.
         if before.is_none() && !change.lock().await? {
             return Ok(None);
         }
@@ -108,7 +108,8 @@ impl Pass<'_> {
         Ok(Some(report))
     }
 
-    /// Fails if another user or machine has sealed an index outside the folder: it may be of another folder, or shared.
+    /// Fails if another user or machine has sealed an index outside the directory: it may be of another directory, or
+    /// shared.
     async fn check_seal(&self) -> Result<(), StoreError> {
         if self.options.same_folder_only || self.options.never_empty {
             let known = self.store.summary().await;

@@ -1,8 +1,8 @@
-//! An index that follows its folder while it is searched.
+//! An index that follows its directory while it is searched.
 //!
-//! - `lexical`: indexes the folder, again whenever it changes
+//! - `lexical`: indexes the directory, again whenever it changes
 //! - `vectors`: has vectors made for what was indexed
-//! - `watcher` (with `events`): waits for changes in the folder
+//! - `watcher` (with `events`): waits for changes in the directory
 //! - [`IndexState`]: how far the index has followed
 
 mod events;
@@ -35,7 +35,7 @@ const FRESHNESS_WAIT: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A searcher whose index follows its folder in the background, until the last clone is dropped.
+/// A searcher whose index follows its directory in the background, until the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct LiveIndex {
     searcher: Searcher,
@@ -69,9 +69,9 @@ impl Ready {
 }
 
 impl LiveIndex {
-    /// Opens the index and begins to follow its folder, on the runtime in which this is called. Where no option names a
-    /// folder and there is no index yet, the first query begins it: a client that only lists the tools leaves no files
-    /// there.
+    /// Opens the index and begins to follow its directory, on the runtime in which this is called. Where no option names
+    /// a directory and there is no index yet, the first query begins it: a client that only lists the tools leaves no
+    /// files there.
     ///
     /// # Errors
     /// If an option is invalid, such as the URL of the database.
@@ -109,11 +109,11 @@ impl LiveIndex {
         self.state.clone()
     }
 
-    /// Waits until every file that was in the folder at the start can be found, or until that takes too long. `progress`
-    /// gets the number of files read and the number to read.
+    /// Waits until every file that was in the directory at the start can be found, or until that takes too long.
+    /// `progress` gets the number of files read and the number to read.
     ///
     /// # Errors
-    /// The message for the client, if the index was made from another folder, or may have been.
+    /// The message for the client, if the index was made from another directory, or may have been.
     pub async fn ready(&self, progress: impl Fn(u64, u64)) -> Result<Ready, String> {
         self.queried.notify_one();
         let state = self.settled(progress).await;
@@ -137,7 +137,7 @@ impl LiveIndex {
                 progress(*done, *of);
             }
             let is_indexed = self.searcher.summary().await.is_ok_and(|summary| summary.files > 0);
-            // An index that may be of another folder is not searched, however long the check takes.
+            // An index that may be of another directory is not searched, however long the check takes.
             let wait = match now.objection() {
                 None if is_indexed => self.freshness_wait,
                 _ => FIRST_INDEX_WAIT,
@@ -154,7 +154,7 @@ fn first(options: &Options) -> IndexState {
     if options.is_elsewhere() { IndexState::Checking } else { IndexState::Comparing }
 }
 
-/// Indexes the folder, if there is one, and begins again after a panic.
+/// Indexes the directory, if there is one, and begins again after a panic.
 async fn maintain(options: Options, searcher: Searcher, state: watch::Sender<IndexState>) {
     let Some(folder) = options.folder() else {
         state.send_replace(IndexState::Ready);
@@ -176,7 +176,7 @@ async fn maintain(options: Options, searcher: Searcher, state: watch::Sender<Ind
     }
 }
 
-/// Indexes the folder once, or, if it is watched, whenever it changes. Vectors are made beside that: a model may take
+/// Indexes the directory once, or, if it is watched, whenever it changes. Vectors are made beside that: a model may take
 /// minutes, and files that change meanwhile are to be found by their terms.
 async fn follow(root: &Path, options: &Options, searcher: &Searcher, state: &watch::Sender<IndexState>) {
     let (indexed, changes) = watch::channel(());

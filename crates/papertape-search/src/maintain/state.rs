@@ -1,20 +1,20 @@
-//! How far the index has followed its folder.
+//! How far the index has followed its directory.
 
 use crate::index::Progress;
 use crate::store::StoreError;
 
-/// How far the index has followed its folder.
+/// How far the index has followed its directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum IndexState {
     /// Indexing begins with the first query.
     Deferred,
-    /// The folder is being compared with the index.
+    /// The directory is being compared with the index.
     #[default]
     Comparing,
-    /// The same, and the index may have been made from another folder: nothing is read from it yet.
+    /// The same, and the index may have been made from another directory: nothing is read from it yet.
     Checking,
-    /// The index was made from another folder, and nothing is read from it: why, and what to do. It is checked again from
-    /// time to time.
+    /// The index was made from another directory, and nothing is read from it: why, and what to do. It is checked again
+    /// from time to time.
     OtherFolder(String),
     /// Files are being read that cannot be found yet.
     Reading {
@@ -23,7 +23,7 @@ pub enum IndexState {
         /// Files to read.
         of: u64,
     },
-    /// Every file of the folder can be found by its terms.
+    /// Every file of the directory can be found by its terms.
     Ready,
     /// Indexing failed, for this reason; it is tried again from time to time.
     Failed(String),
@@ -40,7 +40,7 @@ impl IndexState {
     pub fn objection(&self) -> Option<String> {
         match self {
             Self::Checking => {
-                Some("the folder is being compared with the index: try again in a moment".to_owned())
+                Some("the directory is being compared with the index: try again in a moment".to_owned())
             }
             Self::OtherFolder(why) => Some(why.clone()),
             Self::Deferred | Self::Comparing | Self::Reading { .. } | Self::Ready | Self::Failed(_) => None,
@@ -92,7 +92,7 @@ impl IndexState {
         }
     }
 
-    /// The state after a run that failed. An index of another folder stays one when the next run fails before it has
+    /// The state after a run that failed. An index of another directory stays one when the next run fails before it has
     /// compared them.
     pub(super) fn after_failure(&self, failure: Self) -> Self {
         match (self, failure) {
@@ -117,13 +117,13 @@ mod tests {
         let comparing = IndexState::Comparing;
         assert_eq!(comparing.explain(&missing), "the index is being made: try again in a moment");
         assert!(IndexState::Ready.explain(&missing).starts_with("there is no index yet"));
-        let failed = IndexState::Failed("there is no folder \"x\"".into());
-        assert_eq!(failed.explain(&missing), "there is no folder \"x\"");
+        let failed = IndexState::Failed("there is no directory \"x\"".into());
+        assert_eq!(failed.explain(&missing), "there is no directory \"x\"");
         let other = StoreError::Unreachable("it is down".into());
         assert_eq!(reading.explain(&other), "the database cannot be reached: it is down");
         assert_eq!(IndexState::Ready.note(), None);
         assert_eq!(reading.note().unwrap(), "the index is being brought up to date (3 of 10 files)");
-        assert_eq!(failed.note().unwrap(), "the index may be out of date: there is no folder \"x\"");
+        assert_eq!(failed.note().unwrap(), "the index may be out of date: there is no directory \"x\"");
     }
 
     #[test]
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn an_index_is_not_read_before_its_folder_is_known() {
-        let failed = || IndexState::Failed("the folder is gone".into());
-        let other = || IndexState::OtherFolder("it is of another folder".into());
+        let failed = || IndexState::Failed("the directory is gone".into());
+        let other = || IndexState::OtherFolder("it is of another directory".into());
         assert_eq!(failed().after(&Progress::Scanning, true), Some(IndexState::Checking));
         // A query need not wait for the same objection again.
         assert_eq!(other().after(&Progress::Scanning, true), None);

@@ -1,4 +1,4 @@
-//! The index follows its folder, and queries wait for it within bounds.
+//! The index follows its directory, and queries wait for it within bounds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +70,7 @@ async fn vectors_are_made_as_soon_as_the_model_is_there() {
     let store = options.embedded().unwrap();
     let searcher = Searcher::new(Arc::new(store), Some(Arc::new(Late::default())));
     let state = watch::Sender::new(IndexState::default());
-    // The folder is not watched, so that this ends when all is done.
+    // The directory is not watched, so that this ends when all is done.
     follow(&content, &options, &searcher, &state).await;
     let summary = searcher.summary().await.unwrap();
     std::fs::remove_dir_all(&scratch).unwrap();
@@ -193,7 +193,7 @@ async fn a_query_waits_for_the_index_but_not_for_ever() {
         async move { index.ready(|_, _| ()).await.unwrap().state }
     });
     tokio::task::yield_now().await;
-    let failed = IndexState::Failed("there is no folder".into());
+    let failed = IndexState::Failed("there is no directory".into());
     sender.send_replace(failed.clone());
     assert_eq!(waiting.await.unwrap(), failed);
 }

@@ -82,7 +82,7 @@ pub trait Writer: Send {
 /// What is known of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileRecord {
-    /// Relative to the folder, with `/`.
+    /// Relative to the directory, with `/`.
     pub path: String,
     /// How the file looked from outside when it was read.
     pub stamp: Stamp,

@@ -157,7 +157,7 @@ async fn search(
     result.map_err(|error| ToolError::failed(index.explain(&error)))
 }
 
-/// Sources are relative to the folder, with or without `./` or `/` before them.
+/// Sources are relative to the directory, with or without `./` or `/` before them.
 fn relative(prefix: &str) -> &str {
     prefix.strip_prefix("./").unwrap_or(prefix).trim_start_matches('/')
 }

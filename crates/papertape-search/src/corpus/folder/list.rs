@@ -1,4 +1,4 @@
-//! A folder to a list of its Markdown files.
+//! A directory to a list of its Markdown files.
 
 use std::fs::FileType;
 use std::io;
@@ -12,15 +12,15 @@ use super::{Listing, MOST_BYTES, Seen, is_markdown, reason, shown, stamp, too_la
 /// Never looked into: what others wrote, and (hidden anyway) what we keep.
 const NEVER: [&str; 2] = ["node_modules", ".papertape"];
 
-/// Lists a folder; `enter` hears of each folder before what is in it is looked at.
+/// Lists a directory; `enter` hears of each directory before what is in it is looked at.
 pub(super) fn list(root: &Path, enter: &mut dyn FnMut(&Path)) -> io::Result<Listing> {
-    // What is wrong with the folder itself is an error, and no warning.
+    // What is wrong with the directory itself is an error, and no warning.
     std::fs::read_dir(root)?;
-    // Rules that stand above the folder hold only where git would say so.
+    // Rules that stand above the directory hold only where git would say so.
     let in_repository = root.ancestors().skip(1).any(|above| above.join(".git").exists());
     let mut found = walk(root, in_repository, enter);
     if in_repository && found.listing.files.is_empty() {
-        // They take out the folder itself: it was named on purpose, so that they mean something else.
+        // They take out the directory itself: it was named on purpose, so that they mean something else.
         found = walk(root, false, enter);
     }
     Ok(found.finished())
@@ -55,7 +55,7 @@ fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> 
 struct Found<'a> {
     root: &'a Path,
     listing: Listing,
-    /// The folder that is being looked into, after those it is in.
+    /// The directory that is being looked into, after those it is in.
     entered: Vec<PathBuf>,
 }
 
@@ -73,7 +73,7 @@ impl Found<'_> {
             return;
         }
         if kind.is_dir() {
-            return self.warn_about(entry, "a folder that is named like a file; what is in it is indexed");
+            return self.warn_about(entry, "a directory that is named like a file; what is in it is indexed");
         }
         if !kind.is_file() {
             return self.leave(entry, what_it_is(kind));
@@ -105,7 +105,7 @@ impl Found<'_> {
             None => error.to_string(),
         };
         let path = path.strip_prefix(self.root).unwrap_or(path);
-        let name = if path.as_os_str().is_empty() { "the folder".into() } else { path.to_string_lossy() };
+        let name = if path.as_os_str().is_empty() { "the directory".into() } else { path.to_string_lossy() };
         self.warn(&format!(
             "{name}: it cannot be read ({why}); what was found there before is found as it was"
         ));
@@ -135,13 +135,13 @@ impl Found<'_> {
 }
 
 const LINKED_FOLDER: &str =
-    "a link, and links are not followed; index that folder itself, or put a copy in its place";
+    "a link, and links are not followed; index that directory itself, or put a copy in its place";
 
 fn what_it_is(kind: FileType) -> &'static str {
     match () {
         () if kind.is_symlink() => "a link, and links are not followed; put a copy in its place",
         // It was a file a moment ago.
-        () if kind.is_dir() => "a folder",
+        () if kind.is_dir() => "a directory",
         () if kind.is_fifo() => "a pipe",
         () if kind.is_socket() => "a socket",
         () => "a device",
@@ -174,8 +174,8 @@ mod tests {
         for (error, unread, warning) in [
             (io("/r/sub", eacces), Some("sub"), "sub: it cannot be read (permission denied); what was"),
             (depth(2, eio), Some("deep"), "deep: it cannot be read (input/output error); what was"),
-            (depth(1, eio), Some(""), "the folder: it cannot be read (input/output error); what was"),
-            (depth(9, eio), Some(""), "the folder: it cannot be read (input/output error); what was"),
+            (depth(1, eio), Some(""), "the directory: it cannot be read (input/output error); what was"),
+            (depth(9, eio), Some(""), "the directory: it cannot be read (input/output error); what was"),
             (io("/r/sub", enoent), None, ""),
         ] {
             let entered = vec!["/r".into(), "/r/deep".into()];

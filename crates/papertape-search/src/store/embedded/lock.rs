@@ -46,7 +46,7 @@ impl Lock {
             }
             Err(error) => return Err(io(error.into())),
         }
-        // A crafted folder may have a lock that is a hard link to another file.
+        // A crafted directory may have a lock that is a hard link to another file.
         if !is_lock(&file).map_err(io)? {
             return Err(errors.foreign(format!("{NAME} in it was not written by this program; remove it")));
         }

@@ -1,6 +1,6 @@
-//! The embedded store: an inverted index, quantised and exact vectors, and a digest for every block, in a folder.
+//! The embedded store: an inverted index, quantised and exact vectors, and a digest for every block, in a directory.
 //!
-//! - `index_folder`: the folder, and how a generation is published in it
+//! - `index_folder`: the directory, and how a generation is published in it
 //! - `lock`: one writer at a time
 //! - `manifest`: what a generation consists of
 //! - `keyring`: the keys that authenticate manifests
@@ -54,20 +54,20 @@ use self::write::Changes;
 use self::writer::Writing;
 use super::{Chunk, FileRecord, Matches, Query, Store, StoreError, StoreFuture, Summary, Writer};
 
-/// A store in a folder. Opening it reads nothing; the folder need not exist.
+/// A store in a directory. Opening it reads nothing; the directory need not exist.
 #[derive(Debug, Clone)]
 pub struct Embedded {
     state: Arc<StoreState>,
 }
 
 impl Embedded {
-    /// The store in this folder, which need not exist: a server can start without an index. Its manifest is sealed
+    /// The store in this directory, which need not exist: a server can start without an index. Its manifest is sealed
     /// (authenticated with a keyed hash) with the key of the user in `papertape/index.key` in `$XDG_DATA_HOME` or
     /// `~/.local/share`, which is made when the first index is written; an index that no key there has sealed is
     /// [`StoreError::Unsealed`], until it is written again.
     ///
     /// # Errors
-    /// None at present: problems with the folder are reported when it is used.
+    /// None at present: problems with the directory are reported when it is used.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         Ok(Self { state: Arc::new(StoreState::new(folder, Keyring::of_user())) })
     }
@@ -119,7 +119,7 @@ impl Embedded {
     /// An intact one stays.
     ///
     /// # Errors
-    /// If it cannot be read at the moment, if the folder has other files, or if another process is writing.
+    /// If it cannot be read at the moment, if the directory has other files, or if another process is writing.
     pub async fn repair(&self) -> Result<(), StoreError> {
         match self.verify().await {
             Ok(_) | Err(StoreError::Missing { .. }) => Ok(()),

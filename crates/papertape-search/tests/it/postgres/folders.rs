@@ -1,4 +1,4 @@
-//! Folders of real files in PostgreSQL, run after run.
+//! Directories of real files in PostgreSQL, run after run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use papertape_search::store::postgres::Postgres;
 
 use super::server::Server;
 
-/// A folder that goes away again.
+/// A directory that goes away again.
 struct Scratch(PathBuf);
 
 impl Scratch {

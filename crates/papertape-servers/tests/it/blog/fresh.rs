@@ -1,4 +1,4 @@
-//! An index that keeps up with its folder.
+//! An index that keeps up with its directory.
 
 use std::fs;
 use std::path::Path;

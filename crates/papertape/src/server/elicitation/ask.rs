@@ -208,7 +208,7 @@ impl InputRequest for SamplingRequest {
 
 /// The client's roots: where the user's files are.
 ///
-/// Roots are deprecated in 2026-07-28 (SEP-2577) and still work in every revision. Instead, take files and folders as
+/// Roots are deprecated in 2026-07-28 (SEP-2577) and still work in every revision. Instead, take files and directories as
 /// arguments of the tool, as resource URIs, or from the server's own configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Roots;
