@@ -15,7 +15,7 @@ pub(crate) struct Outbox {
     pushed: u64,
 }
 
-/// Frames on their way out.
+/// Frames that wait to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     pub(crate) bytes: Vec<u8>,

@@ -54,7 +54,7 @@ pub(crate) fn run(args: Call) -> Result<(), Failure> {
     })
 }
 
-/// The tool's or prompt's name, and the words after it.
+/// The tool's or prompt's name, and the arguments after it.
 pub(crate) fn name_and_rest<'a>(
     words: &'a [String],
     what: &str,

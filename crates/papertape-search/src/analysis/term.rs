@@ -57,7 +57,7 @@ impl Terms {
         if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {
             return *number;
         }
-        // Without its accents, as it may have been asked for.
+        // Without its accents, as a query may have it.
         let plain = folded(word);
         let term = if language.has_english_words() && plain.is_ascii() && !plain.is_empty() {
             self.stem(&plain, Language::English)

@@ -180,7 +180,7 @@ impl<F: FnMut(Token<'_>)> Scan<'_, F> {
     }
 }
 
-/// How long the word is that a text begins with. A point between figures is a part of it.
+/// How long the word is that a text begins with. A point between digits is a part of it.
 fn run(text: &str) -> usize {
     let mut before = ' ';
     let mut chars = text.char_indices().peekable();
@@ -189,9 +189,9 @@ fn run(text: &str) -> usize {
             Class::Word => true,
             Class::Dense => false,
             Class::Between => {
-                let figures =
+                let decimal =
                     before.is_ascii_digit() && chars.peek().is_some_and(|(_, next)| next.is_ascii_digit());
-                c == '.' && figures
+                c == '.' && decimal
             }
         };
         if !within {
@@ -262,12 +262,12 @@ mod tests {
                 parts.push_str(part);
             }
         });
-        // What stands alone is a word already; only characters that are words can be asked for.
+        // What stands alone is a word already; only characters that are words can be query terms.
         assert_eq!(parts, "我家的猫猫");
     }
 
     #[test]
-    fn words_are_runs_of_letters_and_figures() {
+    fn words_are_runs_of_letters_and_digits() {
         gives("The quick (brown) fox—jumps!", &["the", "quick", "brown", "fox", "jumps"]);
         gives("ÁRBOL niño e\u{301}te\u{301} ＡＢＣ ﬁn", &["árbol", "niño", "été", "abc", "fin"]);
         gives("", &[]);

@@ -73,7 +73,7 @@ impl Choice {
         ))
     }
 
-    /// The embedder. Nothing is asked or loaded yet.
+    /// The embedder. No request is sent and nothing is loaded yet.
     ///
     /// # Errors
     /// If the address cannot be used, OpenAI's key is missing, or others could read it on its way.

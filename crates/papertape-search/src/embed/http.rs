@@ -54,7 +54,7 @@ pub(super) enum Fault {
     InvalidResponse(String),
 }
 
-/// A fault, and how long to wait before the same is asked again, if at all.
+/// A fault, and how long to wait before the request is retried, if at all.
 struct Failure(Fault, Option<Duration>);
 
 impl Http {
@@ -191,7 +191,7 @@ impl Http {
         Failure(fault, again.then(|| Duration::from_secs(after.unwrap_or_default())))
     }
 
-    /// The service says no. What it says is quoted in part, and never with the key.
+    /// The error for a status that is not a success. The body is quoted in part, and never with the key.
     pub(super) fn refusal(&self, status: u16, said: &str) -> Fault {
         let said = match &self.key {
             Some(key) if !key.is_empty() => said.replace(key.as_str(), "…"),

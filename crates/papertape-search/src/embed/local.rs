@@ -17,7 +17,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use self::model::Model;
 use super::{EmbedError, EmbedFuture, Embedder, Identity, Purpose};
 
-/// How many calls are worked on at once: one that indexes and one that asks. Each uses every core.
+/// How many calls are worked on at once: one that indexes and one that embeds a query. Each uses every core.
 const AT_ONCE: usize = 2;
 
 /// A model in this process, loaded when it is first needed.

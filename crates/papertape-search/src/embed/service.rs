@@ -257,8 +257,8 @@ pub(super) fn beginning(text: &str, most: usize) -> &str {
     (0..=most.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
-/// Whether a refusal is because of a text, so that others may fare better. The probe went through before, so that it is
-/// not the model, the key or the words.
+/// Whether a refusal is because of a text, so that other texts may be accepted. The probe succeeded before, so that it
+/// is not the model, the key or the format of the request.
 fn is_about_texts(status: u16, said: &str) -> bool {
     // A limit of tokens per minute is not a fault of the text.
     if matches!(status, 408 | 429) {

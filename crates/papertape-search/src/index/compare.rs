@@ -35,7 +35,7 @@ pub(super) struct Suspect {
 const ONE_IN: usize = 10;
 
 impl Difference {
-    /// Why the index must not be changed, if the options ask for that check.
+    /// Why the index must not be changed, if the options enable that check.
     pub(super) fn objection(&self, records: &[FileRecord], options: Options) -> Option<IndexError> {
         if let Some(stayed) =
             self.common_files_of_another_folder(records).filter(|_| options.same_folder_only)

@@ -1,4 +1,4 @@
-//! Why a store cannot do what is asked, for operators and, without paths, for clients.
+//! Why an operation of a store failed, for operators and, without paths, for clients.
 
 use std::io::ErrorKind;
 

@@ -266,7 +266,7 @@ impl Decoder {
         found
     }
 
-    /// The first byte that is not white space tells the framing, or the first few.
+    /// The first byte that is not white space decides the framing, or the first few.
     fn cut_unknown(&mut self) -> Option<Cut> {
         const HEADER: &[u8] = b"content-";
         let rest = self.buffer.get(self.start..).unwrap_or_default();

@@ -93,7 +93,7 @@ impl Address {
 }
 
 impl Tls {
-    /// Whether a connection to this host must be, or may be, secret: (asks for it, goes on without).
+    /// Whether a connection to this host must be, or may be, encrypted: (request TLS, go on without).
     pub(super) fn to(self, host: &Host) -> (bool, bool) {
         match self {
             Self::Never => (false, true),

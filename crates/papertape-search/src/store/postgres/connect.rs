@@ -169,7 +169,7 @@ impl Connector {
             stream.write_all(&TLS_PLEASE).await?;
             stream.read_exact(&mut response).await
         };
-        timeout(OPENING, asked).await.map_err(|_| Fault::late("asking for TLS", OPENING))?.map_err(broken)?;
+        timeout(OPENING, asked).await.map_err(|_| Fault::late("requesting TLS", OPENING))?.map_err(broken)?;
         match response {
             [b'S'] => timeout(OPENING, self.encrypt(server, stream))
                 .await

@@ -1,7 +1,7 @@
 //! The bytes of a server to the same bytes, or an error before the driver reads what would hurt it.
 //!
 //! The driver believes what a server says: it makes room for messages of any size, keeps every setting that it reports,
-//! and asks for types that it does not know, and for the types that those are made of, without an end. A real server
+//! and queries types that it does not know, and for the types that those are made of, without an end. A real server
 //! never does any of that to us.
 
 use std::io;

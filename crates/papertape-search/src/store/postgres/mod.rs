@@ -2,7 +2,7 @@
 //!
 //! - `address`, `connect`, `keepalive`, `guard`: a URL to connections, which bear whatever a server does
 //! - `read`, `fault`: reads within a timeout, retried on another connection if the first one breaks
-//! - `meta`, `lookup`, `search`: what is asked
+//! - `meta`, `lookup`, `search`: queries
 //! - `check`: are the tables all there?
 //! - `schema`, `write`, `batch`, `vocabulary`, `vectors`: the next generation
 //! - `listen`: notifications of generations that other processes commit

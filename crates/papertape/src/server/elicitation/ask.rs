@@ -235,9 +235,9 @@ fn read<T: DeserializeOwned>(answer: Value) -> Result<T, ToolError> {
 }
 
 impl Cx {
-    /// Requests input from the client. `name` tells this request from others of the same handler.
+    /// Requests input from the client. `name` distinguishes this request from others of the same handler.
     ///
-    /// If there is no response yet, this gives an error to be passed on with `?`: the handler ends, the client is asked, and
+    /// If there is no response yet, this gives an error to be passed on with `?`: the handler ends, the client gets the request, and
     /// the handler runs again from the beginning. So what comes before `ask` runs once for each request; keep what must
     /// not change with [`Cx::keep`].
     ///

@@ -98,7 +98,7 @@ pub(crate) fn resume(
     Ok(RequestState { answers: all, kept: carried.kept })
 }
 
-/// Whether the client is asked by requests of the server's own, so that the handler may be run again here.
+/// Whether input is requested by requests of the server's own, so that the handler may be run again here.
 pub(crate) fn asks_by_request(call: &Call) -> bool {
     call.revision.opens_with_handshake() && call.abilities.can_be_asked()
 }
@@ -149,7 +149,7 @@ async fn ask_client(
             }
             // The handler decides what a missing response of the user means.
             Ok(Some(Err(error))) if elicits => {
-                tracing::info!(%error, "the client did not ask its user");
+                tracing::info!(%error, "the client rejected an elicitation");
                 json!({"action": "cancel"})
             }
             Err(_) if elicits => json!({"action": "cancel"}),

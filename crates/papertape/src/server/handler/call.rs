@@ -30,7 +30,7 @@ pub(crate) struct Call {
     pub(crate) span: tracing::Span,
     /// The distributed trace that the request is part of.
     pub(crate) trace: Option<Trace>,
-    /// The log level that the request asks for, in stateless revisions.
+    /// The log level that the request sets, in stateless revisions.
     pub(crate) log_level: Option<LogLevel>,
     /// The capabilities of the client.
     pub(crate) abilities: Abilities,

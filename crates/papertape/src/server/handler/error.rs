@@ -15,7 +15,7 @@ pub(crate) enum Failure {
     Failed(String),
     Refused(RpcError),
     Internal(Box<dyn Error + Send + Sync>),
-    /// The client has to be asked first.
+    /// Input of the client is needed first.
     InputRequired(Vec<(String, ClientRequest)>),
 }
 

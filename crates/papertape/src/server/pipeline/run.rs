@@ -46,7 +46,7 @@ pub(crate) enum Output {
     Read(Vec<ResourceContents>),
     Prompt(PromptResult),
     Completion(Completion),
-    /// Nothing yet: the client has to be asked first. Only middleware sees this.
+    /// Nothing yet: input of the client is needed first. Only middleware sees this.
     InputRequired(Vec<(String, ClientRequest)>),
     /// A result of another kind, in the shape of 2026-07-28.
     Object(Map<String, Value>),

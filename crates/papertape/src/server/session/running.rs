@@ -9,7 +9,7 @@ use crate::server::handler::call::Call;
 use crate::server::limits::Limits;
 use crate::wire::{Id, RpcError};
 
-/// Tells a running call from a later one with the same id, which a client may use again.
+/// Distinguishes a running call from a later one with the same id, which a client may reuse.
 pub(crate) type Ticket = u64;
 
 /// What calls hold while they run, such as a part of a budget.

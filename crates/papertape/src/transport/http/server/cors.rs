@@ -10,10 +10,10 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::response::{self, HttpResponse};
 
-/// The longest list of headers that a page may ask for.
+/// The longest list of headers that a page may request.
 const LONGEST: usize = 4 * 1024;
 
-/// A browser asks what a page may do before it lets the page do it.
+/// A CORS preflight request: what a page may do, before the browser lets it.
 pub(crate) fn is_preflight(parts: &Parts) -> bool {
     parts.method == Method::OPTIONS && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }

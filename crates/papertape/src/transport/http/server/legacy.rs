@@ -158,7 +158,7 @@ pub(crate) fn listen(
 }
 
 fn lost() -> Refusal {
-    let message = "`Last-Event-ID` names no event that is still known here: ask again for what you need";
+    let message = "`Last-Event-ID` names no event that is still known here: repeat the requests whose responses are missing";
     Refusal::new(StatusCode::BAD_REQUEST, message)
 }
 

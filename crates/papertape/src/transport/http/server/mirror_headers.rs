@@ -112,7 +112,7 @@ fn same_text(header: &str, body: &str) -> bool {
     header == body
 }
 
-/// `42.0` is 42, as long as a float can tell one integer from the next.
+/// `42.0` is 42, as long as a float can represent every integer of that size.
 fn same_number(header: &str, body: &str) -> bool {
     const MOST: f64 = 9_007_199_254_740_991.0;
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.abs() <= MOST);

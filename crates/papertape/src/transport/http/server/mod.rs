@@ -1,6 +1,6 @@
 //! A server on HTTP: a request to a message, and what answers it to a response.
 //!
-//! In the order in which a request meets them: `site` (and its `guard`), `request` (its body), `post` (its era), then
+//! In the order in which a request meets them: `site` (and its `guard`), `request` (its body), `post` (stateless or session-based), then
 //! `modern` for one that stands alone, or `legacy` within a `session`, or `http_sse` for the transport of 2024-11-05;
 //! and on the way back `events` (from a `stream` that a client can come back to; `turns` says on which connection) and
 //! `reply`.

@@ -69,7 +69,7 @@ pub(crate) struct HttpSession {
     name: Name,
     /// As its client knows it.
     id: Box<str>,
-    /// Tells what this process knows of the session from what another one does, or did.
+    /// Distinguishes what this process knows of the session from what another one does, or did.
     epoch: String,
     pub(crate) revision: Revision,
     /// For what belongs to no request, and for what was agreed.

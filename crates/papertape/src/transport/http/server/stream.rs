@@ -22,7 +22,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// A stream of one session.
 pub(crate) struct Stream {
-    /// Tells it from all other streams of the session, also from those that another process has, or had: clients come
+    /// Distinguishes it from all other streams of the session, also from those that another process has, or had: clients come
     /// back with it.
     pub(crate) name: String,
     /// It is the response to a request, and not what belongs to none.
