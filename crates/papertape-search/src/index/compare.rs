@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Options;
 use super::digest::Digest;
 use super::error::IndexError;
-use crate::corpus::folder::{Listing, Seen};
+use crate::corpus::folder::{ListedFile, Listing};
 use crate::store::{FileRecord, Stamp};
 
 /// Where the directory and the store may differ.
@@ -25,7 +25,7 @@ pub(super) struct Difference {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Suspect {
     /// As the directory shows it.
-    pub(super) seen: Seen,
+    pub(super) seen: ListedFile,
     /// Its place among the store's records, if it is one of them.
     pub(super) known: Option<usize>,
 }
@@ -118,7 +118,7 @@ fn is_within(path: &str, place: &str) -> bool {
 mod tests {
     use super::{Difference, is_within};
     use crate::analysis::Language;
-    use crate::corpus::folder::{Listing, Seen};
+    use crate::corpus::folder::{ListedFile, Listing};
     use crate::index::digest::Digest;
     use crate::index::{IndexError, Options};
     use crate::store::{FileRecord, Stamp};
@@ -127,8 +127,8 @@ mod tests {
         Stamp { size: 5, modified, changed: modified, inode: 7 }
     }
 
-    fn seen(path: &str, modified: i64) -> Seen {
-        Seen { path: path.to_owned(), stamp: stamp(modified) }
+    fn seen(path: &str, modified: i64) -> ListedFile {
+        ListedFile { path: path.to_owned(), stamp: stamp(modified) }
     }
 
     fn record(path: &str, modified: i64) -> FileRecord {
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    fn compare(files: Vec<Seen>, records: &[FileRecord], options: Options) -> Difference {
+    fn compare(files: Vec<ListedFile>, records: &[FileRecord], options: Options) -> Difference {
         super::compare(Listing { files, ..Listing::default() }, records, options)
     }
 
@@ -189,7 +189,7 @@ mod tests {
     }
 
     /// How many files stayed, if the store is of another directory.
-    fn strangers(seen: Vec<Seen>, records: &[FileRecord]) -> Option<usize> {
+    fn strangers(seen: Vec<ListedFile>, records: &[FileRecord]) -> Option<usize> {
         compare(seen, records, Options::default()).common_files_of_another_folder(records)
     }
 
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn who_never_empties_an_index_objects_to_a_folder_without_files_alone() {
         let records = [record("a.md", 1), record("b.md", 2)];
-        let objection = |seen: Vec<Seen>, records: &[FileRecord], never_empty: bool| {
+        let objection = |seen: Vec<ListedFile>, records: &[FileRecord], never_empty: bool| {
             let options = Options { never_empty, ..Options::default() };
             compare(seen, records, options).objection(records, options)
         };
@@ -225,7 +225,7 @@ mod tests {
             let others = (0..count).map(|n| record(&format!("a{n}.md"), n));
             others.chain([record("README.md", -1)]).collect()
         };
-        let folder = |count: i64, readme: i64| -> Vec<Seen> {
+        let folder = |count: i64, readme: i64| -> Vec<ListedFile> {
             let others = (0..count).map(|n| seen(&format!("b{n}.md"), 1_000 + n));
             others.chain([seen("README.md", readme)]).collect()
         };
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_name_of_a_known_file_is_known() {
-        let names: Vec<Seen> = (0..50).map(|n| seen(&format!("{n}.md"), 1)).collect();
+        let names: Vec<ListedFile> = (0..50).map(|n| seen(&format!("{n}.md"), 1)).collect();
         let records: Vec<FileRecord> =
             (0..50).map(|n| record(&format!("a{n}.md"), 100 + n)).chain([record("a.md", 1)]).collect();
         assert_eq!(strangers(names, &records), None);
@@ -249,7 +249,7 @@ mod tests {
     fn what_is_below_a_folder_that_cannot_be_read_stays() {
         let records =
             [record("a.md", 1), record("sub/b.md", 2), record("sub/deep/c.md", 3), record("sub.md", 4)];
-        let listing = |files: Vec<Seen>, unread: &str| Listing {
+        let listing = |files: Vec<ListedFile>, unread: &str| Listing {
             files,
             unread: vec![unread.to_owned()],
             ..Listing::default()

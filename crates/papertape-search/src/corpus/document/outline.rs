@@ -57,7 +57,7 @@ pub(super) struct Cut {
 
 /// Reads Markdown, after a part that is plain text.
 pub(super) fn read(markdown: &str, plain_part: Option<&str>) -> Outline {
-    let mut reading = Reading { markdown, outline: Outline::default(), ..Reading::default() };
+    let mut reading = OutlineBuilder { markdown, outline: Outline::default(), ..OutlineBuilder::default() };
     if let Some(part) = plain_part {
         reading.outline.plain.push(part, 0..part.len());
         reading.outline.plain.end_block();
@@ -69,7 +69,7 @@ pub(super) fn read(markdown: &str, plain_part: Option<&str>) -> Outline {
 }
 
 #[derive(Default)]
-struct Reading<'a> {
+struct OutlineBuilder<'a> {
     markdown: &'a str,
     outline: Outline,
     /// How many blocks are open.
@@ -87,7 +87,7 @@ struct Reading<'a> {
     looked: usize,
 }
 
-impl Reading<'_> {
+impl OutlineBuilder<'_> {
     fn take(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(&tag, &range),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
-use super::{Listing, MOST_BYTES, Seen, is_markdown, reason, shown, stamp, too_large};
+use super::{ListedFile, Listing, MOST_BYTES, is_markdown, reason, shown, stamp, too_large};
 
 /// Never looked into: what others wrote, and (hidden anyway) what we keep.
 const NEVER: [&str; 2] = ["node_modules", ".papertape"];
@@ -26,7 +26,7 @@ pub(super) fn list(root: &Path, enter: &mut dyn FnMut(&Path)) -> io::Result<List
     Ok(found.finished())
 }
 
-fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> Found<'a> {
+fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> ListingBuilder<'a> {
     let walker = WalkBuilder::new(root)
         .standard_filters(true)
         .git_global(false)
@@ -35,7 +35,7 @@ fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> 
         .follow_links(false)
         .filter_entry(|entry| entry.depth() == 0 || !NEVER.iter().any(|name| entry.file_name() == *name))
         .build();
-    let mut found = Found { root, listing: Listing::default(), entered: Vec::new() };
+    let mut found = ListingBuilder { root, listing: Listing::default(), entered: Vec::new() };
     for entry in walker {
         match entry {
             Ok(entry) => {
@@ -52,14 +52,14 @@ fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> 
     found
 }
 
-struct Found<'a> {
+struct ListingBuilder<'a> {
     root: &'a Path,
     listing: Listing,
     /// The directory that is being looked into, after those it is in.
     entered: Vec<PathBuf>,
 }
 
-impl Found<'_> {
+impl ListingBuilder<'_> {
     fn take(&mut self, entry: &DirEntry) {
         let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { return };
         let named = entry
@@ -84,7 +84,7 @@ impl Found<'_> {
         match entry.metadata() {
             Ok(file) if !file.is_file() => self.leave(entry, what_it_is(file.file_type())),
             Ok(file) if file.len() > MOST_BYTES => self.leave(entry, &too_large(file.len())),
-            Ok(file) => self.listing.files.push(Seen { path: path.to_owned(), stamp: stamp(&file) }),
+            Ok(file) => self.listing.files.push(ListedFile { path: path.to_owned(), stamp: stamp(&file) }),
             Err(error) => self.fail_at(entry.path(), &error),
         }
     }
@@ -179,7 +179,7 @@ mod tests {
             (io("/r/sub", enoent), None, ""),
         ] {
             let entered = vec!["/r".into(), "/r/deep".into()];
-            let mut found = Found { root: Path::new("/r"), listing: Listing::default(), entered };
+            let mut found = ListingBuilder { root: Path::new("/r"), listing: Listing::default(), entered };
             found.fail(&error);
             let Listing { unread: failed, warnings, .. } = found.finished();
             assert_eq!(failed.first().map(String::as_str), unread);

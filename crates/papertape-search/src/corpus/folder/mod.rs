@@ -22,7 +22,7 @@ pub const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
 
 /// A file that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct ListedFile {
     /// Relative to the directory, with `/`.
     pub path: String,
     /// How it looks from outside.
@@ -47,7 +47,7 @@ pub struct Stamp {
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     /// By path.
-    pub files: Vec<Seen>,
+    pub files: Vec<ListedFile>,
     /// What could not be looked into or at, relative to the directory: of what is there, or below, nothing is known. One
     /// that is empty is the directory itself.
     pub unread: Vec<String>,

@@ -108,7 +108,7 @@ impl Default for PoolingConfig {
 
 /// `sentence_bert_config.json`.
 #[derive(Debug, Default, Deserialize)]
-struct Reading {
+struct SentenceBertConfig {
     max_seq_length: Option<usize>,
 }
 
@@ -128,7 +128,7 @@ impl Settings {
         let shape = config.shape()?;
         let modules: Vec<Module> = files.json("modules.json")?.unwrap_or_default();
         let pooling = read_pooling(files, &modules)?;
-        let reading: Reading = files.json("sentence_bert_config.json")?.unwrap_or_default();
+        let reading: SentenceBertConfig = files.json("sentence_bert_config.json")?.unwrap_or_default();
         let room = shape.positions.saturating_sub(shape.first_position);
         let longest = reading.max_seq_length.unwrap_or(room).min(room);
         if longest < 8 {

@@ -27,13 +27,13 @@ const RETRIES: usize = 50;
 /// The state that all handles of a store share.
 pub(super) struct StoreState {
     folder: IndexFolder,
-    seen: Mutex<Option<Seen>>,
+    seen: Mutex<Option<CachedGeneration>>,
     generation: watch::Sender<u64>,
     polling: AtomicBool,
 }
 
 /// A generation, and the number that subscribers see.
-struct Seen {
+struct CachedGeneration {
     fingerprint: Fingerprint,
     snapshot: Arc<Snapshot>,
     number: u64,
@@ -74,7 +74,7 @@ impl StoreState {
         &self.folder
     }
 
-    fn seen(&self) -> MutexGuard<'_, Option<Seen>> {
+    fn seen(&self) -> MutexGuard<'_, Option<CachedGeneration>> {
         lock(&self.seen)
     }
 
@@ -89,7 +89,7 @@ impl StoreState {
     }
 
     /// Drops the cached generation, and notifies subscribers once.
-    fn invalidate(&self, seen: &mut Option<Seen>) {
+    fn invalidate(&self, seen: &mut Option<CachedGeneration>) {
         if seen.take().is_some() {
             self.generation.send_modify(|generation| *generation += 1);
         }
@@ -166,12 +166,12 @@ impl StoreState {
     }
 
     /// Caches a generation, and notifies subscribers unless only its files were merged.
-    fn take(&self, seen: &mut Option<Seen>, fingerprint: Fingerprint, snapshot: Arc<Snapshot>) {
+    fn take(&self, seen: &mut Option<CachedGeneration>, fingerprint: Fingerprint, snapshot: Arc<Snapshot>) {
         let number = match seen {
             Some(seen) if is_same(&seen.snapshot, &snapshot) => seen.number,
             _ => snapshot.manifest().generation.max(self.newest() + 1),
         };
-        *seen = Some(Seen { fingerprint, snapshot, number });
+        *seen = Some(CachedGeneration { fingerprint, snapshot, number });
         self.generation.send_if_modified(|generation| std::mem::replace(generation, number) != number);
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::documents::Documents;
 use super::postings::PostingList;
 use super::terms::{TermInfo, Terms};
-use super::texts::{self, Kept, Records};
+use super::texts::{self, BlockCache, Records};
 use super::{DocId, documents};
 use crate::store::embedded::blocks::{Source, damaged};
 use crate::store::embedded::bytes::{Reader, to_usize};
@@ -23,7 +23,7 @@ pub(in crate::store::embedded) struct Segment {
     documents: Documents,
     postings: Arc<Source>,
     texts: Arc<Source>,
-    kept: Kept,
+    kept: BlockCache,
     deleted: Option<Deleted>,
 }
 
@@ -50,7 +50,7 @@ impl Segment {
             terms: Terms::open(whole(file.terms())?)?,
             postings: source(file.postings())?,
             texts: source(file.texts())?,
-            kept: Kept::new(documents.blocks()),
+            kept: BlockCache::new(documents.blocks()),
             file: file.clone(),
             documents,
             deleted,

@@ -106,9 +106,9 @@ const LONG: usize = 4 * BLOCK;
 
 /// A direct-mapped cache of decompressed blocks.
 #[derive(Debug)]
-pub(super) struct Kept(Vec<Mutex<Option<(usize, Bytes)>>>);
+pub(super) struct BlockCache(Vec<Mutex<Option<(usize, Bytes)>>>);
 
-impl Kept {
+impl BlockCache {
     /// A cache for a file of so many blocks.
     pub(super) fn new(blocks: usize) -> Self {
         Self((0..blocks.min(KEPT)).map(|_| Mutex::default()).collect())

@@ -17,7 +17,7 @@ const MOST_ENTRIES: usize = 64 * 1024;
 
 /// A directory that has a `SKILL.md`, by the names that lead to it.
 #[derive(Default)]
-struct Found {
+struct SkillDirectory {
     files: Vec<(Vec<String>, PathBuf)>,
 }
 
@@ -25,7 +25,7 @@ struct Found {
 struct Search {
     /// Without symbolic links, so that a path can be checked to be inside.
     root: PathBuf,
-    found: BTreeMap<Vec<String>, Found>,
+    found: BTreeMap<Vec<String>, SkillDirectory>,
     entries: usize,
 }
 
@@ -105,7 +105,7 @@ impl Search {
 }
 
 /// Reads the files of a skill.
-fn load(root: &Path, path: &[String], found: Found) -> Result<Skill, SetupError> {
+fn load(root: &Path, path: &[String], found: SkillDirectory) -> Result<Skill, SetupError> {
     let mut left = MOST_SKILL_BYTES;
     let mut manifest = Vec::new();
     let mut files = Vec::new();

@@ -57,7 +57,7 @@ impl HeaderCheck for MirrorHeaders<'_> {
                 (Some(value), _) => {
                     let member = path.iter().try_fold(&arguments, |value, member| value.get(member));
                     let same = if member.is_some_and(Value::is_number) { same_number } else { same_text };
-                    compare(self.0, &name, &value, "the argument is", Reading { same, ..WRAPPED })?;
+                    compare(self.0, &name, &value, "the argument is", HeaderRule { same, ..WRAPPED })?;
                 }
                 (None, true) => {
                     let message = format!("`{name}` mirrors an argument that is not there");
@@ -72,7 +72,7 @@ impl HeaderCheck for MirrorHeaders<'_> {
 
 /// How a header is read and compared with the body.
 #[derive(Clone, Copy)]
-struct Reading {
+struct HeaderRule {
     text: fn(&HeaderValue) -> Result<String, Undecodable>,
     /// Whether the header says what the body says.
     same: fn(&str, &str) -> bool,
@@ -80,10 +80,10 @@ struct Reading {
 
 /// Letter for letter. The Base64 form is not decoded: `Mcp-Method: =?base64?..?=` would pass a gateway that allows methods by
 /// their names.
-const PLAIN: Reading = Reading { text: headers::plain, same: same_text };
+const PLAIN: HeaderRule = HeaderRule { text: headers::plain, same: same_text };
 
 /// As it is, or in the Base64 form that `Mcp-Name` and `Mcp-Param-*` may have.
-const WRAPPED: Reading = Reading { text: headers::decode, same: same_text };
+const WRAPPED: HeaderRule = HeaderRule { text: headers::decode, same: same_text };
 
 /// One header must be there once, and say what the body says.
 fn compare(
@@ -91,7 +91,7 @@ fn compare(
     name: &str,
     body: &str,
     says: &str,
-    reading: Reading,
+    reading: HeaderRule,
 ) -> Result<(), RpcError> {
     let mismatch = |problem: String| RpcError::new(HEADER_MISMATCH, format!("the header `{name}` {problem}"));
     let mut values = headers.get_all(name).iter();

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::response::Refusal;
 use super::site::SWEEP;
-use super::stream::{Kept, Lost, Reader, Stream};
+use super::stream::{Lost, Reader, Stream, StreamUsage};
 use super::turns::Turns;
 use crate::protocol::Revision;
 use crate::protocol::capabilities::Abilities;
@@ -50,7 +50,7 @@ pub(crate) struct Sessions {
     /// The server's name.
     server: String,
     table: Mutex<Table>,
-    kept: Arc<Kept>,
+    kept: Arc<StreamUsage>,
 }
 
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ pub(crate) struct HttpSession {
     /// The connections on which the client hears of that.
     turns: Arc<Turns>,
     inner: Mutex<Inner>,
-    kept: Arc<Kept>,
+    kept: Arc<StreamUsage>,
 }
 
 /// The id of an event, taken apart.
@@ -269,7 +269,12 @@ impl Table {
 }
 
 impl HttpSession {
-    fn new((name, id): (Name, &str), revision: Revision, session: Arc<Session>, kept: &Arc<Kept>) -> Self {
+    fn new(
+        (name, id): (Name, &str),
+        revision: Revision,
+        session: Arc<Session>,
+        kept: &Arc<StreamUsage>,
+    ) -> Self {
         let mut epoch = [0; 6];
         if getrandom::fill(&mut epoch).is_err() {
             tracing::error!("the system provides no randomness: streams of several replicas may be confused");

@@ -31,17 +31,17 @@ pub(crate) struct Stream {
     /// The client of this stream can come back on a connection that ended before its time.
     primed: bool,
     log: Mutex<Log>,
-    kept: Arc<Kept>,
+    kept: Arc<StreamUsage>,
 }
 
 /// What all streams of a server take together.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct StreamUsage {
     bytes: AtomicUsize,
     streams: AtomicUsize,
 }
 
-impl Kept {
+impl StreamUsage {
     /// Whether there are as many streams as there may be.
     pub(crate) fn is_full(&self) -> bool {
         self.streams.load(Ordering::Relaxed) >= MOST_STREAMS_IN_ALL
@@ -85,7 +85,7 @@ impl Stream {
         responds: bool,
         session: Arc<Session>,
         primed: bool,
-        kept: &Arc<Kept>,
+        kept: &Arc<StreamUsage>,
     ) -> Arc<Self> {
         kept.streams.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self { name, responds, session, primed, log: Mutex::default(), kept: Arc::clone(kept) })
