@@ -25,7 +25,7 @@ pub(crate) struct Outgoing {
 
 #[cfg(feature = "http-server")]
 impl Outgoing {
-    /// Nothing, with the room used again.
+    /// Removes all frames; the memory is reused.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -41,13 +41,13 @@ impl Outgoing {
         })
     }
 
-    /// Gives its room back, for those who may wait long until they need some again.
+    /// Releases the memory: it may take long until it is needed again.
     pub(crate) fn give_back_room(&mut self) {
         *self = Self::default();
     }
 }
 
-/// What an answer says.
+/// The content of a response.
 pub(crate) enum Reply<'a> {
     /// Writes the result's JSON.
     Result(&'a dyn Fn(&mut Vec<u8>)),

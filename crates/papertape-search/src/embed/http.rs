@@ -19,10 +19,10 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// The largest body: a thousand vectors of 3,072 numbers.
 const LARGEST: usize = 64 << 20;
 
-/// The largest body that only says what is wrong.
+/// The largest body of an error response.
 const LARGEST_COMPLAINT: usize = 64 << 10;
 
-/// How much of a complaint is passed on, in characters.
+/// How much of an error message is quoted, in characters.
 const LONGEST_COMPLAINT: usize = 300;
 
 /// How often a request is repeated, and how long after the first time; then twice as long each time.
@@ -75,7 +75,7 @@ impl Http {
         // A redirect could carry texts and key elsewhere; the new address of a service can be configured.
         let mut client =
             reqwest::Client::builder().redirect(redirect::Policy::none()).connect_timeout(CONNECT);
-        // What stays on this machine has no business at a proxy, whatever the environment says.
+        // Requests to this machine are never proxied, whatever the environment says.
         let here = match base.host() {
             Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
             Some(Host::Ipv4(ip)) => ip.is_loopback(),

@@ -9,18 +9,18 @@ use ignore::{DirEntry, WalkBuilder};
 
 use super::{ListedFile, Listing, MOST_BYTES, is_markdown, reason, shown, stamp, too_large};
 
-/// Never looked into: what others wrote, and (hidden anyway) what we keep.
+/// Never indexed: dependencies, and (hidden anyway) the index.
 const NEVER: [&str; 2] = ["node_modules", ".papertape"];
 
-/// Lists a directory; `enter` hears of each directory before what is in it is looked at.
+/// Lists a directory; `enter` is called with each directory before it is read.
 pub(super) fn list(root: &Path, enter: &mut dyn FnMut(&Path)) -> io::Result<Listing> {
-    // What is wrong with the directory itself is an error, and no warning.
+    // A problem with the directory itself is an error, not a warning.
     std::fs::read_dir(root)?;
-    // Rules that stand above the directory hold only where git would say so.
+    // Ignore rules above the directory apply only where git would apply them.
     let in_repository = root.ancestors().skip(1).any(|above| above.join(".git").exists());
     let mut found = walk(root, in_repository, enter);
     if in_repository && found.listing.files.is_empty() {
-        // They take out the directory itself: it was named on purpose, so that they mean something else.
+        // They exclude the directory itself: it was named on purpose, so they are ignored.
         found = walk(root, false, enter);
     }
     Ok(found.finished())
@@ -55,7 +55,7 @@ fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> 
 struct ListingBuilder<'a> {
     root: &'a Path,
     listing: Listing,
-    /// The directory that is being looked into, after those it is in.
+    /// The directory that is being read, after its parents.
     entered: Vec<PathBuf>,
 }
 

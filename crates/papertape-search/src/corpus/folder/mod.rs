@@ -25,11 +25,11 @@ pub const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
 pub struct ListedFile {
     /// Relative to the directory, with `/`.
     pub path: String,
-    /// How it looks from outside.
+    /// Its metadata.
     pub stamp: Stamp,
 }
 
-/// How a file looks from outside. If nothing of it has changed, and it was not written in the same instant as it was read,
+/// The metadata of a file. If nothing of it has changed, and it was not written in the same instant as it was read,
 /// neither has the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {

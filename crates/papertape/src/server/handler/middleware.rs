@@ -8,7 +8,7 @@ use crate::server::handler::call::Call;
 use crate::server::handler::error::{Failure, ToolError};
 use crate::server::pipeline::run::{Output, Run};
 
-/// What is operation to run.
+/// The operation that a handler runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Operation {
@@ -21,7 +21,7 @@ pub struct Operation {
 /// The rest of the middleware, and the handler.
 pub struct Next(Run);
 
-/// What the handler came to.
+/// The outcome of a handler.
 #[derive(Debug)]
 pub struct Outcome(Output);
 

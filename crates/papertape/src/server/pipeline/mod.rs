@@ -46,7 +46,7 @@ pub(crate) type Calls = VecDeque<PreparedCall>;
 
 /// Serves one request up to its handler, which the caller then [`run`]s. `None` if the response has been written already.
 ///
-/// A refusal has been written to the session when it is returned; a transport may have more to say to it.
+/// A refusal has been written to the session when it is returned; a transport may add to it.
 pub(crate) fn serve(
     service: &Arc<Service>,
     request: Request<'_>,

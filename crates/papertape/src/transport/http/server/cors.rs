@@ -31,7 +31,7 @@ pub(crate) fn preflight(parts: &Parts) -> HttpResponse {
     response
 }
 
-/// Lets pages of an origin that was configured read an response.
+/// Lets pages of an origin that was configured read a response.
 pub(crate) fn let_read(headers: &HeaderMap, response: &mut HttpResponse) {
     let Some(origin) = headers.get(ORIGIN) else { return };
     let readable = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");

@@ -90,7 +90,7 @@ fn listen(
     Ok(response::events(events))
 }
 
-/// Takes a message; what answers it goes to the stream.
+/// Takes a message; its response goes to the stream.
 async fn take<B>(
     site: &Arc<Site>,
     parts: &Parts,

@@ -1,4 +1,4 @@
-//! A server on HTTP: a request to a message, and what answers it to a response.
+//! A server on HTTP: a request to a message, and its result to a response.
 //!
 //! In the order in which a request meets them: `site` (and its `guard`), `request` (its body), `post` (stateless or session-based), then
 //! `modern` for one that stands alone, or `legacy` within a `session`, or `http_sse` for the transport of 2024-11-05;
@@ -65,7 +65,7 @@ pub async fn serve(listener: TcpListener, server: Server, options: Options) -> i
     serve_until(listener, server, options, async move { stopped.recv().await.unwrap_or_default() }).await
 }
 
-/// The same until something else says that it is time.
+/// The same until a future completes.
 ///
 /// # Errors
 /// If a tool has a bad schema, or the tape cannot be written.
@@ -95,7 +95,7 @@ pub async fn serve_until(
     papertape_http1::serve(listener, handle, limits, grace, stop).await
 }
 
-/// Answers what still runs when the grace period is nearly over, so that the answer has time to arrive.
+/// Responds with an error to what still runs when the grace period is nearly over, so that the response can arrive.
 fn give_up_after(site: &Arc<Site>, time: Duration) {
     let site = Arc::downgrade(site);
     tokio::spawn(async move {

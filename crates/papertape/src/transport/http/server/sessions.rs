@@ -74,7 +74,7 @@ pub(crate) struct HttpSession {
     pub(crate) revision: Revision,
     /// For what belongs to no request, and for what was agreed.
     pub(crate) session: Arc<Session>,
-    /// The connections on which the client hears of that.
+    /// The connections for that.
     turns: Arc<Turns>,
     inner: Mutex<Inner>,
     kept: Arc<StreamUsage>,
@@ -137,7 +137,7 @@ impl Sessions {
         Ok((*name, revision.ok_or_else(unknown)?, abilities))
     }
 
-    /// What is spoken in a session, which must not have ended.
+    /// The revision of a session, which must not have ended.
     pub(crate) fn check(&self, id: &str, principal: Option<&Arc<Principal>>) -> Result<Revision, Refusal> {
         let (name, revision, _) = self.agreed(id, principal)?;
         if self.table().ended.0.contains(&name) { Err(unknown()) } else { Ok(revision) }

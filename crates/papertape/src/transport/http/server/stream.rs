@@ -183,7 +183,7 @@ impl Reader {
 
     /// Waits until there may be something to write, or another connection has taken this one's place.
     pub(crate) fn poll_woken(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // Under the lock, so that who reads no more does not wait in the place of who does.
+        // Under the lock, so that an old reader does not wait in place of the current one.
         let mut log = self.stream.log();
         if log.reader != self.number {
             return Poll::Ready(());
