@@ -5,7 +5,7 @@
 //! - [`Bag`]: the terms of a chunk, and `query`: those of a query
 //! - `stop_words`: words that weigh little
 //! - `norm`: the length of a chunk, in one byte
-//! - [`Language`] (with `detect` and `script`): which rules hold
+//! - [`Language`] (with `detect` and `script`): which rules apply
 
 mod bag;
 mod detect;

@@ -13,7 +13,7 @@ use super::sketch::PROBE;
 use super::validate::{Checked, validate};
 use super::{EmbedError, EmbedFuture, Embedder, Identity, Purpose, fingerprint, ollama, openai};
 
-/// For how long a service is believed to run the same model.
+/// How long the identity of a service's model is cached.
 const BELIEVED: Duration = Duration::from_secs(60);
 
 /// How often a text is halved that is too long for the model.
@@ -200,7 +200,7 @@ impl Embedder for Service {
         purpose: Purpose,
     ) -> EmbedFuture<'a, Vec<Result<Vec<f32>, String>>> {
         Box::pin(async move {
-            // An old belief will do: a vector of another dimension shows that it was wrong.
+            // A cached identity is enough: a vector of another dimension shows that it is stale.
             let dimension = self.identity(Duration::MAX).await?.dimension;
             let mut results = vec![Err("it is empty".to_owned()); texts.len()];
             let full: Vec<(usize, &String)> =
@@ -283,7 +283,7 @@ fn is_about_length(said: &str) -> bool {
     .any(|sign| said.contains(sign))
 }
 
-/// A body as JSON. Programs in Python write numbers that are none into it, which JSON has no words for: they become
+/// A body as JSON. Programs in Python write `NaN` and `Infinity` into it, which JSON does not have: they become
 /// `null`, so that they cost one vector and not all.
 pub(super) fn read<T: serde::de::DeserializeOwned>(http: &Http, body: &[u8]) -> Result<T, Fault> {
     let error = match serde_json::from_slice(body) {
@@ -304,7 +304,7 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(http: &Http, body: &[u8]) -> 
     })
 }
 
-/// A success that says it is none.
+/// A success status with an error in its body.
 pub(super) fn complain(http: &Http, error: Option<&Value>) -> Result<(), Fault> {
     match error.filter(|error| !error.is_null()) {
         None => Ok(()),

@@ -145,7 +145,7 @@ mod tests {
         let failed = || IndexState::Failed("the directory is gone".into());
         let other = || IndexState::OtherFolder("it is of another directory".into());
         assert_eq!(failed().after(&Progress::Scanning, true), Some(IndexState::Checking));
-        // A query need not wait for the same objection again.
+        // A query need not wait for the same error again.
         assert_eq!(other().after(&Progress::Scanning, true), None);
         let reading = Progress::Reading { done: 0, of: 2 };
         for before in [IndexState::Checking, other()] {

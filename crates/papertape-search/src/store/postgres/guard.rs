@@ -26,7 +26,7 @@ const MAX_RESPONSE: usize = 256 << 20;
 /// `ParameterStatus` messages over the life of a connection.
 const MOST_SETTINGS: usize = 10_000;
 
-/// A stream that ends when its server oversteps.
+/// A stream that ends when its server exceeds a limit.
 #[derive(Debug)]
 pub(super) struct Guard<S> {
     stream: S,

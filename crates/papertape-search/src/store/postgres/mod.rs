@@ -1,9 +1,9 @@
 //! The store in PostgreSQL, which replicas share: both searches run in the database.
 //!
-//! - `address`, `connect`, `keepalive`, `guard`: a URL to connections, which bear whatever a server does
+//! - `address`, `connect`, `keepalive`, `guard`: a URL to connections, which survive whatever a server does
 //! - `read`, `fault`: reads within a timeout, retried on another connection if the first one breaks
 //! - `meta`, `lookup`, `search`: queries
-//! - `check`: are the tables all there?
+//! - `check`: whether the tables are complete
 //! - `schema`, `write`, `batch`, `vocabulary`, `vectors`: the next generation
 //! - `listen`: notifications of generations that other processes commit
 //!

@@ -16,7 +16,7 @@ use crate::rank::bm25::{B, Bm25, K1};
 use crate::rank::{Files, hits};
 use crate::store::normalise::normalised;
 
-/// With so few chunks to choose from, every vector is compared. Beyond it the graph of the HNSW index leads the way.
+/// With so few chunks to choose from, every vector is compared. Beyond it the HNSW index is used.
 pub(super) const EXACT: i64 = 10_000;
 
 /// How many candidates the graph gives, by half precision; they are re-ranked by the full precision of the query.
