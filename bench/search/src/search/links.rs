@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn short_texts_ask_for_nothing() {
+    fn short_texts_are_not_queries() {
         for text in ["here", "文档", "v1", "{{ a link }}", "..."] {
             assert!(!says_enough(text), "{text}");
         }

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_empties_an_index_objects_to_a_folder_without_files_alone() {
+    fn never_empty_rejects_only_a_directory_without_files() {
         let records = [record("a.md", 1), record("b.md", 2)];
         let objection = |seen: Vec<ListedFile>, records: &[FileRecord], never_empty: bool| {
             let options = Options { never_empty, ..Options::default() };

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn new_changed_and_removed_files_are_told_apart() {
+    fn new_changed_and_removed_files_are_distinguished() {
         let mut catalogue = Catalogue::default();
         let changes = catalogue.take(&[file("a", 1), file("b", 1), file("c", 1)]);
         assert_eq!(

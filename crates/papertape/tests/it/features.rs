@@ -88,7 +88,7 @@ fn a_client_without_elicitation_gets_the_missing_capability() {
 }
 
 #[test]
-fn a_user_may_say_no() {
+fn an_elicitation_can_be_declined_or_cancelled() {
     run(async {
         for (answer, said) in [(ElicitResult::decline(), "a shy guest"), (ElicitResult::cancel(), "no guest")]
         {

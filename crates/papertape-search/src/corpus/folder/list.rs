@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_told_with_its_place_however_little_is_known_of_it() {
+    fn walk_errors_are_reported_with_their_path() {
         let io =
             |path: &str, code| ignore::Error::WithPath { path: path.into(), err: Box::new(depth(2, code)) };
         let (eio, eacces, enoent) = (5, 13, 2);

@@ -175,7 +175,7 @@ fn paths_stay_within_the_folder() {
 }
 
 #[test]
-fn what_is_no_plain_file_is_left_out_without_being_opened() {
+fn irregular_files_are_left_out_without_being_opened() {
     let there = Temporary::new();
     there.write("a.md", "a");
     let made = std::process::Command::new("mkfifo").arg(there.inside().join("pipe.md")).status().unwrap();

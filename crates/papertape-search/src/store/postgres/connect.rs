@@ -155,8 +155,8 @@ impl Connector {
                 Box::new(timeout(limit, connected).await.map_err(late)?.map_err(broken)?)
             }
         };
-        let (asks, may_do_without) = self.address.tls.to(host);
-        if !asks {
+        let (wants_tls, may_do_without) = self.address.tls.to(host);
+        if !wants_tls {
             return Ok(stream);
         }
         let Host::Tcp(server) = host else {
@@ -165,11 +165,14 @@ impl Connector {
             ));
         };
         let mut response = [0];
-        let asked = async {
+        let requested = async {
             stream.write_all(&TLS_PLEASE).await?;
             stream.read_exact(&mut response).await
         };
-        timeout(OPENING, asked).await.map_err(|_| Fault::late("requesting TLS", OPENING))?.map_err(broken)?;
+        timeout(OPENING, requested)
+            .await
+            .map_err(|_| Fault::late("requesting TLS", OPENING))?
+            .map_err(broken)?;
         match response {
             [b'S'] => timeout(OPENING, self.encrypt(server, stream))
                 .await

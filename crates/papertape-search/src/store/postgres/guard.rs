@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_passes() {
+    fn ordinary_messages_pass() {
         let text = 25;
         let said =
             [message(b'R', &[0; 4]), message(b'Z', b"I"), column(text), message(b'D', &[0, 0])].concat();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_hurt_the_driver_does_not() {
+    fn harmful_messages_do_not_reach_the_driver() {
         assert_eq!(read(&[b'D', 0x7f, 0xff, 0xff, 0xff]), Err("a message of 2047 MiB".to_owned()));
         assert_eq!(
             read(&[b'D', 0, 0, 0, 3]),

@@ -199,8 +199,8 @@ async fn by_meaning(
         return Err(Fault::Final(StoreError::Mismatch("the query's vector has no direction".to_owned())));
     };
     // All vectors have length 1, so that the scalar product, which pgvector negates, is the cosine.
-    let asked = format!("$1::real[]::{types}.vector");
-    let distance = format!("v.embedding::{types}.vector OPERATOR({types}.<#>) {asked}");
+    let query_vector = format!("$1::real[]::{types}.vector");
+    let distance = format!("v.embedding::{types}.vector OPERATOR({types}.<#>) {query_vector}");
     let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&vector, Type::FLOAT4_ARRAY)];
     let only = if wanted.all() {
         String::new()
@@ -220,7 +220,7 @@ async fn by_meaning(
             .await?;
         format!(
             "SELECT v.key, {distance} AS distance FROM {table} v {only} ORDER BY \
-             v.embedding OPERATOR({types}.<#>) {asked}::{types}.halfvec({dimension}) LIMIT {CANDIDATES}"
+             v.embedding OPERATOR({types}.<#>) {query_vector}::{types}.halfvec({dimension}) LIMIT {CANDIDATES}"
         )
     } else {
         format!("SELECT v.key, {distance} AS distance FROM {table} v {only}")

@@ -176,7 +176,7 @@ async fn what_is_not_supported_is_named() {
 }
 
 #[tokio::test]
-async fn files_that_are_missing_or_no_files_are_named() {
+async fn missing_and_irregular_files_are_named() {
     for (name, words) in [
         ("config.json", "there is no config.json"),
         ("tokenizer.json", "there is no tokenizer.json"),

@@ -1,9 +1,8 @@
 //! A server on HTTP: a request to a message, and its result to a response.
 //!
-//! In the order in which a request meets them: `site` (and its `guard`), `request` (its body), `post` (stateless or session-based), then
-//! `modern` for one that stands alone, or `legacy` within a `session`, or `http_sse` for the transport of 2024-11-05;
-//! and on the way back `events` (from a `stream` that a client can come back to; `turns` says on which connection) and
-//! `reply`.
+//! In the order in which a request passes them: `site` (and its `guard`), `request` (its body), `post` (stateless or
+//! session-based), then `modern` for a stateless one, or `legacy` within a `session`, or `http_sse` for the transport of
+//! 2024-11-05; then `events` (from a `stream` that a client can resume; `turns` says on which connection) and `response`.
 
 mod clients;
 mod cors;
