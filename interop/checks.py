@@ -101,7 +101,7 @@ def everything_server(binary, server):
 
 QUESTIONS = ['What is the past simple of "go" for he/she/it?', 'What is the present simple of "see" for he/she/it?']
 
-# What every client must see of the grammar server. All let themselves be asked, by requests in the legacy era and with
+# What every client must see of the grammar server. All support elicitation, by requests in session-based revisions and with
 # input_required in the modern one, and answer "went" to every question of the drill.
 GRAMMAR = {
     "server": "papertape-grammar",

@@ -35,7 +35,7 @@ def use(inspector, server, warnings):
 
     tools = ask("tools/list", "--strict", era="modern")["tools"]
     if [tool["name"] for tool in ask("tools/list", "--strict")["tools"]] != [tool["name"] for tool in tools]:
-        raise Failed("the tools of the two eras differ")
+        raise Failed("the tools of the legacy and the modern revision differ")
     called = ask("tools/call", "--tool-name", server["tool"], "--tool-args-json", json.dumps(server["arguments"]))
     prompt = None
     if server["prompt"]:

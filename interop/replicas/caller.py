@@ -1,4 +1,4 @@
-"""MCP over HTTP by hand: one keep-alive connection, requests of both eras, and which replica answered."""
+"""MCP over HTTP by hand: one keep-alive connection, stateless and session-based requests, and which replica responded."""
 
 import http.client
 import json
@@ -13,10 +13,10 @@ class Refused(Exception):
 
 
 class Caller:
-    """One client. In the legacy era it opens a session, with its first request."""
+    """One client. In a session-based revision it opens a session, with its first request."""
 
-    def __init__(self, port, era=MODERN):
-        self.port, self.era, self.id, self.session, self.replica = port, era, 0, None, None
+    def __init__(self, port, revision=MODERN):
+        self.port, self.revision, self.id, self.session, self.replica = port, revision, 0, None, None
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
     def close(self):
@@ -35,7 +35,7 @@ class Caller:
     def request(self, method, params, headers=None):
         """The result of a request."""
         self.id += 1
-        if self.era == MODERN:
+        if self.revision == MODERN:
             abilities = {"elicitation": {"form": {}}}
             about = {"protocolVersion": MODERN, "clientCapabilities": abilities}
             params = {**params, "_meta": {f"io.modelcontextprotocol/{key}": value for key, value in about.items()}}

@@ -26,8 +26,8 @@ class Load:
         self.questions = questions or [("conjugate", words(*each)) for each in product(VERBS, TENSES, PERSONS)]
         self.right = [set() for _ in self.questions]
         self.learn()
-        eras = [(MODERN, LEGACY)[number % 2] for number in range(callers)]
-        self.threads = [threading.Thread(target=self.work, args=(number, era)) for number, era in enumerate(eras)]
+        revisions = [(MODERN, LEGACY)[number % 2] for number in range(callers)]
+        self.threads = [threading.Thread(target=self.work, args=(number, revision)) for number, revision in enumerate(revisions)]
 
     def learn(self):
         """Every answer is known beforehand: another caller's would be a wrong one. What is answered now is right."""
@@ -56,9 +56,9 @@ class Load:
             if not self.more.wait_for(lambda: self.answered >= end, longest):
                 raise AssertionError(f"no {answers} answers in {longest} s; failed: {self.failed[-5:]}")
 
-    def work(self, number, era):
-        caller = Caller(self.port, era)
-        if era == LEGACY:
+    def work(self, number, revision):
+        caller = Caller(self.port, revision)
+        if revision == LEGACY:
             self.until_answered(caller, caller.open)
         while not self.over.is_set():
             number += 1
@@ -86,7 +86,7 @@ class Load:
                 self.slowest = max(self.slowest, time.monotonic() - begun)
                 if not why:
                     return result
-                self.failed.append(f"{caller.era}: {why}")
+                self.failed.append(f"{caller.revision}: {why}")
             if len(self.failed) > 10_000:
                 raise AssertionError(f"too much fails: {self.failed[-5:]}")
             if self.over.is_set():

@@ -2,7 +2,7 @@
 //
 // node server2.mjs            over stdio
 // node server2.mjs connect    the older way that 2.x still has, `server.connect`, which speaks no 2026-07-28
-// node server2.mjs http       over Streamable HTTP, both eras
+// node server2.mjs http       over Streamable HTTP, stateless and session-based
 import { createServer } from "node:http";
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";

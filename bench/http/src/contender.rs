@@ -63,9 +63,9 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Finds all that these need. The peers' binaries lie beside this one, in the shared target folder.
+    /// Finds all that these need. The peers' binaries lie beside this one, in the shared target directory.
     pub(crate) fn find(papertape: Option<PathBuf>, contenders: &[Contender]) -> Result<Self> {
-        let beside = std::env::current_exe()?.parent().context("no folder")?.to_owned();
+        let beside = std::env::current_exe()?.parent().context("no parent directory")?.to_owned();
         let papertape = papertape.unwrap_or_else(|| beside.join("papertape"));
         let root = "`cargo build --profile dist` in the root workspace";
         ensure!(papertape.is_file(), "no papertape at {}; {root} builds it", papertape.display());

@@ -27,7 +27,7 @@ impl Response {
     /// Reads what there is, and says whether the response is complete.
     ///
     /// # Errors
-    /// If the connection was closed before, or what comes is no response.
+    /// If the connection was closed before, or what comes is not a response.
     pub fn read(&mut self, stream: &mut TcpStream) -> Result<bool> {
         if self.bytes.len() - self.filled < 4096 {
             self.bytes.resize(self.bytes.len() * 2 + 16 * 1024, 0);

@@ -99,7 +99,7 @@ struct Envelope<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Bytes to bytes: whole conversations in memory, on one thread.
+/// Bytes to bytes: whole sessions in memory, on one thread.
 fn dispatch() -> Result<()> {
     heading("dispatch: a whole `echo` call, bytes in to bytes out");
     session("papertape, arguments validated", async |input, output| {

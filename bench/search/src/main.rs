@@ -1,4 +1,4 @@
-//! What the blog server finds in a folder of Markdown (`search`), and how fast it finds it (`scale`).
+//! What the blog server finds in a directory of Markdown (`search`), and how fast it finds it (`scale`).
 
 mod process;
 mod random;
@@ -20,7 +20,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// How often search finds what was meant in a folder of Markdown: queries are made of its own links and headings
+    /// How often search finds what was meant in a directory of Markdown: queries are made of its own links and headings
     Search(search::Search),
     /// How fast it is with 1,000 to 1,000,000 made-up chunks, beside others
     Scale(scale::Scale),

@@ -61,7 +61,7 @@ mod tests {
     use super::Random;
 
     #[test]
-    fn the_bell_has_its_middle_at_0_and_a_variance_of_1() {
+    fn normal_numbers_have_mean_0_and_variance_1() {
         let mut random = Random::new(1);
         let drawn: Vec<f32> = (0..100_000).map(|_| random.normal()).collect();
         let mean = drawn.iter().sum::<f32>() / 100_000.0;

@@ -53,7 +53,7 @@ impl Contender {
         if self == Self::FloorCopy { Dialect::Copy } else { Dialect::Mcp }
     }
 
-    /// The command that starts it. All binaries lie beside this one, in the shared target folder.
+    /// The command that starts it. All binaries lie beside this one, in the shared target directory.
     pub(crate) fn command(self, papertape: Option<&Path>) -> Result<Command> {
         let beside = std::env::current_exe()?.with_file_name(self.name());
         let (path, build) = match self {

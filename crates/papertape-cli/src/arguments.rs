@@ -8,7 +8,7 @@ use papertape::wire::number;
 use serde_json::Value;
 
 use crate::exact_json::{ExactJson, JsonType, Members};
-use crate::schema::{Argument, Kind, Schema, shown};
+use crate::schema::{Argument, Schema, SchemaType, shown};
 use papertape::guess;
 
 /// The most alternatives that are tried: a schema that refers to itself has infinitely many.
@@ -85,7 +85,7 @@ fn set(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> R
 
 /// Whether `a.b` can be a member.
 fn takes_members(schema: Schema<'_>) -> bool {
-    !schema.arguments().is_empty() || schema.kinds().contains(&Kind::Object)
+    !schema.arguments().is_empty() || schema.kinds().contains(&SchemaType::Object)
 }
 
 fn put(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
@@ -117,7 +117,7 @@ fn put(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> R
 /// The schema of the items, if a list is allowed.
 fn list_of<'a>(schema: Schema<'a>, tries: &mut usize) -> Option<Option<Schema<'a>>> {
     *tries = tries.checked_sub(1)?;
-    if schema.kinds().contains(&Kind::Array) {
+    if schema.kinds().contains(&SchemaType::Array) {
         return Some(schema.items());
     }
     schema.alternatives().take(MOST_TRIED).find_map(|alternative| list_of(alternative, tries))
@@ -135,18 +135,18 @@ fn read_within(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Exac
 }
 
 /// One interpretation of a text; the lowest rank wins.
-struct Reading {
+struct Interpretation {
     rank: u8,
     value: ExactJson,
 }
 
-impl Reading {
+impl Interpretation {
     fn new(value: ExactJson) -> Self {
         Self { rank: value.json_type() as u8, value }
     }
 }
 
-fn collect(readings: &mut Vec<Reading>, schema: Schema<'_>, text: &str, tries: &mut usize) {
+fn collect(readings: &mut Vec<Interpretation>, schema: Schema<'_>, text: &str, tries: &mut usize) {
     match tries.checked_sub(1) {
         Some(left) => *tries = left,
         None => return,
@@ -158,7 +158,7 @@ fn collect(readings: &mut Vec<Reading>, schema: Schema<'_>, text: &str, tries: &
                 serde_json::from_str(text).ok().filter(|_| number::first_inexact(text).is_none())?;
             allowed.iter().find(|allowed| **allowed == value)
         };
-        readings.extend(as_text.or_else(as_json).map(|value| Reading::new(value.into())));
+        readings.extend(as_text.or_else(as_json).map(|value| Interpretation::new(value.into())));
         return;
     }
     let mut has_alternatives = false;
@@ -177,34 +177,34 @@ fn collect(readings: &mut Vec<Reading>, schema: Schema<'_>, text: &str, tries: &
         readings.extend(as_kind(*kind, schema, text, tries));
     }
     if kinds.is_empty() && !schema.takes_nothing() {
-        readings.push(Reading::new(guessed(text)));
+        readings.push(Interpretation::new(guessed(text)));
     }
 }
 
-fn as_kind(kind: Kind, schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Reading> {
+fn as_kind(kind: SchemaType, schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Interpretation> {
     let json = |sort: JsonType| ExactJson::json(text).ok().filter(|value| value.json_type() == sort);
     let value = match kind {
-        Kind::String => Some(ExactJson::text(text)),
-        Kind::Null => json(JsonType::Null),
-        Kind::Boolean => json(JsonType::Boolean),
-        Kind::Integer => json(JsonType::Number).filter(|_| is_integer(text)),
-        Kind::Number => json(JsonType::Number),
-        Kind::Object => json(JsonType::Object),
-        Kind::Array => match json(JsonType::List) {
+        SchemaType::String => Some(ExactJson::text(text)),
+        SchemaType::Null => json(JsonType::Null),
+        SchemaType::Boolean => json(JsonType::Boolean),
+        SchemaType::Integer => json(JsonType::Number).filter(|_| is_integer(text)),
+        SchemaType::Number => json(JsonType::Number),
+        SchemaType::Object => json(JsonType::Object),
+        SchemaType::Array => match json(JsonType::List) {
             None => return one_item(schema, text, tries),
             list => list,
         },
     };
-    value.map(Reading::new)
+    value.map(Interpretation::new)
 }
 
 /// The first item of a list, if no other interpretation fits.
-fn one_item(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Reading> {
+fn one_item(schema: Schema<'_>, text: &str, tries: &mut usize) -> Option<Interpretation> {
     let item = match schema.items() {
         Some(items) => read_within(items, text, tries)?,
         None => guessed(text),
     };
-    Some(Reading { rank: 6, value: ExactJson::List(vec![item]) })
+    Some(Interpretation { rank: 6, value: ExactJson::List(vec![item]) })
 }
 
 /// Whether a number is an integer: 1.0 and 1e3 are integers too.

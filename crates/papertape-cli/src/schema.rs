@@ -42,7 +42,7 @@ pub(crate) struct Argument<'a> {
 
 /// The types of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SchemaType {
     Null,
     Boolean,
     Integer,
@@ -169,9 +169,9 @@ impl<'a> Schema<'a> {
     }
 
     /// The types named, in the schema's order; none if it names none.
-    pub(crate) fn kinds(self) -> Vec<Kind> {
+    pub(crate) fn kinds(self) -> Vec<SchemaType> {
         let types = self.get("type");
-        strings(types).chain(types.and_then(Value::as_str)).filter_map(Kind::parse).collect()
+        strings(types).chain(types.and_then(Value::as_str)).filter_map(SchemaType::parse).collect()
     }
 
     /// The alternatives of `anyOf` and `oneOf`.
@@ -213,28 +213,28 @@ impl<'a> Schema<'a> {
         }
         several.dedup();
         match several.as_slice() {
-            [] if self.members() > 0 => self.kind_words(Kind::Object, depth, parts),
+            [] if self.members() > 0 => self.kind_words(SchemaType::Object, depth, parts),
             [] if self.takes_nothing() => "nothing".to_owned(),
             [] => "anything".to_owned(),
             several => several.join(", or "),
         }
     }
 
-    fn kind_words(self, kind: Kind, depth: usize, parts: &mut usize) -> String {
+    fn kind_words(self, kind: SchemaType, depth: usize, parts: &mut usize) -> String {
         match kind {
-            Kind::Null => "null".to_owned(),
-            Kind::Boolean => "true or false".to_owned(),
-            Kind::Integer => format!("integer{}", self.range()),
-            Kind::Number => format!("number{}", self.range()),
-            Kind::String => self.string_words(),
-            Kind::Array => {
+            SchemaType::Null => "null".to_owned(),
+            SchemaType::Boolean => "true or false".to_owned(),
+            SchemaType::Integer => format!("integer{}", self.range()),
+            SchemaType::Number => format!("number{}", self.range()),
+            SchemaType::String => self.string_words(),
+            SchemaType::Array => {
                 let items = match self.items() {
                     Some(items) => format!("list of {}", items.words_at(depth, parts)),
                     None => "list".to_owned(),
                 };
                 items + &self.count("minItems", "maxItems", "of them")
             }
-            Kind::Object => self.object_words(depth, parts),
+            SchemaType::Object => self.object_words(depth, parts),
         }
     }
 
@@ -303,16 +303,16 @@ impl<'a> Schema<'a> {
     }
 }
 
-impl Kind {
+impl SchemaType {
     fn parse(name: &str) -> Option<Self> {
         Some(match name {
-            "null" => Kind::Null,
-            "boolean" => Kind::Boolean,
-            "integer" => Kind::Integer,
-            "number" => Kind::Number,
-            "string" => Kind::String,
-            "array" => Kind::Array,
-            "object" => Kind::Object,
+            "null" => SchemaType::Null,
+            "boolean" => SchemaType::Boolean,
+            "integer" => SchemaType::Integer,
+            "number" => SchemaType::Number,
+            "string" => SchemaType::String,
+            "array" => SchemaType::Array,
+            "object" => SchemaType::Object,
             _ => return None,
         })
     }

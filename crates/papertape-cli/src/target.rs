@@ -85,7 +85,7 @@ pub(crate) fn bundled(name: &str) -> anyhow::Result<ServerCommand> {
     Ok(ServerCommand::new(this).args(["serve", name]))
 }
 
-/// The target and the words after it: the first word is the target, unless there is a command after `--`.
+/// The target and the arguments after it: the first argument is the target, unless there is a command after `--`.
 pub(crate) fn split(
     mut words: Vec<String>,
     command: Vec<OsString>,

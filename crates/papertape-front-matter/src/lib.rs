@@ -74,7 +74,7 @@ fn parts(markdown: &str) -> Result<(&str, &str), String> {
 }
 
 fn read_yaml(yaml: &str) -> Result<Value, String> {
-    let mut reading = Reading::default();
+    let mut reading = JsonBuilder::default();
     // A pull parser: deep nesting in the text does not use stack.
     for event in Parser::new_from_str(yaml) {
         let (event, span) = event.map_err(|error| format!("the front matter is not valid YAML: {error}"))?;
@@ -92,7 +92,7 @@ enum Open {
 }
 
 #[derive(Default)]
-struct Reading {
+struct JsonBuilder {
     open: Vec<Open>,
     root: Option<Value>,
     documents: usize,
@@ -101,7 +101,7 @@ struct Reading {
     size: usize,
 }
 
-impl Reading {
+impl JsonBuilder {
     fn take(&mut self, event: Event<'_>) -> Result<(), String> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {

@@ -44,7 +44,7 @@ pub(super) mod draining {
 }
 
 /// Why a connection ends.
-enum End {
+enum CloseReason {
     /// hyper has finished, perhaps with an error of the socket.
     Served,
     /// The scanner has found a fault, which can be reported or not.
@@ -140,7 +140,7 @@ fn poll<S, B, H>(
     shared: &Shared<H>,
     graceful: &mut bool,
     cx: &mut Context<'_>,
-) -> Poll<End>
+) -> Poll<CloseReason>
 where
     S: HttpService<Incoming, ResBody = B, Error = Infallible> + Unpin,
     B: Body<Data = Bytes> + 'static,
@@ -151,10 +151,10 @@ where
         state.read_requested.store(false, Relaxed);
     }
     if Pin::new(&mut *connection).poll(cx).is_ready() {
-        return Poll::Ready(End::Served);
+        return Poll::Ready(CloseReason::Served);
     }
     if state.is_faulty() {
-        return Poll::Ready(End::Invalid { report: state.can_report_fault() });
+        return Poll::Ready(CloseReason::Invalid { report: state.can_report_fault() });
     }
     if state.take_resume() {
         cx.waker().wake_by_ref();
@@ -171,11 +171,11 @@ where
     }
     if is_between(state) {
         // A request may be under way, and would be lost.
-        return if draining == draining::CLOSE_IDLE { Poll::Ready(End::Idle) } else { Poll::Pending };
+        return if draining == draining::CLOSE_IDLE { Poll::Ready(CloseReason::Idle) } else { Poll::Pending };
     }
     *graceful = true;
     Pin::new(&mut *connection).graceful_shutdown();
-    Pin::new(connection).poll(cx).map(|_| End::Served)
+    Pin::new(connection).poll(cx).map(|_| CloseReason::Served)
 }
 
 /// Lets the listener wake this task.
@@ -192,41 +192,43 @@ fn is_between(state: &ConnectionState) -> bool {
 }
 
 /// Checks the deadlines, after hyper had its chance to read and write.
-fn check_deadlines(state: &ConnectionState, rules: &Rules) -> Option<End> {
+fn check_deadlines(state: &ConnectionState, rules: &Rules) -> Option<CloseReason> {
     let now = rules.clock.now();
     if state.write_by.load(Relaxed) <= now {
-        return Some(End::Stalled);
+        return Some(CloseReason::Stalled);
     }
     if state.read_by.load(Relaxed) <= now {
         match state.stage() {
-            Stage::Fresh | Stage::Idle => return Some(End::Idle),
-            Stage::Head => return Some(End::TimedOut(LATE_HEAD)),
+            Stage::Fresh | Stage::Idle => return Some(CloseReason::Idle),
+            Stage::Head => return Some(CloseReason::TimedOut(LATE_HEAD)),
             // The handler does not read, so the peer is not late.
             _ if !state.read_requested.load(Relaxed) => {
                 state.read_by.store(rules.clock.deadline(rules.limits.body_idle), Relaxed);
             }
-            Stage::Body if state.between_responses() => return Some(End::TimedOut(LATE_BODY)),
-            Stage::Body => return Some(End::Stalled),
+            Stage::Body if state.between_responses() => return Some(CloseReason::TimedOut(LATE_BODY)),
+            Stage::Body => return Some(CloseReason::Stalled),
             Stage::Busy => {}
         }
     }
-    (state.take_eviction() && is_between(state)).then_some(End::Idle)
+    (state.take_eviction() && is_between(state)).then_some(CloseReason::Idle)
 }
 
 /// Boxed, so that an open connection does not carry the size of its close.
 type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What is left to do on the socket, if anything.
-fn closing(stream: StrictStream, end: End) -> Option<Closing> {
+fn closing(stream: StrictStream, end: CloseReason) -> Option<Closing> {
     let owed = stream.is_owed_bytes();
     let (stream, fault) = stream.into_parts();
     match (end, fault) {
-        (End::TimedOut(fault), _) | (End::Invalid { report: true }, Some(fault)) => {
+        (CloseReason::TimedOut(fault), _) | (CloseReason::Invalid { report: true }, Some(fault)) => {
             Some(Box::pin(close::with_error(stream, fault)))
         }
-        (End::Served | End::Invalid { .. }, _) if owed => Some(Box::pin(close::linger(stream))),
-        (End::Served | End::Invalid { .. } | End::Idle, _) => None,
-        (End::Stalled, _) => {
+        (CloseReason::Served | CloseReason::Invalid { .. }, _) if owed => {
+            Some(Box::pin(close::linger(stream)))
+        }
+        (CloseReason::Served | CloseReason::Invalid { .. } | CloseReason::Idle, _) => None,
+        (CloseReason::Stalled, _) => {
             // Without this the kernel would keep what the peer does not read.
             stream.set_zero_linger().ok();
             None

@@ -12,7 +12,7 @@ use crate::node::{
     ObjectKeyword, Rest, Types,
 };
 use crate::pattern::Pattern;
-use crate::resource::{Place, Registry};
+use crate::resource::{LocatedSchema, Registry};
 use crate::{Draft, Validator};
 
 /// Compiles a schema, with the documents that it may refer to.
@@ -37,7 +37,7 @@ struct Compiler<'s> {
     /// The nodes there are, by the addresses of their schemas and by their resources.
     known: HashMap<(*const Value, usize), NodeId>,
     /// Nodes that are not filled yet.
-    todo: Vec<(NodeId, Place<'s>)>,
+    todo: Vec<(NodeId, LocatedSchema<'s>)>,
     /// The names of dynamic references.
     names: Vec<&'s str>,
     dynamic: HashMap<(usize, usize), NodeId>,
@@ -53,7 +53,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// The node of a schema.
-    fn node(&mut self, place: Place<'s>) -> NodeId {
+    fn node(&mut self, place: LocatedSchema<'s>) -> NodeId {
         let new = self.nodes.len();
         let id = *self.known.entry((std::ptr::from_ref(place.schema), place.resource)).or_insert(new);
         if id == new {
@@ -86,7 +86,7 @@ impl<'s> Compiler<'s> {
             for (resource, anchors) in self.registry.resources() {
                 let is_new = !self.dynamic.contains_key(&(resource, name));
                 if let Some(schema) = anchors.dynamic_anchor(text).filter(|_| is_new) {
-                    found.push(((resource, name), Place { schema, resource }));
+                    found.push(((resource, name), LocatedSchema { schema, resource }));
                 }
             }
         }
@@ -99,7 +99,7 @@ impl<'s> Compiler<'s> {
     fn keywords(
         &mut self,
         id: NodeId,
-        place: Place<'s>,
+        place: LocatedSchema<'s>,
     ) -> Result<(Types, Vec<Assertion>, Vec<Keyword>), SchemaError> {
         let (mut types, mut assertions, mut keywords) = (Types::ALL, Vec::new(), Vec::new());
         let members = match place.schema {

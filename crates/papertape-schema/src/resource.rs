@@ -51,14 +51,14 @@ impl<'s> Resource<'s> {
 
 /// A schema, and the resource it is part of.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'s> {
+pub(crate) struct LocatedSchema<'s> {
     pub(crate) schema: &'s Value,
     pub(crate) resource: usize,
 }
 
 /// The target of a reference.
 pub(crate) struct Target<'s> {
-    pub(crate) place: Place<'s>,
+    pub(crate) place: LocatedSchema<'s>,
     /// The name, if the target is a `$dynamicAnchor`.
     pub(crate) dynamic: Option<&'s str>,
 }
@@ -77,10 +77,10 @@ impl<'s> Registry<'s> {
         schema: &'s Value,
         draft: Draft,
         documents: &'s HashMap<String, Value>,
-    ) -> Result<(Self, Place<'s>), SchemaError> {
+    ) -> Result<(Self, LocatedSchema<'s>), SchemaError> {
         let mut new = Self { resources: Vec::new(), by_uri: HashMap::new(), documents };
         let resource = new.add_document(ROOT, schema, draft)?;
-        Ok((new, Place { schema, resource }))
+        Ok((new, LocatedSchema { schema, resource }))
     }
 
     pub(crate) fn resource(&self, at: usize) -> Option<&Resource<'s>> {
@@ -189,8 +189,8 @@ impl<'s> Registry<'s> {
     }
 
     /// A part of a schema.
-    pub(crate) fn part(&self, schema: &'s Value, resource: usize) -> Place<'s> {
-        Place { schema, resource: self.inner(schema, resource) }
+    pub(crate) fn part(&self, schema: &'s Value, resource: usize) -> LocatedSchema<'s> {
+        LocatedSchema { schema, resource: self.inner(schema, resource) }
     }
 
     /// The target of a reference.
@@ -209,15 +209,16 @@ impl<'s> Registry<'s> {
         let found = self.resources.get(resource).ok_or_else(nowhere)?;
         let decoded = percent_encoding::percent_decode_str(fragment).decode_utf8().map_err(|_| nowhere())?;
         if decoded.is_empty() {
-            return Ok(Target { place: Place { schema: found.root, resource }, dynamic: None });
+            return Ok(Target { place: LocatedSchema { schema: found.root, resource }, dynamic: None });
         }
         if let Some(pointer) = decoded.strip_prefix('/') {
-            let place = self.walk(pointer, Place { schema: found.root, resource }).ok_or_else(nowhere)?;
+            let place =
+                self.walk(pointer, LocatedSchema { schema: found.root, resource }).ok_or_else(nowhere)?;
             return Ok(Target { place, dynamic: None });
         }
         let (_, schema) = found.anchors.get_key_value(&*decoded).ok_or_else(nowhere)?;
         let dynamic = found.dynamic_anchors.get_key_value(&*decoded).map(|(name, _)| *name);
-        Ok(Target { place: Place { schema, resource }, dynamic })
+        Ok(Target { place: LocatedSchema { schema, resource }, dynamic })
     }
 
     /// The resource of an address.
@@ -235,7 +236,7 @@ impl<'s> Registry<'s> {
     }
 
     /// The schema at a JSON pointer.
-    fn walk(&self, pointer: &str, from: Place<'s>) -> Option<Place<'s>> {
+    fn walk(&self, pointer: &str, from: LocatedSchema<'s>) -> Option<LocatedSchema<'s>> {
         pointer.split('/').try_fold(from, |place, step| {
             let step = step.replace("~1", "/").replace("~0", "~");
             let schema = match place.schema {

@@ -1,5 +1,5 @@
-//! The official test suite of JSON Schema, in the folder that `JSON_SCHEMA_TEST_SUITE` names: all required tests of both
-//! dialects, and the optional ones but for those of `format` and `content*`, which are annotations here.
+//! The official test suite of JSON Schema, in the directory that `JSON_SCHEMA_TEST_SUITE` names: all required tests of
+//! both dialects, and the optional ones but for those of `format` and `content*`, which are annotations here.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The JSON files of a folder.
+/// The JSON files of a directory.
 fn files(folder: &Path, in_depth: bool) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {

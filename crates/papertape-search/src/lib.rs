@@ -1,16 +1,16 @@
-//! Full-text and semantic search over a folder of Markdown.
+//! Full-text and semantic search over a directory of Markdown.
 //!
 //! The modules stand in the order of their dependencies: each uses only those above it.
 //!
 //! - [`analysis`]: text to terms
-//! - [`corpus`]: a folder to its Markdown files, and each to a title, tags and chunks
+//! - [`corpus`]: a directory to its Markdown files, and each to a title, tags and chunks
 //! - [`embed`]: text to vectors, if there is an embedding model
 //! - [`rank`]: BM25, fusion of the lexical and the vector list, re-ranking by file
 //! - [`store`]: terms, vectors and texts, in files of our own or in PostgreSQL
-//! - [`index`]: what changed in the folder to a new generation of the store
+//! - [`index`]: what changed in the directory to a new generation of the store
 //! - [`query`]: a query to hits
 //! - [`Options`]: what a user configures, to a [`query::Searcher`]
-//! - [`maintain`]: an index that follows its folder while it is searched
+//! - [`maintain`]: an index that follows its directory while it is searched
 //!
 //! Features: `postgres` for the store in PostgreSQL, `local-models` for models in this process.
 

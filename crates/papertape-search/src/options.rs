@@ -9,17 +9,17 @@ use crate::query::Searcher;
 use crate::store::embedded::Embedded;
 use crate::store::{Store, StoreError};
 
-/// The folder for the index, within that of the texts.
+/// The directory for the index, within that of the texts.
 const INDEX: &str = ".papertape";
 
 /// Where the texts and their index are, and which model makes vectors.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The folder of Markdown. Without it, the current one; none at all if `index` or `store` says where to search.
+    /// The directory of Markdown. Without it, the current one; none at all if `index` or `store` says where to search.
     pub content: Option<PathBuf>,
-    /// The folder of the index. Without it, `.papertape` within the folder of Markdown.
+    /// The directory of the index. Without it, `.papertape` within the directory of Markdown.
     pub index: Option<PathBuf>,
-    /// The file of keys that seal an index in a folder: see [`Embedded::open_with_keys`]. Without it, the user's own.
+    /// The file of keys that seal an index in a directory: see [`Embedded::open_with_keys`]. Without it, the user's own.
     pub index_keys: Option<PathBuf>,
     /// The URL of a PostgreSQL database in place of the index.
     pub store: Option<String>,
@@ -33,14 +33,14 @@ pub struct Options {
     pub embed_insecure_http: bool,
     /// Whether tables of an older version of this program may be changed in the database.
     pub upgrade: bool,
-    /// Whether to watch the folder and index what changes.
+    /// Whether to watch the directory and index what changes.
     pub watch: bool,
     /// How long a query waits for changed files to be indexed, if there is an index already: one second by default.
     pub freshness_wait: Option<Duration>,
 }
 
 impl Options {
-    /// The folder of Markdown, if there is one to be indexed.
+    /// The directory of Markdown, if there is one to be indexed.
     #[must_use]
     pub fn folder(&self) -> Option<PathBuf> {
         match &self.content {
@@ -49,21 +49,21 @@ impl Options {
         }
     }
 
-    /// Whether no option names a place: then the current folder is meant.
+    /// Whether no option names a place: then the current directory is meant.
     #[must_use]
     pub fn is_implied(&self) -> bool {
         self.content.is_none() && self.index.is_none() && self.store.is_none()
     }
 
-    /// The folder of the index, where it is not in a database.
+    /// The directory of the index, where it is not in a database.
     #[must_use]
     pub fn index(&self) -> PathBuf {
         let content = self.content.as_deref().unwrap_or(Path::new("."));
         self.index.clone().unwrap_or_else(|| content.join(INDEX))
     }
 
-    /// Whether the index may have been made from another folder: an option names its place, and it is not within the
-    /// folder itself.
+    /// Whether the index may have been made from another directory: an option names its place, and it is not within the
+    /// directory itself.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
         let Some(content) = self.folder() else { return false };
@@ -107,10 +107,10 @@ impl Options {
         Err(StoreError::Other(crate::features::no_postgres()))
     }
 
-    /// The index in a folder.
+    /// The index in a directory.
     ///
     /// # Errors
-    /// If its folder cannot be one.
+    /// If its directory cannot be one.
     pub fn embedded(&self) -> Result<Embedded, StoreError> {
         match &self.index_keys {
             Some(keys) => Embedded::open_with_keys(&self.index(), keys),
@@ -189,7 +189,7 @@ mod tests {
         }
         let database = Options { store: Some("postgres://x".into()), ..notes };
         assert!(database.is_elsewhere());
-        // Without a folder, nothing is written.
+        // Without a directory, nothing is written.
         assert!(!Options { content: None, ..database }.is_elsewhere());
         assert!(!Options { index: path("i"), ..Options::default() }.is_elsewhere());
     }

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_only_counted_is_counted_on() {
+    fn appended_warnings_keep_their_count() {
         let mut warnings = of("file", 30);
         warnings.append(of("link", 250));
         warnings.append(of("date", 5));

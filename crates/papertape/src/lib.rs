@@ -3,13 +3,13 @@
 //! Bytes become a *frame*, a frame becomes a *message*, a request goes through one *pipeline* to a *handler*, whose output
 //! becomes a message, a frame, and bytes again. The modules stand in that order:
 //!
-//! - [`wire`]: bytes to messages and back, and the tape that keeps them
-//! - [`protocol`]: what MCP says, as plain data, and how five revisions of it differ
-//! - [`server`](Server): tools and how they are called
-//! - [`client`](Client): any server, in whatever revision it speaks
-//! - [`stdio`], `http` (a feature), [`memory`] and [`streams`]: where the bytes come from and go to
+//! - [`wire`]: bytes to messages and back, and the tape that records them
+//! - [`protocol`]: the types of MCP as plain data, and how its five revisions differ
+//! - [`server`](Server): tools, resources, prompts, and how they are served
+//! - [`client`](Client): a client of any server, in any revision
+//! - [`stdio`], `http` (a feature), [`memory`] and [`streams`]: transports
 //!
-//! A server is a function and two lines:
+//! A server with one tool:
 //!
 //! ```no_run
 //! use papertape::{Cx, Server, ToolError, stdio};
@@ -38,14 +38,6 @@
 pub mod client;
 #[doc(hidden)]
 pub mod guess;
-
-/// The name by which `transport/http` knows what is sent.
-#[cfg(any(feature = "http-client", feature = "http-server"))]
-mod outbox {
-    pub(crate) use crate::wire::frame::{OUTBOX, Outgoing};
-    #[cfg(feature = "http-server")]
-    pub(crate) use crate::wire::message::write_anonymous_error;
-}
 pub mod protocol;
 mod schema;
 pub mod server;

@@ -1,7 +1,7 @@
 //! Checks every answer of the server and every message of the client in every golden tape against the official JSON
 //! Schema of its revision.
 //!
-//! The schemas are not ours to ship: `./test --schemas DIR` names a folder with a `REVISION.json` for each revision.
+//! The schemas are not ours to ship: `./test --schemas DIR` names a directory with a `REVISION.json` for each revision.
 //! Run alone: `cargo test --test schemas -- DIR`.
 
 #![expect(clippy::print_stdout, reason = "this is a program of its own, with a result to tell")]
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 fn main() -> ExitCode {
     let Some(folder) = env::args().nth(1) else {
-        println!("which folder has the schemas? cargo test --test schemas -- DIR");
+        println!("which directory has the schemas? cargo test --test schemas -- DIR");
         return ExitCode::FAILURE;
     };
     let mut schemas = Schemas::read(Path::new(&folder));
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         for folder in fs::read_dir(tapes).unwrap() {
             let folder = folder.unwrap();
             let revision =
-                Revision::parse(folder.file_name().to_str().unwrap()).expect("a folder per revision");
+                Revision::parse(folder.file_name().to_str().unwrap()).expect("a directory per revision");
             for path in fs::read_dir(folder.path()).unwrap() {
                 let path = path.unwrap().path();
                 for (number, answer) in read(&fs::read_to_string(&path).unwrap(), revision) {

@@ -1,4 +1,4 @@
-//! A folder of 10,000 files: indexed, looked over when nothing has changed, and when one file has.
+//! A directory of 10,000 files: indexed, looked over when nothing has changed, and when one file has.
 
 use std::fs;
 use std::time::Instant;

@@ -37,7 +37,7 @@ pub(crate) struct Scale {
     /// Without tantivy, SQLite and numpy beside ours
     #[arg(long)]
     alone: bool,
-    /// Where files go (default: the system's folder for temporary files; 8 GB for a million chunks)
+    /// Where files go (default: the system's directory for temporary files; 8 GB for a million chunks)
     #[arg(long)]
     dir: Option<PathBuf>,
 }
@@ -184,7 +184,7 @@ fn kept(figures: &Figures) -> Result<String> {
     let mut text = String::new();
     writeln!(
         text,
-        "\nA folder of {} files: indexed in {}; looked over when nothing has changed {} (CPU {}), when one file has {} (CPU {})",
+        "\nA directory of {} files: indexed in {}; looked over when nothing has changed {} (CPU {}), when one file has {} (CPU {})",
         folder::FILES,
         milliseconds(figures.get("first")),
         milliseconds(figures.get("unchanged p50")),

@@ -134,7 +134,7 @@ fn cpu() -> Duration {
     Duration::new(seconds.unwrap_or_default(), nanoseconds.unwrap_or_default())
 }
 
-/// The bytes of all files below a folder, or of a file.
+/// The bytes of all files below a directory, or of a file.
 pub(crate) fn size(path: &Path) -> u64 {
     let Ok(about) = path.symlink_metadata() else { return 0 };
     if !about.is_dir() {

@@ -1,5 +1,5 @@
-//! A folder's headings to queries with known relevant results: a heading is taken out of its file, and its section looked
-//! for.
+//! A directory's headings to queries with known relevant results: a heading is taken out of its file, and its section
+//! looked for.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! A folder's links to queries with known relevant results: what an author calls a page is looked for.
+//! A directory's links to queries with known relevant results: what an author calls a page is looked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn short_texts_ask_for_nothing() {
+    fn short_texts_are_not_queries() {
         for text in ["here", "文档", "v1", "{{ a link }}", "..."] {
             assert!(!says_enough(text), "{text}");
         }

@@ -1,4 +1,4 @@
-//! How often the expected chunk is found in a folder of Markdown, without relevance judgements.
+//! How often the expected chunk is found in a directory of Markdown, without relevance judgements.
 
 mod figures;
 mod headings;
@@ -24,9 +24,9 @@ use crate::random::Random;
 /// What to evaluate.
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// A folder of Markdown: your notes, a site, a manual
+    /// A directory of Markdown: your notes, a site, a manual
     folder: PathBuf,
-    /// A folder with a sentence-transformers model: evaluates meaning, too
+    /// A directory with a sentence-transformers model: evaluates meaning, too
     #[arg(long)]
     model: Option<PathBuf>,
     /// Where the index stays, so that the next run need not make it again
@@ -43,7 +43,7 @@ pub(crate) struct Search {
     misses: usize,
 }
 
-/// Indexes the folder, asks, and says what was found.
+/// Indexes the directory, asks, and says what was found.
 pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
     let mut subject =
         Subject::index(&search.folder, search.model.as_deref(), search.index.as_deref()).await?;

@@ -1,20 +1,20 @@
-//! The target of a link to the file of the folder that it means, as generators of static sites read it.
+//! The target of a link to the file of the directory that it means, as generators of static sites read it.
 
 use std::collections::HashMap;
 
 use percent_encoding::percent_decode_str;
 
-/// Names under which sites keep the page of a folder.
+/// Names under which sites keep the page of a directory.
 const INDEXES: [&str; 3] = ["index", "_index", "readme"];
 
-/// The files of a folder by what links call them.
+/// The files of a directory by what links call them.
 #[derive(Debug)]
 pub(crate) struct Pages {
     by_name: HashMap<String, String>,
 }
 
 impl Pages {
-    /// Of paths relative to the folder.
+    /// Of paths relative to the directory.
     pub(crate) fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
         let mut by_name = HashMap::new();
         for path in paths {
@@ -71,7 +71,7 @@ fn is_language(part: &str) -> bool {
 }
 
 /// A path as links call it: in lower case, without extension, without the name of an index, without dots. None
-/// if it leads out of the folder.
+/// if it leads out of the directory.
 fn name(path: &str) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for part in path.split('/') {

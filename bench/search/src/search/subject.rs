@@ -1,4 +1,4 @@
-//! A folder, indexed by the product itself into a temporary index, and queries to it.
+//! A directory, indexed by the product itself into a temporary index, and queries to it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::headings::Heading;
 use super::links::LinkText;
 
-/// A folder and its index.
+/// A directory and its index.
 #[derive(Debug)]
 pub(crate) struct Subject {
     /// Paths and texts.
@@ -42,7 +42,7 @@ pub(crate) struct Lists {
 }
 
 impl Subject {
-    /// Indexes a folder, with vectors if there is a model; into a folder that stays, if one is given.
+    /// Indexes a directory, with vectors if there is a model; into a directory that stays, if one is given.
     pub(crate) async fn index(path: &Path, model: Option<&Path>, keep: Option<&Path>) -> Result<Self> {
         let folder = Folder::open(path)?;
         let mut files = Vec::new();
@@ -85,8 +85,8 @@ impl Subject {
         Ok(())
     }
 
-    /// Puts other texts in place of some files, in a copy of folder and index, and brings the copy up to date. The weight
-    /// of vectors stays.
+    /// Puts other texts in place of some files, in a copy of directory and index, and brings the copy up to date. The
+    /// weight of vectors stays.
     pub(crate) async fn replace(&mut self, changed: &[(String, String)]) -> Result<()> {
         let index = self.place.path().join("copy");
         copy_files(&self.index, &index)?;

@@ -1,4 +1,4 @@
-//! Command-line errors, as text or, for a program that asked for it, as JSON.
+//! Command-line errors, as text or, for programs, as JSON.
 
 use std::ffi::OsString;
 
@@ -43,7 +43,7 @@ fn with_hints(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     error
 }
 
-/// Whether `--output json` is given, as far as an invalid command line shows. The words after `--` are for
+/// Whether `--output json` is given, as far as an invalid command line shows. The arguments after `--` are for
 /// the server that is started.
 fn wants_json(words: Vec<OsString>) -> bool {
     let words: Vec<OsString> = words.into_iter().take_while(|word| word != "--").collect();

@@ -16,7 +16,7 @@ use crate::args::{Call, Output};
 use crate::connect::with_server;
 use crate::exact_json::{ExactJson, JsonType, Members};
 use crate::exit::{self, Failure};
-use crate::print::content::{Place, Printed};
+use crate::print::content::{Destination, Printed};
 use crate::print::{self, Look};
 use crate::progress_line::ProgressLine;
 use crate::schema::Schema;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: Call) -> Result<(), Failure> {
         let result = client.call_raw(tool, ExactJson::Object(arguments), options).await;
         drop(line);
         let (result, raw) = result?;
-        let place = Place { look: Look::of_stdout(), folder: args.save.out.as_deref() };
+        let place = Destination { look: Look::of_stdout(), folder: args.save.out.as_deref() };
         let printed = printed(&result, place)?;
         match args.connect.output {
             Output::Json => {
@@ -54,7 +54,7 @@ pub(crate) fn run(args: Call) -> Result<(), Failure> {
     })
 }
 
-/// The tool's or prompt's name, and the words after it.
+/// The tool's or prompt's name, and the arguments after it.
 pub(crate) fn name_and_rest<'a>(
     words: &'a [String],
     what: &str,
@@ -148,8 +148,8 @@ fn read_document(given: &str) -> Result<Members, Failure> {
 
 /// Text, or structured content if there is none. An error of the tool goes to stderr. A text that repeats the structured content
 /// is pretty-printed on a terminal, and unchanged elsewhere.
-fn printed(result: &CallToolResult, place: Place<'_>) -> Result<Printed, Failure> {
-    let place = if result.is_error { Place { look: Look::of_stderr(), ..place } } else { place };
+fn printed(result: &CallToolResult, place: Destination<'_>) -> Result<Printed, Failure> {
+    let place = if result.is_error { Destination { look: Look::of_stderr(), ..place } } else { place };
     let mut printed = Printed::default();
     if place.look.terminal
         && let (Some(value), [Content::Text(block)]) = (&result.structured_content, result.content.as_slice())

@@ -8,7 +8,7 @@ use super::call::{may_have_it, name_and_rest, unknown};
 use crate::args::{Output, Prompt};
 use crate::connect::with_server;
 use crate::exit::{self, Failure};
-use crate::print::content::{Place, Printed};
+use crate::print::content::{Destination, Printed};
 use crate::print::{Look, style};
 use crate::schema::Schema;
 use crate::{arguments, target};
@@ -31,7 +31,8 @@ pub(crate) fn run(args: Prompt) -> Result<(), Failure> {
             arguments.insert(key, text.into());
         }
         let result = client.prompt(name, arguments).await?;
-        let printed = printed(&result, Place { look: Look::of_stdout(), folder: args.save.out.as_deref() })?;
+        let printed =
+            printed(&result, Destination { look: Look::of_stdout(), folder: args.save.out.as_deref() })?;
         match args.connect.output {
             Output::Text => printed.print()?,
             Output::Json => {
@@ -75,7 +76,7 @@ fn as_schema(prompt: &Definition) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-fn printed(result: &PromptResult, place: Place<'_>) -> Result<Printed, Failure> {
+fn printed(result: &PromptResult, place: Destination<'_>) -> Result<Printed, Failure> {
     let mut printed = Printed::default();
     for (index, message) in result.messages.iter().enumerate() {
         let role = match message.role {

@@ -7,7 +7,7 @@ use crate::args::{Output, Read};
 use crate::connect::with_server;
 use crate::exit::Failure;
 use crate::print::Look;
-use crate::print::content::{Place, Printed, decoded};
+use crate::print::content::{Destination, Printed, decoded};
 use crate::target;
 
 pub(crate) fn run(args: Read) -> Result<(), Failure> {
@@ -27,7 +27,7 @@ pub(crate) fn run(args: Read) -> Result<(), Failure> {
     with_server(&args.connect, &target, async |client| {
         let contents = client.read(uri).await?;
         let printed =
-            printed(&contents, Place { look: Look::of_stdout(), folder: args.save.out.as_deref() })?;
+            printed(&contents, Destination { look: Look::of_stdout(), folder: args.save.out.as_deref() })?;
         match args.connect.output {
             Output::Text => printed.print()?,
             Output::Json => {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: Read) -> Result<(), Failure> {
     })
 }
 
-fn printed(contents: &[ResourceContents], place: Place<'_>) -> Result<Printed, Failure> {
+fn printed(contents: &[ResourceContents], place: Destination<'_>) -> Result<Printed, Failure> {
     let mut printed = Printed::default();
     for resource in contents {
         match resource.blob.as_deref().filter(|_| resource.text.is_none()).and_then(decoded) {

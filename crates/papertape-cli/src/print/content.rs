@@ -15,7 +15,7 @@ use crate::output_dir;
 
 /// The destination of content.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Destination<'a> {
     /// The look of stdout.
     pub(crate) look: Look,
     /// The directory for binary content.
@@ -55,7 +55,7 @@ impl Printed {
     }
 
     /// Adds content blocks.
-    pub(crate) fn content(&mut self, blocks: &[Content], place: Place<'_>) -> Result<(), Failure> {
+    pub(crate) fn content(&mut self, blocks: &[Content], place: Destination<'_>) -> Result<(), Failure> {
         for block in blocks {
             match block {
                 Content::Text(block) => self.text(&block.text, place.look),
@@ -100,7 +100,11 @@ impl Printed {
     }
 
     /// A resource: its text, or a note about its bytes.
-    pub(crate) fn resource(&mut self, resource: &ResourceContents, place: Place<'_>) -> Result<(), Failure> {
+    pub(crate) fn resource(
+        &mut self,
+        resource: &ResourceContents,
+        place: Destination<'_>,
+    ) -> Result<(), Failure> {
         if let Some(text) = &resource.text {
             self.text(text, place.look);
         } else if let Some(blob) = &resource.blob {
@@ -110,7 +114,13 @@ impl Printed {
         Ok(())
     }
 
-    fn media(&mut self, name: &str, mime_type: &str, data: &str, place: Place<'_>) -> Result<(), Failure> {
+    fn media(
+        &mut self,
+        name: &str,
+        mime_type: &str,
+        data: &str,
+        place: Destination<'_>,
+    ) -> Result<(), Failure> {
         let shown = one_line(mime_type);
         let mut saved = false;
         let note = match (decoded(data), place.folder) {

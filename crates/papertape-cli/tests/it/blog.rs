@@ -16,7 +16,7 @@ use crate::{contains, document, papertape, scratch, text};
 /// This project's docs, which are in three languages.
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
 
-/// A folder with copies of them.
+/// A directory with copies of them.
 fn docs(test: &str) -> PathBuf {
     let folder = scratch(test).join("docs");
     copy(Path::new(DOCS), &folder);
@@ -40,7 +40,7 @@ fn count(folder: &Path) -> usize {
     entries.map(|path| if path.is_dir() { count(&path) } else { 1 }).sum()
 }
 
-/// A command that is run where the folder is called `docs`.
+/// A command that is run where the directory is called `docs`.
 pub(crate) fn beside<'a>(folder: &Path, words: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = papertape(words);
     command.current_dir(folder.parent().unwrap());
@@ -186,7 +186,7 @@ fn files_that_cannot_be_indexed_are_reported() {
     let end = index(&folder, &["--verify"]);
     assert_eq!(end.status.code(), Some(1), "{end:?}");
     contains(&end.log, &["there is no index yet"]);
-    // A folder without a model is a usage error, and so is an invalid URL.
+    // A directory without a model is a usage error, and so is an invalid URL.
     for (options, said) in [
         (["--embed", "./nowhere"], "--embed: "),
         (["--embed", "./docs"], "config.json"),
@@ -197,7 +197,7 @@ fn files_that_cannot_be_indexed_are_reported() {
         contains(&end.log, &[said]);
         assert!(!folder.join(".papertape").exists(), "{options:?}");
     }
-    // Where no folder can be.
+    // Where no directory can be.
     let end = index(&folder, &["--out", "docs/client.md"]);
     assert_eq!(end.status.code(), Some(1), "{end:?}");
     assert!(folder.join("client.md").is_file());
@@ -398,7 +398,7 @@ fn hits_are_pretty_printed_on_a_terminal() {
     let folder = docs("blog_terminal");
     index(&folder, &[]).is_clean();
     let (ours, theirs) = crate::login::terminal();
-    // Without the folder nothing is compared, which might be reported after the mode if it takes long.
+    // Without the directory nothing is compared, which might be reported after the mode if it takes long.
     let mut command =
         beside(&folder, ["call", "blog --index docs/.papertape", "search_blog", "query=退出码", "top_k=1"]);
     command.env("NO_COLOR", "1").stdin(std::process::Stdio::null()).stdout(theirs);

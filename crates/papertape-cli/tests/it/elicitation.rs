@@ -59,12 +59,12 @@ fn tool_output_cannot_control_the_terminal() {
 
 #[test]
 fn a_form_is_filled_in_on_the_terminal() {
-    for era in ["--legacy", "--modern"] {
+    for kind in ["--legacy", "--modern"] {
         let typed = [("seat", ""), (": ", "12A\n"), ("or n to decline", ""), (": ", "\n")];
-        let (screen, code) = on_terminal(&mut against(&["call", "book"], &[era, "books"]), &typed);
+        let (screen, code) = on_terminal(&mut against(&["call", "book"], &[kind, "books"]), &typed);
         let asks = screen.lines().find(|line| line.contains("requests input:")).unwrap();
         // The whole command: a program alone may be `python3` or `npx`.
-        contains(asks, &["The server ", "faulty", era, "books"]);
+        contains(asks, &["The server ", "faulty", kind, "books"]);
         contains(&screen, &["This will be sent to ", "12A"]);
         assert_eq!(code, Some(0), "{screen}");
     }

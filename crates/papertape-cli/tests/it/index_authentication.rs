@@ -11,7 +11,7 @@ use crate::process::{End, run};
 use crate::unprivileged::UnprivilegedUser;
 use crate::{contains, document, scratch, text};
 
-/// A folder with one text.
+/// A directory with one text.
 fn docs(test: &str) -> PathBuf {
     let folder = scratch(test).join("docs");
     fs::create_dir(&folder).unwrap();

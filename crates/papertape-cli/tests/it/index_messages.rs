@@ -11,7 +11,7 @@ use crate::blog::{beside, index};
 use crate::process::{Process, run};
 use crate::{contains, document, scratch, text};
 
-/// A folder with one file, called `docs`.
+/// A directory with one file, called `docs`.
 fn docs(test: &str) -> PathBuf {
     let folder = scratch(test).join("docs");
     fs::create_dir(&folder).unwrap();
@@ -129,7 +129,7 @@ fn a_folder_without_markdown_gets_a_hint() {
 #[test]
 fn a_path_is_reported_as_typed() {
     let folder = docs("index_place");
-    // Within a file no folder can be.
+    // Within a file no directory can be.
     let within = folder.join("fine.md").join("deep").join("index");
     let within = within.to_str().unwrap();
     for options in [&["--out", within][..], &["--out", within, "--verify"]] {
@@ -161,10 +161,10 @@ fn a_warning_has_the_effect_on_the_file_and_the_remedy() {
         lines,
         [
             "warning: binary.md: left out: it is not text (there is a NUL byte near its beginning)",
-            "warning: dir.md: a folder that is named like a file; what is in it is indexed",
+            "warning: dir.md: a directory that is named like a file; what is in it is indexed",
             "warning: gbk.md: it is not all UTF-8: invalid bytes were replaced; save it as UTF-8",
             "warning: link.md: left out: a link, and links are not followed; put a copy in its place",
-            "warning: posts: left out: a link, and links are not followed; index that folder itself, or put a copy in its place",
+            "warning: posts: left out: a link, and links are not followed; index that directory itself, or put a copy in its place",
         ]
     );
     contains(text(&end), &["docs: 4 files"]);

@@ -10,7 +10,7 @@ use crate::blog::beside;
 use crate::process::{End, OPEN, Process, call, run};
 use crate::{contains, document, scratch, text};
 
-/// A folder with a few files, called `docs`.
+/// A directory with a few files, called `docs`.
 fn docs(test: &str) -> PathBuf {
     let folder = scratch(test).join("docs");
     fs::create_dir(&folder).unwrap();
@@ -140,7 +140,7 @@ fn one_common_file_does_not_identify_a_directory() {
         let words = ["call", "blog --content other --index i", "search_blog", query];
         let refused = run(&mut beside(&folder, words), "");
         assert_eq!((refused.status.code(), text(&refused)), (Some(1), ""), "{refused:?}");
-        contains(&refused.log, &["of another folder", "this one has 1.", "--rebuild", "--index"]);
+        contains(&refused.log, &["of another directory", "this one has 1.", "--rebuild", "--index"]);
     }
     contains(text(index(&folder, &["docs", "--out", "i"]).is_clean()), &["15 unchanged"]);
 }

@@ -137,7 +137,7 @@ fn assert_silent(end: &End) {
     assert!(end.output.is_empty() && end.log.is_empty(), "{end:?}");
 }
 
-/// An empty folder for one test.
+/// An empty directory for one test.
 fn scratch(test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
     drop(std::fs::remove_dir_all(&folder));

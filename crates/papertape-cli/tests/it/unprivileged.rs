@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// An unused uid, where that is possible, and a folder with the binary in it, where every user can run it.
+/// An unused uid, where that is possible, and a directory with the binary in it, where every user can run it.
 pub(crate) struct UnprivilegedUser {
     folder: PathBuf,
     id: u32,
@@ -29,7 +29,7 @@ impl UnprivilegedUser {
         &self.folder
     }
 
-    /// The binary, started by this user in the folder, with nothing in its environment.
+    /// The binary, started by this user in the directory, with nothing in its environment.
     pub(crate) fn papertape(&self, arguments: &[&str]) -> Command {
         self.command(Command::new(self.folder.join("papertape")), arguments)
     }

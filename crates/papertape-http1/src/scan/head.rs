@@ -157,7 +157,7 @@ pub(super) struct Fields {
     trailers: bool,
     count: usize,
     name: Short<17>,
-    kind: Kind,
+    kind: FieldKind,
     value: Vec<u8>,
     host: bool,
     length: Option<u64>,
@@ -174,7 +174,7 @@ enum FieldAt {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FieldKind {
     Other,
     Host,
     Length,
@@ -196,7 +196,7 @@ impl Fields {
             trailers: false,
             count: 0,
             name: Short::new(),
-            kind: Kind::Other,
+            kind: FieldKind::Other,
             value: Vec::new(),
             host: false,
             length: None,
@@ -293,14 +293,16 @@ impl Fields {
 
     fn check_name(&self) -> Result<(), Fault> {
         match self.kind {
-            Kind::Other => Ok(()),
+            FieldKind::Other => Ok(()),
             _ if self.trailers => Err(Fault::bad("a trailer cannot name the host or frame a body")),
-            Kind::Host if self.host => Err(Fault::bad("more than one Host header")),
-            Kind::Length if self.length.is_some() => Err(Fault::bad("more than one Content-Length header")),
-            Kind::Length if self.chunked => Err(TWO_FRAMINGS),
-            Kind::Coding if self.chunked => Err(Fault::bad("more than one Transfer-Encoding header")),
-            Kind::Coding if self.length.is_some() => Err(TWO_FRAMINGS),
-            Kind::Host | Kind::Length | Kind::Coding => Ok(()),
+            FieldKind::Host if self.host => Err(Fault::bad("more than one Host header")),
+            FieldKind::Length if self.length.is_some() => {
+                Err(Fault::bad("more than one Content-Length header"))
+            }
+            FieldKind::Length if self.chunked => Err(TWO_FRAMINGS),
+            FieldKind::Coding if self.chunked => Err(Fault::bad("more than one Transfer-Encoding header")),
+            FieldKind::Coding if self.length.is_some() => Err(TWO_FRAMINGS),
+            FieldKind::Host | FieldKind::Length | FieldKind::Coding => Ok(()),
         }
     }
 
@@ -310,7 +312,7 @@ impl Fields {
         if let Some(bad) = first_control(run) {
             return Err(CONTROL.at(bad));
         }
-        if self.kind != Kind::Other {
+        if self.kind != FieldKind::Other {
             // One byte over the limit is enough to detect it.
             let room = (KEPT + 1).saturating_sub(self.value.len());
             self.value.extend_from_slice(run.get(..room.min(end)).unwrap_or_default());
@@ -331,13 +333,13 @@ impl Fields {
             return Err(Fault::bad("the value of Host, Content-Length or Transfer-Encoding is too long"));
         }
         match self.kind {
-            Kind::Other => {}
-            Kind::Host => {
+            FieldKind::Other => {}
+            FieldKind::Host => {
                 check_host(&self.value)?;
                 self.host = true;
             }
-            Kind::Length => self.length = Some(content_length(&self.value)?),
-            Kind::Coding => {
+            FieldKind::Length => self.length = Some(content_length(&self.value)?),
+            FieldKind::Coding => {
                 check_coding(&self.value)?;
                 self.chunked = true;
             }
@@ -350,12 +352,12 @@ impl Fields {
     }
 }
 
-fn kind(name: &Short<17>) -> Kind {
+fn kind(name: &Short<17>) -> FieldKind {
     match name.get() {
-        Some(name) if name.eq_ignore_ascii_case(b"host") => Kind::Host,
-        Some(name) if name.eq_ignore_ascii_case(b"content-length") => Kind::Length,
-        Some(name) if name.eq_ignore_ascii_case(b"transfer-encoding") => Kind::Coding,
-        _ => Kind::Other,
+        Some(name) if name.eq_ignore_ascii_case(b"host") => FieldKind::Host,
+        Some(name) if name.eq_ignore_ascii_case(b"content-length") => FieldKind::Length,
+        Some(name) if name.eq_ignore_ascii_case(b"transfer-encoding") => FieldKind::Coding,
+        _ => FieldKind::Other,
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) enum Part {
 #[derive(Debug)]
 pub(super) struct Scanner {
     bounds: Bounds,
-    place: Place,
+    place: ScanState,
     /// Whether there was an empty line before the request; one is ignored.
     blank: bool,
     /// Bytes of the head, or of the trailers, so far.
@@ -66,7 +66,7 @@ pub(super) struct Scanner {
 }
 
 #[derive(Debug)]
-enum Place {
+enum ScanState {
     Start,
     BlankLf,
     Line,
@@ -80,7 +80,7 @@ impl Scanner {
     pub(super) fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
-            place: Place::Start,
+            place: ScanState::Start,
             blank: false,
             length: 0,
             line: RequestLine::new(),
@@ -90,9 +90,9 @@ impl Scanner {
 
     pub(super) fn part(&self) -> Part {
         match self.place {
-            Place::Start | Place::BlankLf => Part::Start,
-            Place::Line | Place::Fields => Part::Head,
-            Place::Length(_) | Place::Chunks(_) | Place::Trailers => Part::Body,
+            ScanState::Start | ScanState::BlankLf => Part::Start,
+            ScanState::Line | ScanState::Fields => Part::Head,
+            ScanState::Length(_) | ScanState::Chunks(_) | ScanState::Trailers => Part::Body,
         }
     }
 
@@ -111,21 +111,21 @@ impl Scanner {
 
     fn advance(&mut self, rest: &[u8]) -> Result<(usize, Option<Event>), Stop> {
         match &mut self.place {
-            Place::Start => self.start(rest),
-            Place::BlankLf if rest.first() == Some(&b'\n') => {
-                self.place = Place::Start;
+            ScanState::Start => self.start(rest),
+            ScanState::BlankLf if rest.first() == Some(&b'\n') => {
+                self.place = ScanState::Start;
                 Ok((1, Some(Event::Blank)))
             }
-            Place::BlankLf => Err(BARE_CR.at(0)),
-            Place::Line => {
+            ScanState::BlankLf => Err(BARE_CR.at(0)),
+            ScanState::Line => {
                 let (some, ended) = self.line.step(self.bounded(rest, self.bounds.block), self.bounds.url)?;
                 if ended {
-                    self.place = Place::Fields;
+                    self.place = ScanState::Fields;
                     self.fields.reset(false);
                 }
                 self.grow(some, rest, ended, self.bounds.block)
             }
-            Place::Fields => {
+            ScanState::Fields => {
                 let (some, ended) =
                     self.fields.step(self.bounded(rest, self.bounds.block), self.bounds.headers)?;
                 if !ended {
@@ -133,37 +133,37 @@ impl Scanner {
                 }
                 self.blank = false;
                 self.place = match self.fields.framing() {
-                    Framing::None => Place::Start,
-                    Framing::Length(length) => Place::Length(length),
-                    Framing::Chunked => Place::Chunks(Chunks::new()),
+                    Framing::None => ScanState::Start,
+                    Framing::Length(length) => ScanState::Length(length),
+                    Framing::Chunked => ScanState::Chunks(Chunks::new()),
                 };
                 Ok((some, Some(Event::Head)))
             }
-            Place::Length(left) => {
+            ScanState::Length(left) => {
                 let some = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
                 *left -= u64::try_from(some).unwrap_or(0);
                 if *left > 0 {
                     return Ok((some, None));
                 }
-                self.place = Place::Start;
+                self.place = ScanState::Start;
                 Ok((some, Some(Event::Body)))
             }
-            Place::Chunks(chunks) => {
+            ScanState::Chunks(chunks) => {
                 let (some, ended) = chunks.step(rest)?;
                 if ended {
-                    self.place = Place::Trailers;
+                    self.place = ScanState::Trailers;
                     self.fields.reset(true);
                     self.length = 0;
                 }
                 Ok((some, None))
             }
-            Place::Trailers => {
+            ScanState::Trailers => {
                 let most = TRAILERS.min(self.bounds.block);
                 let (some, ended) = self.fields.step(self.bounded(rest, most), self.bounds.headers)?;
                 if !ended {
                     return self.grow(some, rest, false, most);
                 }
-                self.place = Place::Start;
+                self.place = ScanState::Start;
                 Ok((some, Some(Event::Body)))
             }
         }
@@ -171,7 +171,7 @@ impl Scanner {
 
     fn start(&mut self, rest: &[u8]) -> Result<(usize, Option<Event>), Stop> {
         if rest.first() != Some(&b'\r') {
-            self.place = Place::Line;
+            self.place = ScanState::Line;
             self.line.reset();
             self.length = 0;
             return Ok((0, None));
@@ -180,7 +180,7 @@ impl Scanner {
             return Err(Fault::bad("more than one empty line before a request").at(0));
         }
         self.blank = true;
-        self.place = Place::BlankLf;
+        self.place = ScanState::BlankLf;
         Ok((1, Some(Event::Blank)))
     }
 

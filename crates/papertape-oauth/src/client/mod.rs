@@ -1,6 +1,6 @@
 //! The client side: the headers of each request, and what to do when the server responds with a challenge.
 //!
-//! [`Credentials`] is the entry point; `www_authenticate` parses challenges, and `oauth` obtains the tokens that they ask for.
+//! [`Credentials`] is the entry point; `www_authenticate` parses challenges, and `oauth` obtains the tokens that they require.
 
 mod credentials;
 mod error;

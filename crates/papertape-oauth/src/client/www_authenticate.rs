@@ -29,7 +29,7 @@ impl Challenge {
     }
 }
 
-/// What the Bearer and DPoP challenges of a response ask for, together (RFC 6750, RFC 9449, RFC 9728).
+/// What the Bearer and DPoP challenges of a response require, together (RFC 6750, RFC 9449, RFC 9728).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TokenChallenge {
     pub(super) resource_metadata: Option<String>,

@@ -55,7 +55,7 @@ impl Refusal {
             parameters.push(("error", error.to_owned()));
             parameters.push(("error_description", message.clone()));
         }
-        // A refresh token is between a client and its authorization server: a server must not ask for one.
+        // A refresh token is between a client and its authorization server: a server must not require one.
         let scopes: Vec<&str> =
             scopes.iter().map(String::as_str).filter(|scope| *scope != "offline_access").collect();
         if !scopes.is_empty() {

@@ -121,7 +121,7 @@ mod tests {
     use super::{Language, detect};
 
     #[test]
-    fn short_texts_are_told_by_their_small_words() {
+    fn languages_of_short_texts_are_detected_by_small_words() {
         for (text, language) in [
             ("This section describes how to review content.", Language::English),
             ("To learn how to generate certificates for your cluster, see Certificates.", Language::English),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_told_by_their_letters() {
+    fn languages_of_long_texts_are_detected_by_letters() {
         for (text, language) in [
             (
                 "Der schnelle braune Fuchs springt über den faulen Hund, und niemand weiß, warum er so etwas tut.",

@@ -145,7 +145,7 @@ impl Language {
     }
 
     /// Its words of plain Latin letters are English, as a rule: it has letters of its own, or is a text too short to
-    /// tell.
+    /// detect it.
     pub(super) fn has_english_words(self) -> bool {
         matches!(
             self,

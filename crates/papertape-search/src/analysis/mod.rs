@@ -4,7 +4,7 @@
 //!   without accents
 //! - [`Bag`]: the terms of a chunk
 //! - `query`: those of a query, and which of them are stop words
-//! - [`Language`] (with `detect` and `script`): which rules hold
+//! - [`Language`] (with `detect` and `script`): which rules apply
 
 mod bag;
 mod detect;

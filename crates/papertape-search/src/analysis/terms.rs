@@ -189,7 +189,7 @@ impl<F: FnMut(Token<'_>)> Tokenizer<'_, F> {
     }
 }
 
-/// How long the word is that a text begins with. A point between figures is a part of it.
+/// How long the word is that a text begins with. A point between digits is a part of it.
 fn run(text: &str) -> usize {
     let mut before = ' ';
     let mut chars = text.char_indices().peekable();
@@ -198,9 +198,9 @@ fn run(text: &str) -> usize {
             Class::Word => true,
             Class::Dense => false,
             Class::Between => {
-                let figures =
+                let decimal =
                     before.is_ascii_digit() && chars.peek().is_some_and(|(_, next)| next.is_ascii_digit());
-                c == '.' && figures
+                c == '.' && decimal
             }
         };
         if !within {
@@ -292,7 +292,7 @@ impl TermCache {
         if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {
             return *number;
         }
-        // Without its accents, as it may have been asked for.
+        // Without its accents, as a query may have it.
         let plain = folded(word);
         let term = if language.has_english_words() && plain.is_ascii() && !plain.is_empty() {
             self.stem(&plain, Language::English)
@@ -406,12 +406,12 @@ mod tests {
                 parts.push_str(part);
             }
         });
-        // What stands alone is a word already; only characters that are words can be asked for.
+        // What stands alone is a word already; only characters that are words can be query terms.
         assert_eq!(parts, "我家的猫猫");
     }
 
     #[test]
-    fn words_are_runs_of_letters_and_figures() {
+    fn words_are_runs_of_letters_and_digits() {
         gives("The quick (brown) fox—jumps!", &["the", "quick", "brown", "fox", "jumps"]);
         gives("ÁRBOL niño e\u{301}te\u{301} ＡＢＣ ﬁn", &["árbol", "niño", "été", "abc", "fin"]);
         gives("", &[]);

@@ -20,7 +20,7 @@ fn meets(asked: &str, written: &str, language: Language) {
 }
 
 #[test]
-fn words_meet_in_their_forms() {
+fn queries_match_other_forms_of_a_word() {
     for (asked, written, language) in [
         ("install", "Installing", Language::English),
         ("connections", "connection", Language::English),
@@ -101,7 +101,7 @@ fn a_single_chinese_character_is_found_in_longer_words_and_counts_for_no_length_
 }
 
 #[test]
-fn words_that_say_nothing_are_known_in_their_own_language() {
+fn stop_words_are_known_in_their_own_language() {
     let common = |text, language| {
         query_terms(text, &[language]).into_iter().map(|word| word.stop_word).collect::<Vec<_>>()
     };

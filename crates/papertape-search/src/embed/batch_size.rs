@@ -127,7 +127,7 @@ mod tests {
 
     /// With a service that times out above four texts, few requests are lost, not every third.
     #[tokio::test(start_paused = true)]
-    async fn what_was_too_much_is_not_tried_again_soon() {
+    async fn a_batch_size_that_timed_out_is_not_tried_again_soon() {
         let pace = BatchSize::new(FULL, TIME);
         assert!(pace.was_late(8));
         assert_eq!(run(&pace, Duration::from_millis(10), 6).await, (vec![1, 2, 4, 4, 4, 4], 0));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_answer_one_text_is_not_asked_for_fewer() {
+    async fn a_timeout_with_one_text_is_final() {
         let pace = BatchSize::new(FULL, TIME);
         assert!(pace.was_late(8) && !pace.was_late(pace.texts()));
         assert_eq!(pace.texts(), 1);

@@ -22,9 +22,9 @@ pub enum Choice {
         /// Its name there.
         model: String,
     },
-    /// A sentence-transformers model in a folder, in this process.
+    /// A sentence-transformers model in a directory, in this process.
     Local {
-        /// The folder.
+        /// The directory.
         folder: PathBuf,
     },
 }
@@ -47,7 +47,7 @@ impl Default for Options {
 }
 
 impl Choice {
-    /// `ollama`, `ollama:MODEL`, `openai:MODEL`, or a folder: something with a `/` in it, or that is there.
+    /// `ollama`, `ollama:MODEL`, `openai:MODEL`, or a directory: something with a `/` in it, or that is there.
     ///
     /// # Errors
     /// If it is none of them; the sentence says what there is.
@@ -68,12 +68,12 @@ impl Choice {
             return Ok(Self::Local { folder: PathBuf::from(typed) });
         }
         Err(format!(
-            "{typed:?} is not an embedder: use `ollama`, `ollama:MODEL`, `openai:MODEL`, or the folder of a \
+            "{typed:?} is not an embedder: use `ollama`, `ollama:MODEL`, `openai:MODEL`, or the directory of a \
              sentence-transformers model, such as ./all-MiniLM-L6-v2"
         ))
     }
 
-    /// The embedder. Nothing is asked or loaded yet.
+    /// The embedder. No request is sent and nothing is loaded yet.
     ///
     /// # Errors
     /// If the address cannot be used, OpenAI's key is missing, or others could read it on its way.

@@ -33,7 +33,7 @@ pub struct CircuitBreaker {
     queries: Circuit,
 }
 
-/// The way to the service for one kind of call.
+/// The circuit for one kind of call.
 #[derive(Debug)]
 struct Circuit {
     state: Mutex<CircuitState>,

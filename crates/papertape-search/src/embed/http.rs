@@ -20,10 +20,10 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// The largest body: a thousand vectors of 3,072 numbers.
 const LARGEST: usize = 64 << 20;
 
-/// The largest body that only says what is wrong.
+/// The largest body of an error response.
 const LARGEST_COMPLAINT: usize = 64 << 10;
 
-/// How much of a complaint is passed on, in characters.
+/// How much of an error message is quoted, in characters.
 const LONGEST_COMPLAINT: usize = 300;
 
 /// How often a request is repeated, and how long after the first time; then twice as long each time.
@@ -55,7 +55,7 @@ pub(super) enum Fault {
     InvalidResponse(String),
 }
 
-/// A fault, and how long to wait before the same is asked again, if at all.
+/// A fault, and how long to wait before the request is retried, if at all.
 struct Failure(Fault, Option<Duration>);
 
 impl Http {
@@ -76,7 +76,7 @@ impl Http {
         // A redirect could carry texts and key elsewhere; the new address of a service can be configured.
         let mut client =
             reqwest::Client::builder().redirect(redirect::Policy::none()).connect_timeout(CONNECT);
-        // What stays on this machine has no business at a proxy, whatever the environment says.
+        // Requests to this machine are never proxied, whatever the environment says.
         let here = match base.host() {
             Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
             Some(Host::Ipv4(ip)) => ip.is_loopback(),
@@ -117,7 +117,7 @@ impl Http {
         })
     }
 
-    /// A body as JSON. Programs in Python write numbers that are none into it, which JSON has no words for: they become
+    /// A body as JSON. Programs in Python write `NaN` and `Infinity` into it, which JSON does not have: they become
     /// `null`, so that they cost one vector and not all.
     pub(super) fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, Fault> {
         let error = match serde_json::from_slice(body) {
@@ -225,7 +225,7 @@ impl Http {
         Failure(fault, again.then(|| Duration::from_secs(after.unwrap_or_default())))
     }
 
-    /// The service says no. What it says is quoted in part, and never with the key.
+    /// The error for a status that is not a success. The body is quoted in part, and never with the key.
     pub(super) fn refusal(&self, status: u16, said: &str) -> Fault {
         let said = match &self.key {
             Some(key) if !key.is_empty() => said.replace(key.as_str(), "…"),

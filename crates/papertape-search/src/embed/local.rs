@@ -1,4 +1,4 @@
-//! The folder of a sentence-transformers model to an embedder in this process.
+//! The directory of a sentence-transformers model to an embedder in this process.
 
 mod bert;
 mod distance;
@@ -17,7 +17,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use self::model::Model;
 use super::{EmbedError, EmbedFuture, Embedder, Identity, Purpose};
 
-/// How many calls are worked on at once: one that indexes and one that asks. Each uses every core.
+/// How many calls are worked on at once: one that indexes and one that embeds a query. Each uses every core.
 const AT_ONCE: usize = 2;
 
 /// A model in this process, loaded when it is first needed.
@@ -28,7 +28,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// The model in this folder. Nothing is read yet.
+    /// The model in this directory. Nothing is read yet.
     #[must_use]
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned(), model: OnceCell::new(), places: Arc::new(Semaphore::new(AT_ONCE)) }
@@ -40,7 +40,7 @@ impl Local {
             let loaded = self.work(move || Model::load(&root)).await?;
             loaded.map(Arc::new).map_err(|why| {
                 let name = model::name_of(&self.root);
-                EmbedError::Rejected(format!("the model in the folder {name} cannot be used: {why}"))
+                EmbedError::Rejected(format!("the model in the directory {name} cannot be used: {why}"))
             })
         };
         self.model.get_or_try_init(load).await
@@ -54,7 +54,7 @@ impl Local {
         let failed = || {
             let name = model::name_of(&self.root);
             EmbedError::Rejected(format!(
-                "the model in the folder {name} panicked; is it a sentence-transformers model?"
+                "the model in the directory {name} panicked; is it a sentence-transformers model?"
             ))
         };
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| failed())?;

@@ -29,7 +29,7 @@ pub type EmbedFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, EmbedError>>
 
 /// Makes vectors of texts.
 pub trait Embedder: fmt::Debug + Send + Sync {
-    /// Which model it is. May ask the service.
+    /// Which model it is. May send a request to the service.
     fn identify(&self) -> EmbedFuture<'_, Identity>;
 
     /// A vector of length 1 for each text, in their order; for a text that the model rejects, why.

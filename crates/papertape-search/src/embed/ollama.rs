@@ -30,7 +30,7 @@ struct Tag {
     digest: String,
 }
 
-/// What to ask for vectors.
+/// The request for vectors.
 pub(super) fn request(model: &str, texts: &[&str]) -> (&'static str, Value) {
     ("/api/embed", json!({ "model": model, "input": texts, "truncate": true }))
 }

@@ -27,7 +27,7 @@ struct Datum {
     embedding: Box<RawValue>,
 }
 
-/// What to ask for vectors.
+/// The request for vectors.
 pub(super) fn request(model: &str, texts: &[&str]) -> (&'static str, Value) {
     ("/v1/embeddings", json!({ "model": model, "input": texts }))
 }

@@ -12,7 +12,7 @@ use super::sketch::PROBE;
 use super::validate::{Checked, validate};
 use super::{EmbedError, EmbedFuture, Embedder, Identity, Purpose, fingerprint, ollama, openai};
 
-/// For how long a service is believed to run the same model.
+/// How long the identity of a service's model is cached.
 const BELIEVED: Duration = Duration::from_secs(60);
 
 /// How often a text is halved that is too long for the model.
@@ -199,7 +199,7 @@ impl Embedder for Service {
         purpose: Purpose,
     ) -> EmbedFuture<'a, Vec<Result<Vec<f32>, String>>> {
         Box::pin(async move {
-            // An old belief will do: a vector of another dimension shows that it was wrong.
+            // A cached identity is enough: a vector of another dimension shows that it is stale.
             let dimension = self.identity(Duration::MAX).await?.dimension;
             let mut results = vec![Err("it is empty".to_owned()); texts.len()];
             let full: Vec<(usize, &String)> =
@@ -256,8 +256,8 @@ pub(super) fn beginning(text: &str, most: usize) -> &str {
     (0..=most.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
-/// Whether a refusal is because of a text, so that others may fare better. The probe went through before, so that it is
-/// not the model, the key or the words.
+/// Whether a refusal is because of a text, so that other texts may be accepted. The probe succeeded before, so that it
+/// is not the model, the key or the format of the request.
 fn is_about_texts(status: u16, said: &str) -> bool {
     // A limit of tokens per minute is not a fault of the text.
     if matches!(status, 408 | 429) {

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_or_context_is_told_apart() {
+    fn another_model_or_context_has_another_sketch() {
         for seed in 2..200 {
             assert!(!alike(&draw("m", &vector(1)), &draw("m", &vector(seed))));
         }

@@ -1,19 +1,19 @@
-//! A listing of the folder and the records of the store to the files that must be read.
+//! A listing of the directory and the records of the store to the files that must be read.
 
 use std::collections::{HashMap, HashSet};
 
 use super::Options;
 use super::digest::Digest;
 use super::error::IndexError;
-use crate::corpus::folder::{Listing, Seen};
+use crate::corpus::folder::{ListedFile, Listing};
 use crate::store::{FileRecord, Stamp};
 
-/// Where the folder and the store may differ.
+/// Where the directory and the store may differ.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Difference {
     /// Files that are new, have another stamp, or had warnings that were not logged yet.
     pub(super) suspects: Vec<Suspect>,
-    /// Files of the store that the folder does not have.
+    /// Files of the store that the directory does not have.
     pub(super) gone: Vec<String>,
     /// How many have the same stamp, or cannot be read.
     pub(super) unchanged: u64,
@@ -24,18 +24,18 @@ pub(super) struct Difference {
 /// A file that must be read to know whether it has changed, or what to warn of.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Suspect {
-    /// As the folder shows it.
-    pub(super) seen: Seen,
+    /// As the directory shows it.
+    pub(super) seen: ListedFile,
     /// Its place among the store's records, if it is one of them.
     pub(super) known: Option<usize>,
 }
 
-/// With less than one file in this many in common, the index is taken to be of another folder. A `README.md` is in most
-/// folders, and proves nothing.
+/// With less than one file in this many in common, the index is taken to be of another directory. A `README.md` is in
+/// most directories, and proves nothing.
 const ONE_IN: usize = 10;
 
 impl Difference {
-    /// Why the index must not be changed, if the options ask for that check.
+    /// Why the index must not be changed, if the options enable that check.
     pub(super) fn objection(&self, records: &[FileRecord], options: Options) -> Option<IndexError> {
         if let Some(stayed) =
             self.common_files_of_another_folder(records).filter(|_| options.same_folder_only)
@@ -50,8 +50,8 @@ impl Difference {
         self.suspects.is_empty() && self.unchanged == 0 && !self.gone.is_empty()
     }
 
-    /// How many files the store and the folder have in common, under any name, if they are too few for an index of this
-    /// folder. A folder without any file may be a disk that is not mounted.
+    /// How many files the store and the directory have in common, under any name, if they are too few for an index of
+    /// this directory. A directory without any file may be a disk that is not mounted.
     fn common_files_of_another_folder(&self, records: &[FileRecord]) -> Option<usize> {
         let before: HashSet<_> = records.iter().map(|record| same_wherever(&record.stamp)).collect();
         let new = || self.suspects.iter().filter(|suspect| suspect.known.is_none());
@@ -78,7 +78,7 @@ fn same_wherever(stamp: &Stamp) -> (u64, u64, i64) {
     (stamp.inode, stamp.size, stamp.modified)
 }
 
-/// A file with the same stamp is taken to be unchanged, as git does, except in a full run. So are files below a folder
+/// A file with the same stamp is taken to be unchanged, as git does, except in a full run. So are files below a directory
 /// that cannot be read.
 pub(super) fn compare(listing: Listing, records: &[FileRecord], options: Options) -> Difference {
     let mut places: HashMap<&str, usize> =
@@ -118,7 +118,7 @@ fn is_within(path: &str, place: &str) -> bool {
 mod tests {
     use super::{Difference, is_within};
     use crate::analysis::Language;
-    use crate::corpus::folder::{Listing, Seen};
+    use crate::corpus::folder::{ListedFile, Listing};
     use crate::index::digest::Digest;
     use crate::index::{IndexError, Options};
     use crate::store::{FileRecord, Stamp};
@@ -127,8 +127,8 @@ mod tests {
         Stamp { size: 5, modified, changed: modified, inode: 7 }
     }
 
-    fn seen(path: &str, modified: i64) -> Seen {
-        Seen { path: path.to_owned(), stamp: stamp(modified) }
+    fn seen(path: &str, modified: i64) -> ListedFile {
+        ListedFile { path: path.to_owned(), stamp: stamp(modified) }
     }
 
     fn record(path: &str, modified: i64) -> FileRecord {
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    fn compare(files: Vec<Seen>, records: &[FileRecord], options: Options) -> Difference {
+    fn compare(files: Vec<ListedFile>, records: &[FileRecord], options: Options) -> Difference {
         super::compare(Listing { files, ..Listing::default() }, records, options)
     }
 
@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(compare(vec![seen("a.md", 1)], &warned, logged).unchanged, 1);
     }
 
-    /// How many files stayed, if the store is of another folder.
-    fn strangers(seen: Vec<Seen>, records: &[FileRecord]) -> Option<usize> {
+    /// How many files stayed, if the store is of another directory.
+    fn strangers(seen: Vec<ListedFile>, records: &[FileRecord]) -> Option<usize> {
         compare(seen, records, Options::default()).common_files_of_another_folder(records)
     }
 
@@ -205,9 +205,9 @@ mod tests {
     }
 
     #[test]
-    fn who_never_empties_an_index_objects_to_a_folder_without_files_alone() {
+    fn never_empty_rejects_only_a_directory_without_files() {
         let records = [record("a.md", 1), record("b.md", 2)];
-        let objection = |seen: Vec<Seen>, records: &[FileRecord], never_empty: bool| {
+        let objection = |seen: Vec<ListedFile>, records: &[FileRecord], never_empty: bool| {
             let options = Options { never_empty, ..Options::default() };
             compare(seen, records, options).objection(records, options)
         };
@@ -225,7 +225,7 @@ mod tests {
             let others = (0..count).map(|n| record(&format!("a{n}.md"), n));
             others.chain([record("README.md", -1)]).collect()
         };
-        let folder = |count: i64, readme: i64| -> Vec<Seen> {
+        let folder = |count: i64, readme: i64| -> Vec<ListedFile> {
             let others = (0..count).map(|n| seen(&format!("b{n}.md"), 1_000 + n));
             others.chain([seen("README.md", readme)]).collect()
         };
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_name_of_a_known_file_is_known() {
-        let names: Vec<Seen> = (0..50).map(|n| seen(&format!("{n}.md"), 1)).collect();
+        let names: Vec<ListedFile> = (0..50).map(|n| seen(&format!("{n}.md"), 1)).collect();
         let records: Vec<FileRecord> =
             (0..50).map(|n| record(&format!("a{n}.md"), 100 + n)).chain([record("a.md", 1)]).collect();
         assert_eq!(strangers(names, &records), None);
@@ -249,7 +249,7 @@ mod tests {
     fn what_is_below_a_folder_that_cannot_be_read_stays() {
         let records =
             [record("a.md", 1), record("sub/b.md", 2), record("sub/deep/c.md", 3), record("sub.md", 4)];
-        let listing = |files: Vec<Seen>, unread: &str| Listing {
+        let listing = |files: Vec<ListedFile>, unread: &str| Listing {
             files,
             unread: vec![unread.to_owned()],
             ..Listing::default()
@@ -270,7 +270,7 @@ mod tests {
         // All that there is cannot be looked at: that says nothing of whose it is, and removes nothing.
         let difference = super::compare(listing(vec![], "sub"), &records[1..3], careful);
         assert!(difference.gone.is_empty() && difference.objection(&records[1..3], careful).is_none());
-        // What can be looked at is of another folder.
+        // What can be looked at is of another directory.
         let difference = super::compare(listing(vec![seen("x.md", 9)], "sub"), &records, careful);
         assert!(difference.objection(&records, careful).is_some());
     }

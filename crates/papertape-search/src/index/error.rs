@@ -5,10 +5,10 @@ use crate::store::StoreError;
 /// Why an indexing run failed.
 #[derive(Debug)]
 pub enum IndexError {
-    /// The index was made from another folder, and [`Options::same_folder_only`](super::Options) is set: the message, with
-    /// the remedies.
+    /// The index was made from another directory, and [`Options::same_folder_only`](super::Options) is set: the message,
+    /// with the remedies.
     OtherFolder(String),
-    /// The folder has no files any more, and [`Options::never_empty`](super::Options) is set: the message.
+    /// The directory has no files any more, and [`Options::never_empty`](super::Options) is set: the message.
     NoFiles(String),
     /// Anything else.
     Store(StoreError),
@@ -18,14 +18,14 @@ impl IndexError {
     pub(super) fn other_folder(known: usize, stayed: usize) -> Self {
         let stayed = if stayed == 0 { "none".to_owned() } else { stayed.to_string() };
         Self::OtherFolder(format!(
-            "the index is of another folder: of the files it knows ({known}), this one has {stayed}. Index with --rebuild to \
-             put this folder in its place, or choose another --out (or --index, or --store) to keep both"
+            "the index is of another directory: of the files it knows ({known}), this one has {stayed}. Index with --rebuild to \
+             put this directory in its place, or choose another --out (or --index, or --store) to keep both"
         ))
     }
 
     pub(super) fn no_files(known: usize) -> Self {
         Self::NoFiles(format!(
-            "the folder has no files any more, as a disk that is not mounted has none: those that the index knows ({known}) \
+            "the directory has no files any more, as a disk that is not mounted has none: those that the index knows ({known}) \
              are found as they were until files are back. If they were removed for good, index with --rebuild"
         ))
     }

@@ -10,7 +10,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::compare::{Difference, Suspect, compare};
 use super::digest::Digest;
 use super::error::IndexError;
-use super::read::{Fresh, Outcome, Same, read, settle};
+use super::read::{FileOutcome, Fresh, Same, read, settle};
 use super::writer::wait_for_writer;
 use super::{OnProgress, Options, Progress, Report};
 use crate::background::in_background;
@@ -99,7 +99,7 @@ impl Pass<'_> {
         if !self.read(difference, &mut change).await? {
             return Ok(None);
         }
-        // A folder without files is an index without files: the first run always writes.
+        // A directory without files is an index without files: the first run always writes.
         if before.is_none() && !change.lock().await? {
             return Ok(None);
         }
@@ -108,7 +108,8 @@ impl Pass<'_> {
         Ok(Some(report))
     }
 
-    /// Fails if another user or machine has sealed an index outside the folder: it may be of another folder, or shared.
+    /// Fails if another user or machine has sealed an index outside the directory: it may be of another directory, or
+    /// shared.
     async fn check_seal(&self) -> Result<(), StoreError> {
         if self.options.same_folder_only || self.options.never_empty {
             let known = self.store.summary().await;
@@ -161,7 +162,7 @@ impl Pass<'_> {
         Ok(true)
     }
 
-    fn begin(&self, batch: Vec<Suspect>, change: &Change<'_>) -> JoinHandle<Vec<(Suspect, Outcome)>> {
+    fn begin(&self, batch: Vec<Suspect>, change: &Change<'_>) -> JoinHandle<Vec<(Suspect, FileOutcome)>> {
         let (folder, records, full) = (self.folder.clone(), Arc::clone(&change.records), self.options.full);
         spawn_blocking(move || {
             let read = |suspect: &Suspect| {
@@ -170,7 +171,7 @@ impl Pass<'_> {
                 // A panic in a parser costs this file only.
                 let outcome =
                     catch_unwind(|| read(&folder, &suspect.seen.path, digest)).unwrap_or_else(|_| {
-                        Outcome::Unreadable(format!(
+                        FileOutcome::Unreadable(format!(
                             "{}: cannot be parsed, a bug in papertape",
                             suspect.seen.path
                         ))
@@ -236,13 +237,13 @@ impl<'a> Change<'a> {
     async fn take(
         &mut self,
         suspect: Suspect,
-        outcome: Outcome,
+        outcome: FileOutcome,
         warnings: &mut Warnings,
     ) -> Result<bool, StoreError> {
         let path = suspect.seen.path;
         let record = suspect.known.and_then(|place| self.records.get(place)).cloned();
         match (outcome, record) {
-            (Outcome::Same(Same { stamp, warnings: unlogged }), Some(record)) => {
+            (FileOutcome::Same(Same { stamp, warnings: unlogged }), Some(record)) => {
                 self.report.unchanged += 1;
                 for warning in unlogged {
                     warnings.add(format!("{path}: {warning}"));
@@ -252,20 +253,20 @@ impl<'a> Change<'a> {
                 }
                 Ok(true)
             }
-            (Outcome::Fresh(fresh), record) => {
+            (FileOutcome::Fresh(fresh), record) => {
                 for warning in &fresh.warnings {
                     warnings.add(format!("{path}: {warning}"));
                 }
                 self.put(*fresh, record.as_ref()).await
             }
             // It exists, and may be readable again in a moment: till then its old text is found.
-            (Outcome::Unreadable(why), record) => {
+            (FileOutcome::Unreadable(why), record) => {
                 warnings.add(why);
                 self.report.unchanged += u64::from(record.is_some());
                 Ok(true)
             }
-            (Outcome::Vanished, Some(_)) => self.remove(path).await,
-            (Outcome::Vanished | Outcome::Same(_), None) => Ok(true),
+            (FileOutcome::Vanished, Some(_)) => self.remove(path).await,
+            (FileOutcome::Vanished | FileOutcome::Same(_), None) => Ok(true),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What changed in the folder to a new generation of the store: terms first, then vectors, then their weight.
+//! What changed in the directory to a new generation of the store: terms first, then vectors, then their weight.
 //!
 //! - `compare` (with `digest`): which files must be read
 //! - `read`: a file to a record and its chunks
@@ -78,9 +78,9 @@ pub struct Options {
     pub reembed: bool,
     /// Every file is read and cut again, whatever its stamp.
     pub full: bool,
-    /// An index that was made from another folder is an error, and not overwritten.
+    /// An index that was made from another directory is an error, and not overwritten.
     pub same_folder_only: bool,
-    /// A folder without any file leaves the index as it is: it may be a disk that is not mounted.
+    /// A directory without any file leaves the index as it is: it may be a disk that is not mounted.
     pub never_empty: bool,
     /// The warnings of unchanged files have been logged: they are not read again for them.
     pub warnings_logged: bool,
@@ -91,7 +91,7 @@ pub struct Options {
 /// Gets the progress of a run.
 pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
-/// Brings the store up to date with the folder: terms first, which can be searched at once, then vectors.
+/// Brings the store up to date with the directory: terms first, which can be searched at once, then vectors.
 ///
 /// Without an embedder, the vectors that are there stay.
 ///
@@ -141,10 +141,10 @@ pub async fn run_with(
 }
 
 /// Brings the terms of the store up to date: the part of [`run_with`] before the vectors, with errors that identify an
-/// index of another folder.
+/// index of another directory.
 ///
 /// # Errors
-/// If the store cannot be read or written, or is the index of another folder.
+/// If the store cannot be read or written, or is the index of another directory.
 pub async fn lexical(
     folder: &Folder,
     store: &dyn Store,

@@ -11,7 +11,7 @@ use crate::store::{Entry, FileRecord, Stamp, VectorKey};
 
 /// What a file turned out to be.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum FileOutcome {
     /// Its bytes have not changed.
     Same(Same),
     /// It is new, or has changed.
@@ -39,16 +39,16 @@ pub(super) struct Fresh {
 }
 
 /// Reads a file and cuts it, unless its bytes are those of `known`.
-pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> Outcome {
+pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOutcome {
     let (bytes, stamp) = match bytes(folder, path) {
         Ok(Some(read)) => read,
-        Ok(None) => return Outcome::Vanished,
-        Err(why) => return Outcome::Unreadable(why),
+        Ok(None) => return FileOutcome::Vanished,
+        Err(why) => return FileOutcome::Unreadable(why),
     };
     let digest = Digest::of(&bytes);
     if let Some(known) = known.filter(|known| known.is_as(digest)) {
         let warnings = if known.has_warnings() { document::warnings(path, &bytes) } else { Vec::new() };
-        return Outcome::Same(Same { stamp, warnings });
+        return FileOutcome::Same(Same { stamp, warnings });
     }
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let document = document::read(path, &bytes);
@@ -75,7 +75,7 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> Outcom
         chunks: u32::try_from(entries.len()).unwrap_or(u32::MAX),
         size,
     };
-    Outcome::Fresh(Box::new(Fresh { record, entries, warnings: document.warnings }))
+    FileOutcome::Fresh(Box::new(Fresh { record, entries, warnings: document.warnings }))
 }
 
 /// How often a file is read that is replaced whenever it is read.

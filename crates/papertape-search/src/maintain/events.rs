@@ -13,15 +13,15 @@ use tokio::sync::Notify;
 use crate::corpus::folder::is_markdown;
 use crate::sync::lock;
 
-/// What events have reported of the watched folders.
+/// What events have reported of the watched directories.
 #[derive(Debug, Default)]
 pub(super) struct FolderEvents {
     happened: Notify,
-    /// Folders that are watched, by the paths that events about them come with.
+    /// Directories that are watched, by the paths that events about them come with.
     watched: Mutex<HashSet<PathBuf>>,
-    /// Events were lost, or the watched folders are no longer the indexed ones: all must be watched again.
+    /// Events were lost, or the watched directories are no longer the indexed ones: all must be watched again.
     lost: AtomicBool,
-    /// There may be a folder that is not watched yet.
+    /// There may be a directory that is not watched yet.
     grown: AtomicBool,
 }
 
@@ -31,7 +31,7 @@ impl FolderEvents {
         self.happened.notified().await;
     }
 
-    /// Whether all folders must be watched again.
+    /// Whether all directories must be watched again.
     pub(super) fn are_lost(&self) -> bool {
         self.lost.load(Ordering::SeqCst)
     }
@@ -41,17 +41,17 @@ impl FolderEvents {
         self.grown.load(Ordering::SeqCst)
     }
 
-    /// All folders that exist now are about to be watched.
+    /// All directories that exist now are about to be watched.
     pub(super) fn catch_up(&self) {
         self.grown.store(false, Ordering::SeqCst);
     }
 
-    /// A folder is about to be watched. False, if it is already.
+    /// A directory is about to be watched. False, if it is already.
     pub(super) fn watch(&self, folder: &Path) -> bool {
         self.watched().insert(folder.to_owned())
     }
 
-    /// A folder is not watched after all.
+    /// A directory is not watched after all.
     pub(super) fn forget(&self, folder: &Path) {
         self.watched().remove(folder);
     }
@@ -70,7 +70,7 @@ impl FolderEvents {
         self.happened.notify_one();
     }
 
-    /// Whether an event was lost, a watched folder has been moved or removed, or an ignore file has changed.
+    /// Whether an event was lost, a watched directory has been moved or removed, or an ignore file has changed.
     fn loses(&self, event: &Event) -> bool {
         let moves = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
         let watched = self.watched();
@@ -88,7 +88,7 @@ fn is_relevant(event: &Event, except: &Path) -> bool {
     if event.need_rescan() {
         return true;
     }
-    // Names can be those of folders; the content of a file is relevant only if it is Markdown.
+    // Names can be those of directories; the content of a file is relevant only if it is Markdown.
     let by_name = match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Modify(ModifyKind::Data(_)) => {
             false

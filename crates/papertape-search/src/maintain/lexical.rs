@@ -1,4 +1,4 @@
-//! The folder to an index that is there and up to date.
+//! The directory to an index that is there and up to date.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crate::query::Searcher;
 use crate::store::StoreError;
 use crate::{Options, Warnings};
 
-/// Indexes the folder again and again, and says so through `indexed`. Ends after the first time if the folder is not
-/// watched.
+/// Indexes the directory again and again, and says so through `indexed`. Ends after the first time if the directory is
+/// not watched.
 pub(super) async fn keep(
     root: &Path,
     options: &Options,
@@ -35,7 +35,7 @@ pub(super) async fn keep(
     let mut logged: Option<Vec<String>> = None;
     loop {
         let warnings_logged = logged.is_some();
-        // An index that was once of this folder follows it, whatever becomes of its files, except if a disk goes away.
+        // An index that was once of this directory follows it, whatever becomes of its files, except if a disk goes away.
         let never_empty = options.is_elsewhere();
         let same_folder_only = never_empty && !warnings_logged;
         let run =
@@ -72,7 +72,7 @@ pub(super) async fn keep(
     }
 }
 
-/// A process with another key that follows the same folder and makes the index again whenever this one has. Without a
+/// A process with another key that follows the same directory and makes the index again whenever this one has. Without a
 /// growing pause, two of them would do nothing else, and have all vectors made each time.
 #[derive(Debug, Default)]
 pub(super) struct Rivals {
@@ -106,7 +106,7 @@ async fn lost(searcher: &Searcher) -> bool {
     }
 }
 
-/// One indexing run over the folder; if it fails, the state after it.
+/// One indexing run over the directory; if it fails, the state after it.
 async fn run_once(
     root: &Path,
     run: index::Options,
@@ -115,7 +115,7 @@ async fn run_once(
 ) -> Result<Report, IndexState> {
     let folder = Folder::open(root).map_err(|error| {
         tracing::warn!("{}: {error}", root.display());
-        IndexState::Failed(format!("the folder {} cannot be read: {error}", name(root)))
+        IndexState::Failed(format!("the directory {} cannot be read: {error}", name(root)))
     })?;
     let progress = |progress: Progress| {
         state.send_if_modified(|state| {
@@ -147,7 +147,7 @@ async fn run_once(
 fn log(report: &Report, logged: &[String]) {
     let Report { added, changed, removed, unchanged, warnings, .. } = report;
     warn(&not_logged(warnings, logged));
-    tracing::info!(added, changed, removed, unchanged, "the folder is indexed");
+    tracing::info!(added, changed, removed, unchanged, "the directory is indexed");
 }
 
 /// The warnings that were not logged. The count of further ones is logged after a new one only.
@@ -161,7 +161,7 @@ pub(super) fn not_logged(warnings: &[String], logged: &[String]) -> Vec<String> 
     new
 }
 
-/// The last part of the folder's path, which is enough for a client.
+/// The last part of the directory's path, which is enough for a client.
 fn name(root: &Path) -> String {
     let whole = absolute(root);
     format!("{:?}", whole.file_name().unwrap_or_default().to_string_lossy())
@@ -172,7 +172,7 @@ fn absolute(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     match (whole.canonicalize(), whole.parent(), whole.file_name()) {
         (Ok(path), _, _) => path,
-        // What does not exist yet will be in a folder that does.
+        // What does not exist yet will be in a directory that does.
         (Err(_), Some(parent), Some(name)) => {
             parent.canonicalize().map_or(whole.clone(), |parent| parent.join(name))
         }

@@ -1,8 +1,8 @@
-//! An index that follows its folder while it is searched.
+//! An index that follows its directory while it is searched.
 //!
-//! - `lexical`: indexes the folder, again whenever it changes
+//! - `lexical`: indexes the directory, again whenever it changes
 //! - `vectors`: has vectors made for what was indexed
-//! - `watcher` (with `events`): waits for changes in the folder
+//! - `watcher` (with `events`): waits for changes in the directory
 //! - [`IndexState`]: how far the index has followed
 
 mod events;
@@ -34,7 +34,7 @@ const FRESHNESS_WAIT: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A searcher whose index follows its folder in the background, until the last clone is dropped.
+/// A searcher whose index follows its directory in the background, until the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct LiveIndex {
     searcher: Searcher,
@@ -68,9 +68,9 @@ impl Ready {
 }
 
 impl LiveIndex {
-    /// Opens the index and begins to follow its folder, on the runtime in which this is called. Where no option names a
-    /// folder and there is no index yet, the first query begins it: a client that only lists the tools leaves no files
-    /// there.
+    /// Opens the index and begins to follow its directory, on the runtime in which this is called. Where no option names
+    /// a directory and there is no index yet, the first query begins it: a client that only lists the tools leaves no
+    /// files there.
     ///
     /// # Errors
     /// If an option is invalid, such as the URL of the database.
@@ -108,11 +108,11 @@ impl LiveIndex {
         self.state.clone()
     }
 
-    /// Waits until every file that was in the folder at the start can be found, or until that takes too long. `progress`
-    /// gets the number of files read and the number to read.
+    /// Waits until every file that was in the directory at the start can be found, or until that takes too long.
+    /// `progress` gets the number of files read and the number to read.
     ///
     /// # Errors
-    /// The message for the client, if the index was made from another folder, or may have been.
+    /// The message for the client, if the index was made from another directory, or may have been.
     pub async fn ready(&self, progress: impl Fn(u64, u64)) -> Result<Ready, String> {
         self.queried.notify_one();
         let state = self.settled(progress).await;
@@ -136,7 +136,7 @@ impl LiveIndex {
                 progress(*done, *of);
             }
             let is_indexed = self.searcher.summary().await.is_ok_and(|summary| summary.files > 0);
-            // An index that may be of another folder is not searched, however long the check takes.
+            // An index that may be of another directory is not searched, however long the check takes.
             let wait = match now.objection() {
                 None if is_indexed => self.freshness_wait,
                 _ => FIRST_INDEX_WAIT,
@@ -153,18 +153,18 @@ fn first(options: &Options) -> IndexState {
     if options.is_elsewhere() { IndexState::Checking } else { IndexState::Comparing }
 }
 
-/// How far the index has followed its folder.
+/// How far the index has followed its directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum IndexState {
     /// Indexing begins with the first query.
     Deferred,
-    /// The folder is being compared with the index.
+    /// The directory is being compared with the index.
     #[default]
     Comparing,
-    /// The same, and the index may have been made from another folder: nothing is read from it yet.
+    /// The same, and the index may have been made from another directory: nothing is read from it yet.
     Checking,
-    /// The index was made from another folder, and nothing is read from it: why, and what to do. It is checked again from
-    /// time to time.
+    /// The index was made from another directory, and nothing is read from it: why, and what to do. It is checked again
+    /// from time to time.
     OtherFolder(String),
     /// Files are being read that cannot be found yet.
     Reading {
@@ -173,7 +173,7 @@ pub enum IndexState {
         /// Files to read.
         of: u64,
     },
-    /// Every file of the folder can be found by its terms.
+    /// Every file of the directory can be found by its terms.
     Ready,
     /// Indexing failed, for this reason; it is tried again from time to time.
     Failed(String),
@@ -190,7 +190,7 @@ impl IndexState {
     pub fn objection(&self) -> Option<String> {
         match self {
             Self::Checking => {
-                Some("the folder is being compared with the index: try again in a moment".to_owned())
+                Some("the directory is being compared with the index: try again in a moment".to_owned())
             }
             Self::OtherFolder(why) => Some(why.clone()),
             Self::Deferred | Self::Comparing | Self::Reading { .. } | Self::Ready | Self::Failed(_) => None,
@@ -242,7 +242,7 @@ impl IndexState {
         }
     }
 
-    /// The state after a run that failed. An index of another folder stays one when the next run fails before it has
+    /// The state after a run that failed. An index of another directory stays one when the next run fails before it has
     /// compared them.
     fn after_failure(&self, failure: Self) -> Self {
         match (self, failure) {
@@ -252,7 +252,7 @@ impl IndexState {
     }
 }
 
-/// Indexes the folder, if there is one, and begins again after a panic.
+/// Indexes the directory, if there is one, and begins again after a panic.
 async fn maintain(options: Options, searcher: Searcher, state: watch::Sender<IndexState>) {
     let Some(folder) = options.folder() else {
         state.send_replace(IndexState::Ready);
@@ -274,7 +274,7 @@ async fn maintain(options: Options, searcher: Searcher, state: watch::Sender<Ind
     }
 }
 
-/// Indexes the folder once, or, if it is watched, whenever it changes. Vectors are made beside that: a model may take
+/// Indexes the directory once, or, if it is watched, whenever it changes. Vectors are made beside that: a model may take
 /// minutes, and files that change meanwhile are to be found by their terms.
 async fn follow(root: &Path, options: &Options, searcher: &Searcher, state: &watch::Sender<IndexState>) {
     let (indexed, changes) = watch::channel(());

@@ -1,4 +1,4 @@
-//! The index follows its folder, and queries wait for it within bounds.
+//! The index follows its directory, and queries wait for it within bounds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +70,7 @@ async fn vectors_are_made_as_soon_as_the_model_is_there() {
     let store = options.embedded().unwrap();
     let searcher = Searcher::new(Arc::new(store), Some(Arc::new(Late::default())));
     let state = watch::Sender::new(IndexState::default());
-    // The folder is not watched, so that this ends when all is done.
+    // The directory is not watched, so that this ends when all is done.
     follow(&content, &options, &searcher, &state).await;
     let summary = searcher.summary().await.unwrap();
     std::fs::remove_dir_all(&scratch).unwrap();
@@ -193,7 +193,7 @@ async fn a_query_waits_for_the_index_but_not_for_ever() {
         async move { index.ready(|_, _| ()).await.unwrap().state }
     });
     tokio::task::yield_now().await;
-    let failed = IndexState::Failed("there is no folder".into());
+    let failed = IndexState::Failed("there is no directory".into());
     sender.send_replace(failed.clone());
     assert_eq!(waiting.await.unwrap(), failed);
 }
@@ -206,13 +206,13 @@ fn messages_while_the_index_is_made() {
     let comparing = IndexState::Comparing;
     assert_eq!(comparing.explain(&missing), "the index is being made: try again in a moment");
     assert!(IndexState::Ready.explain(&missing).starts_with("there is no index yet"));
-    let failed = IndexState::Failed("there is no folder \"x\"".into());
-    assert_eq!(failed.explain(&missing), "there is no folder \"x\"");
+    let failed = IndexState::Failed("there is no directory \"x\"".into());
+    assert_eq!(failed.explain(&missing), "there is no directory \"x\"");
     let other = StoreError::Unreachable("it is down".into());
     assert_eq!(reading.explain(&other), "the database cannot be reached: it is down");
     assert_eq!(IndexState::Ready.note(), None);
     assert_eq!(reading.note().unwrap(), "the index is being brought up to date (3 of 10 files)");
-    assert_eq!(failed.note().unwrap(), "the index may be out of date: there is no folder \"x\"");
+    assert_eq!(failed.note().unwrap(), "the index may be out of date: there is no directory \"x\"");
 }
 
 #[test]
@@ -228,10 +228,10 @@ fn queries_wait_for_the_first_run_only() {
 
 #[test]
 fn an_index_is_not_read_before_its_folder_is_known() {
-    let failed = || IndexState::Failed("the folder is gone".into());
-    let other = || IndexState::OtherFolder("it is of another folder".into());
+    let failed = || IndexState::Failed("the directory is gone".into());
+    let other = || IndexState::OtherFolder("it is of another directory".into());
     assert_eq!(failed().after(&Progress::Scanning, true), Some(IndexState::Checking));
-    // A query need not wait for the same objection again.
+    // A query need not wait for the same error again.
     assert_eq!(other().after(&Progress::Scanning, true), None);
     let reading = Progress::Reading { done: 0, of: 2 };
     for before in [IndexState::Checking, other()] {

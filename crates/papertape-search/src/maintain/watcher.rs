@@ -1,4 +1,4 @@
-//! Waits for changes in a folder, until no more follow.
+//! Waits for changes in a directory, until no more follow.
 
 use std::io::ErrorKind as Io;
 use std::os::unix::fs::MetadataExt;
@@ -19,24 +19,24 @@ const QUIET: Duration = Duration::from_millis(200);
 /// The longest time to wait for that.
 const LONGEST_DELAY: Duration = Duration::from_secs(2);
 
-/// How often to check whether the folder is still the same one.
+/// How often to check whether the directory is still the same one.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// How often to scan the folder if the system delivers no events.
+/// How often to scan the directory if the system delivers no events.
 const POLL: Duration = Duration::from_secs(5);
 
-/// Watches a folder, and the folders below it that are indexed.
+/// Watches a directory, and the directories below it that are indexed.
 #[derive(Debug)]
 pub(super) struct Watcher {
     root: PathBuf,
     /// The index itself, which is not watched.
     except: PathBuf,
     events: Arc<FolderEvents>,
-    /// The folder that was there when it was last looked at: another one may be put in its place.
+    /// The directory that was there when it was last looked at: another one may be put in its place.
     seen: Option<Identity>,
     /// The source of events, if the system delivers them.
     source: Option<RecommendedWatcher>,
-    /// Adds a folder to those that the system watches.
+    /// Adds a directory to those that the system watches.
     add: Add,
 }
 
@@ -66,14 +66,14 @@ impl Watcher {
                 () = sleep(CHECK) => false,
             };
             let is_due = self.seen.is_some() && self.source.is_none() && began.elapsed() >= POLL;
-            // The last call may have been cancelled before it watched new folders.
+            // The last call may have been cancelled before it watched new directories.
             if happened || is_due || self.is_lost() || self.events.has_grown() {
                 break;
             }
         }
         let latest = Instant::now() + LONGEST_DELAY;
         while let Ok(()) = timeout_at(latest.min(Instant::now() + QUIET), self.events.happened()).await {}
-        // The caller scans the folder after this; later changes are events again.
+        // The caller scans the directory after this; later changes are events again.
         if self.is_lost() {
             self.watch().await;
         } else if self.events.has_grown() {
@@ -81,12 +81,12 @@ impl Watcher {
         }
     }
 
-    /// Whether all folders must be watched again. Inodes are reused, so that a removal is also known from its event.
+    /// Whether all directories must be watched again. Inodes are reused, so that a removal is also known from its event.
     fn is_lost(&self) -> bool {
         self.events.are_lost() || identity(&self.root) != self.seen
     }
 
-    /// Watches the folder that stands there now.
+    /// Watches the directory that stands there now.
     async fn watch(&mut self) {
         // Cancelled here, nothing is watched, and the next call starts from the beginning.
         (self.source, self.seen, self.events) = (None, None, Arc::default());
@@ -97,7 +97,7 @@ impl Watcher {
         self.settle(seen, begun).await;
     }
 
-    /// Watches the folders that have come since, too.
+    /// Watches the directories that have come since, too.
     async fn extend(&mut self) {
         let (Some(source), Some(seen)) = (self.source.take(), self.seen.take()) else { return };
         let (root, events, add) = (self.root.clone(), Arc::clone(&self.events), self.add);
@@ -109,13 +109,13 @@ impl Watcher {
         match begun.await {
             Ok(Ok(source)) => self.source = Some(source),
             Ok(Err(error)) => tracing::warn!(
-                "the system delivers no events for the folder ({error}): it is scanned every {} s",
+                "the system delivers no events for the directory ({error}): it is scanned every {} s",
                 POLL.as_secs()
             ),
-            Err(error) => tracing::error!("cannot watch the folder: {error}"),
+            Err(error) => tracing::error!("cannot watch the directory: {error}"),
         }
         if self.source.is_none() {
-            // The events of a part of the folder are of no use.
+            // The events of a part of the directory are of no use.
             self.events = Arc::default();
         }
         self.seen = Some(seen);
@@ -127,7 +127,7 @@ fn begin(except: PathBuf, events: Arc<FolderEvents>) -> notify::Result<Recommend
     RecommendedWatcher::new(move |event| events.record(event, &except), config)
 }
 
-/// Has the system watch each folder that a listing looks into and that is not watched yet.
+/// Has the system watch each directory that a listing looks into and that is not watched yet.
 fn follow(
     mut source: RecommendedWatcher,
     root: &Path,
@@ -151,7 +151,7 @@ fn follow(
     failure.map_or(Ok(source), Err)
 }
 
-/// A folder that is gone, or cannot be read, has no events; if that changes, its parent has one.
+/// A directory that is gone, or cannot be read, has no events; if that changes, its parent has one.
 fn is_passing(error: &notify::Error) -> bool {
     match &error.kind {
         ErrorKind::PathNotFound => true,

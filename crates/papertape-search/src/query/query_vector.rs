@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_longest_is_forgotten() {
+    fn the_least_recently_used_query_is_evicted() {
         let mut cache = Cache::default();
         for n in 0..u16::try_from(CACHED).unwrap() {
             cache.put(n.to_string(), vector(n));

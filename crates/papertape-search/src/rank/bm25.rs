@@ -17,7 +17,7 @@ pub const B: f32 = 0.2;
 const MOST_TERMS: usize = 128;
 
 /// The weight of a stop word beside other terms. Its document frequency is misleading: "for" may occur in one file of a
-/// small folder only.
+/// small directory only.
 const STOP_WORD: f32 = 0.1;
 
 /// Shorter lengths are kept as they are, beside those that the four bits give anyway.

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn further_chunks_of_a_file_stand_back_for_others() {
+    fn further_chunks_of_a_file_are_demoted() {
         let (lexical, semantic) =
             (list(&[(10, 9.0), (11, 8.9), (20, 8.8)]), list(&[(10, 0.9), (11, 0.8), (20, 0.7)]));
         let files = files(&[&lexical]);
@@ -134,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_lesser_word_and_no_more_is_no_hit() {
+    fn a_chunk_with_a_small_share_of_the_best_score_is_not_a_hit() {
         assert_eq!(by_words(&[(10, 17.7), (20, 1.0), (30, 0.4)]), [(10, 17.7), (20, 1.0)]);
     }
 
     #[test]
-    fn meanings_alone_keep_their_cosines() {
+    fn a_vector_list_alone_keeps_its_cosines() {
         let semantic = list(&[(10, 0.9), (11, 0.89), (20, 0.88)]);
         assert_eq!(hits(&[], &semantic, 1.0, 2, &files(&[&semantic])), semantic.get(..2).unwrap());
     }

@@ -1,4 +1,4 @@
-//! Why a store cannot do what is asked, for operators and, without paths, for clients.
+//! Why an operation of a store failed, for operators and, without paths, for clients.
 
 use std::io::ErrorKind;
 
@@ -28,7 +28,8 @@ pub enum StoreError {
         /// What was found and what to do.
         what: String,
     },
-    /// The index is not sealed with a key of this user: its texts need not be those of its folder. Writing replaces it.
+    /// The index is not sealed with a key of this user: its texts need not be those of its directory. Writing replaces
+    /// it.
     #[error("the index at {place} is not used: {why}. {}", SHARE)]
     Unsealed {
         /// Where it is.
@@ -98,7 +99,7 @@ impl StoreError {
                     ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                         "; serve with --index PATH to keep it where it can be written"
                     }
-                    ErrorKind::NotADirectory => "; --content and --index want folders",
+                    ErrorKind::NotADirectory => "; --content and --index must be directories",
                     ErrorKind::StorageFull => "; make room on its disk",
                     _ => "",
                 };

@@ -82,9 +82,9 @@ pub trait Writer: Send {
 /// What is known of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileRecord {
-    /// Relative to the folder, with `/`.
+    /// Relative to the directory, with `/`.
     pub path: String,
-    /// How the file looked from outside when it was read.
+    /// The metadata of the file when it was read.
     pub stamp: Stamp,
     /// Of its bytes, the rules they were indexed by, and whether there were warnings.
     pub digest: [u8; 32],

@@ -14,7 +14,7 @@ use crate::tools::wait_for_strace;
 /// What says to this binary that it is a child, and where its index is.
 const CHILD: &str = "PAPERTAPE_STORE_CHILD";
 
-/// What a folder holds at two times.
+/// What a directory holds at two times.
 fn content(time: u64) -> Vec<(String, String)> {
     (0..60)
         .filter(|number| number % 10 != time)
@@ -29,7 +29,7 @@ fn content(time: u64) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Brings an index to what the folder holds: terms first, then vectors, as indexing does.
+/// Brings an index to what the directory holds: terms first, then vectors, as indexing does.
 pub(crate) async fn bring(store: &Embedded, time: u64) -> Result<(), StoreError> {
     let there = match store.files().await {
         Ok(files) => files.to_vec(),

@@ -162,7 +162,7 @@ async fn what_others_wrote_is_left_alone() {
         (b"papertape index 3 ".as_slice(), false),
         (b"papertape index one".as_slice(), false),
     ] {
-        // As the folder itself, and as the manifest in it.
+        // As the directory itself, and as the manifest in it.
         let folder = Folder::new();
         std::fs::write(folder.index(), content).unwrap();
         let store = open(&folder.index());

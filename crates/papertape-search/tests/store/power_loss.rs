@@ -51,14 +51,14 @@ impl File {
     }
 }
 
-/// What a path names: a file by its number, or a folder.
+/// What a path names: a file by its number, or a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Node {
     File(usize),
     Folder,
 }
 
-/// A change of names in a folder: it happens as a whole or not at all.
+/// A change of names in a directory: it happens as a whole or not at all.
 #[derive(Debug, Clone)]
 struct Change {
     folder: String,
@@ -94,7 +94,7 @@ struct Disk {
 /// What an index is made of after a loss: its manifest and what that names, each with its length and its fate.
 type Kind = BTreeMap<String, Option<(Node, usize, Fate)>>;
 
-/// What is on a disk after a loss: files with their bytes, and folders.
+/// What is on a disk after a loss: files with their bytes, and directories.
 type Left = BTreeMap<String, Option<Vec<u8>>>;
 
 impl Disk {
@@ -171,7 +171,7 @@ impl Disk {
         }
     }
 
-    /// What is certain when everything has been brought to the disk that a file or folder had at some time before.
+    /// What is certain when everything has been brought to the disk that a file or directory had at some time before.
     fn end(&mut self, name: &str, had: Had) {
         match had {
             Had::Bytes(bytes) => self.file(name).certain = bytes,
@@ -202,7 +202,7 @@ impl Disk {
         for choice in choices {
             let mut all = self.certain.clone();
             choice.iter().for_each(|number| apply(&mut all, &self.changes[*number]));
-            // What is in a folder that is not there is not there.
+            // What is in a directory that is not there is not there.
             let mut names = Names::new();
             for (name, node) in all {
                 let folder = name.rsplit_once('/').unwrap().0;
@@ -248,7 +248,7 @@ impl Disk {
     }
 }
 
-/// What a file or a folder had when it was begun to be brought to the disk.
+/// What a file or a directory had when it was begun to be brought to the disk.
 enum Had {
     Bytes(Vec<u8>),
     Changes(usize),
@@ -271,7 +271,7 @@ impl Call {
         Some(text(first.split_once('<')?.1.split_once('>')?.0))
     }
 
-    /// Whether it brings the names in the index's folder to the disk.
+    /// Whether it brings the names in the index's directory to the disk.
     fn is_of_names(&self) -> bool {
         self.name == "fsync" && self.handle().is_some_and(|name| name.ends_with("/index"))
     }
@@ -455,5 +455,5 @@ async fn a_power_loss_during_the_first_index_leaves_none_or_one_even_after_a_fai
             return;
         }
     }
-    panic!("{hit} folders were not brought to the disk: too few to say anything");
+    panic!("{hit} directories were not brought to the disk: too few to say anything");
 }

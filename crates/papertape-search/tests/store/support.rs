@@ -1,4 +1,4 @@
-//! Folders, chunks and vectors to test with.
+//! Directories, chunks and vectors to test with.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use papertape_search::store::{
     Embedding, Entry, FileRecord, Matches, Query, Stamp, Store, StoreError, Summary, VectorKey, Writer,
 };
 
-/// A folder that is gone with the test.
+/// A directory that is gone with the test.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {

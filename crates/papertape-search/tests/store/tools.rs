@@ -109,7 +109,7 @@ impl Traced {
         self.calls.iter().filter(|call| call.text.contains("(INJECTED)")).count()
     }
 
-    /// Which calls are about something in this folder: the first, the second of their kind in their thread.
+    /// Which calls are about something in this directory: the first, the second of their kind in their thread.
     pub(crate) fn numbers(&self, folder: &Path) -> BTreeSet<u32> {
         self.numbers_of(|call| call.text.contains(folder.to_str().unwrap()))
     }

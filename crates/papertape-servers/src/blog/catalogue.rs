@@ -33,7 +33,7 @@ struct Changes {
     changed: Vec<FileRecord>,
 }
 
-/// Keeps the list in sync with the index until cancelled; it is empty while the index is of another folder. `listed`
+/// Keeps the list in sync with the index until cancelled; it is empty while the index is of another directory. `listed`
 /// becomes true when the list has been made for the first time.
 pub(super) async fn keep(index: LiveIndex, resources: Resources, listed: watch::Sender<bool>) {
     let (searcher, mut state) = (index.searcher(), index.state());
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn new_changed_and_removed_files_are_told_apart() {
+    fn new_changed_and_removed_files_are_distinguished() {
         let mut catalogue = Catalogue::default();
         let changes = catalogue.take(&[file("a", 1), file("b", 1), file("c", 1)]);
         assert_eq!(

@@ -58,11 +58,11 @@ fn default_hits() -> u8 {
 
 /// The search result.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
-pub(super) struct Found {
+pub(super) struct SearchOutput {
     /// Best first; empty if nothing matches.
     hits: Vec<Hit>,
     /// The search mode.
-    mode: Way,
+    mode: SearchMode,
     /// Notes about this result, such as why semantic search is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -71,7 +71,7 @@ pub(super) struct Found {
 /// The search mode.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Way {
+enum SearchMode {
     /// By terms (BM25).
     Lexical,
     /// By embeddings.
@@ -117,7 +117,11 @@ fn not_a_day(name: &str, day: &str) -> String {
     format!("{name}: \"{day}\" is not a day of the calendar; write one as YYYY-MM-DD, from 1000-01-01 on")
 }
 
-pub(super) async fn search_blog(args: SearchBlog, blog: Blog, cx: Cx) -> Result<Json<Found>, ToolError> {
+pub(super) async fn search_blog(
+    args: SearchBlog,
+    blog: Blog,
+    cx: Cx,
+) -> Result<Json<SearchOutput>, ToolError> {
     for (name, day) in [("since", &args.since), ("until", &args.until)] {
         if let Some(day) = day.as_deref().filter(|day| !is_day(day)) {
             return Err(ToolError::failed(not_a_day(name, day)));
@@ -160,20 +164,20 @@ async fn search(
     result.map_err(|error| ToolError::failed(index.explain(&error)))
 }
 
-/// Sources are relative to the folder, with or without `./` or `/` before them.
+/// Sources are relative to the directory, with or without `./` or `/` before them.
 fn relative(prefix: &str) -> &str {
     prefix.strip_prefix("./").unwrap_or(prefix).trim_start_matches('/')
 }
 
-fn output(result: SearchResult, index: &Ready) -> Found {
+fn output(result: SearchResult, index: &Ready) -> SearchOutput {
     let SearchResult { hits, mode, note } = result;
     let notes: Vec<String> = [note, index.note()].into_iter().flatten().collect();
-    Found {
+    SearchOutput {
         hits: hits.into_iter().map(hit).collect(),
         mode: match mode {
-            Mode::Lexical => Way::Lexical,
-            Mode::Hybrid => Way::Hybrid,
-            Mode::Semantic => Way::Semantic,
+            Mode::Lexical => SearchMode::Lexical,
+            Mode::Hybrid => SearchMode::Hybrid,
+            Mode::Semantic => SearchMode::Semantic,
         },
         note: (!notes.is_empty()).then(|| notes.join("; ")),
     }

@@ -160,7 +160,7 @@ async fn a_user_may_stop() {
 }
 
 #[tokio::test]
-async fn a_client_that_cannot_be_asked_gets_the_quiz() {
+async fn a_client_without_elicitation_gets_the_quiz() {
     let summary = "The user cannot be asked from here. Ask these questions yourself, one at a time, without their answers; \
                    then tell the user what was right, and the score.";
     let quiz = json!({"questions": QUESTIONS[..3], "answers": ANSWERS[..3]});

@@ -40,7 +40,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> RpcError {
     }
 }
 
-/// An empty folder for one test.
+/// An empty directory for one test.
 fn scratch(test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
     drop(std::fs::remove_dir_all(&folder));

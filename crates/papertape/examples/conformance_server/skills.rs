@@ -1,4 +1,4 @@
-//! The skills that the suite lists, reads and looks through. It asks for no names, but for a folder within a skill.
+//! The skills that the suite lists, reads and looks through. It asks for no names, but for a directory within a skill.
 
 use papertape::Server;
 use papertape::server::{Skill, Skills};

@@ -2,7 +2,7 @@
 //!
 //! - `open` finds out which revision that is, and opens the session
 //! - `session` matches responses and notifications to requests, and handles requests of the server
-//! - `requests`, `lists`, `skills`, `subscriptions`: what a client can ask for, by kind
+//! - `requests`, `lists`, `skills`, `subscriptions`: what a client can request, by kind
 //! - `handlers`: elicitation, sampling and roots, for servers that request input
 //! - `error` with `evidence` and `stderr`: why a request failed
 

@@ -97,7 +97,7 @@ fn drop_format_of_rust(members: &mut Map<String, Value>) {
     }
 }
 
-/// A choice of documented constants to an `enum` whose description tells what each value means; any other `oneOf`, whose
+/// A choice of documented constants to an `enum` whose description explains each value; any other `oneOf`, whose
 /// variants exclude each other, to `anyOf`; a single constant to an `enum` of one.
 fn spell_out_choices(members: &mut Map<String, Value>) {
     if let Some(only) = members.shift_remove("const") {

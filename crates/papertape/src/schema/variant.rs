@@ -47,7 +47,7 @@ pub(super) fn meant<'e>(context: &'e Alternatives<'e>, at: &str) -> Meant<'e> {
         };
     }
     let alone = candidates.len() == 1;
-    // The other alternatives say which member tells them apart.
+    // The other alternatives say which member distinguishes them.
     let tag = candidates.iter().flat_map(|candidate| &candidate.tags).map(|(at, _)| *at).next();
     if !alone && tag.is_none() {
         let everywhere = |name: &&str| candidates.iter().all(|candidate| candidate.missing.contains(name));

@@ -51,7 +51,7 @@ impl Violation<'_> {
 pub(crate) type Explain = dyn Fn(&Violation<'_>) -> Option<String> + Send + Sync;
 
 /// Arguments of more bytes than this are refused without a list of what is wrong with them: a validator collects all
-/// errors before it tells one, and each is many times the size of what it is about.
+/// errors before it reports one, and each is many times the size of what it is about.
 const MOST_EXPLAINED: usize = 64 * 1024;
 
 /// What arguments must be, and a tool's own words for those that are not.
@@ -271,7 +271,7 @@ fn unescaped(name: &str) -> String {
     name.replace("~1", "/").replace("~0", "~")
 }
 
-/// What is missing in every alternative: what tells them apart, with the values that do.
+/// What is missing in every alternative: what distinguishes them, with the values that do.
 fn lacking(missing: &str, pointer: &str, schema: &Value) -> String {
     let member = format!("{pointer}/{}", walk::escaped(missing));
     let mut options: Vec<String> = Vec::new();

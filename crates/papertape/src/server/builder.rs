@@ -122,7 +122,7 @@ impl Server {
         self
     }
 
-    /// Adds a tool: a name (or a [`Tool`] with more to say) and its handler, an async function.
+    /// Adds a tool: a name (or a [`Tool`] with more options) and its handler, an async function.
     ///
     /// The handler takes its arguments as a type of its own and a [`Cx`].
     /// The type's schema is what clients see and what every call is validated against before the handler runs.
@@ -154,7 +154,7 @@ impl Server {
         self.note(tool)
     }
 
-    /// Adds a resource: a URI (or a [`Resource`] with more to say) and the handler that reads it.
+    /// Adds a resource: a URI (or a [`Resource`] with more options) and the handler that reads it.
     ///
     /// The handler gives text (`String`), bytes (`Vec<u8>`), or contents made by hand.
     #[must_use]
@@ -186,7 +186,7 @@ impl Server {
         self.note(template)
     }
 
-    /// Adds a prompt: a name (or a [`Prompt`] with more to say) and the handler that fills it in.
+    /// Adds a prompt: a name (or a [`Prompt`] with more options) and the handler that fills it in.
     ///
     /// The handler takes its arguments as a type of its own, whose fields are plain values.
     #[must_use]

@@ -36,7 +36,7 @@ pub struct Limits {
     /// names or URIs.
     pub page: usize,
     /// Time that running requests get to finish once the input has ended, and that a client which reads nothing is waited
-    /// for then: one that reads, however slowly, gets all its answers.
+    /// for then: one that reads, however slowly, gets all its responses.
     pub grace: Duration,
 }
 

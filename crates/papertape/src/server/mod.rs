@@ -4,7 +4,7 @@
 //! - `features`: tools, resources, prompts, completions and skills; `catalog`: how they are listed and changed
 //! - `session`: what is agreed with one client, what runs for it, and what it has subscribed to
 //! - `pipeline`: one request from its message to its response, step by step
-//! - `handler`: what a handler is given and returns; `elicitation`: what it asks of the client; `tasks`: calls that go on
+//! - `handler`: what a handler is given and returns; `elicitation`: what it requests from the client; `tasks`: calls that go on
 //!   after their response
 
 mod builder;

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::thread;
 
-/// The first SIGTERM or SIGINT asks to stop, through `stop`. A second one, or one that arrives when the receiver of `stop`
+/// The first SIGTERM or SIGINT requests a stop, through `stop`. A second one, or one that arrives when the receiver of `stop`
 /// is gone, ends the process, as it would without this handler.
 ///
 /// This runs on a thread of its own, because it must work when every other thread is blocked.

@@ -268,7 +268,7 @@ impl Decoder {
         found
     }
 
-    /// The first byte that is not white space tells the framing, or the first few.
+    /// The first byte that is not white space decides the framing, or the first few.
     fn cut_unknown(&mut self) -> Option<Cut> {
         const HEADER: &[u8] = b"content-";
         let rest = self.buffer.get(self.start..).unwrap_or_default();
@@ -431,7 +431,7 @@ pub(crate) struct Outbox {
     pushed: u64,
 }
 
-/// Frames on their way out.
+/// Frames that wait to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     pub(crate) bytes: Vec<u8>,
@@ -441,7 +441,7 @@ pub(crate) struct Outgoing {
 
 #[cfg(feature = "http-server")]
 impl Outgoing {
-    /// Nothing, with the room used again.
+    /// Removes all frames; the memory is reused.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -457,7 +457,7 @@ impl Outgoing {
         })
     }
 
-    /// Gives its room back, for those who may wait long until they need some again.
+    /// Releases the memory: it may take long until it is needed again.
     pub(crate) fn give_back_room(&mut self) {
         *self = Self::default();
     }

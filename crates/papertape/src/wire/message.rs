@@ -441,7 +441,7 @@ pub(crate) fn outside_strings(json: &[u8], mut visit: impl FnMut(u8)) {
     }
 }
 
-/// What an answer says.
+/// The content of a response.
 pub(crate) enum Reply<'a> {
     /// Writes the result's JSON.
     Result(&'a dyn Fn(&mut Vec<u8>)),

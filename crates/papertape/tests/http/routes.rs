@@ -31,13 +31,13 @@ async fn health_and_metrics_are_opt_in_and_check_host_and_origin() {
         let request = Request::modern(1, "x", &json!({})).changed(|body| body["method"] = json!(method));
         assert_eq!(site.ask(&request).await.status, 400);
     }
-    let figures = site.ask(&Request::new("GET", "/metrics")).await;
-    let text = String::from_utf8(figures.body.clone()).unwrap();
-    assert!(figures.header("content-type").unwrap().starts_with("application/openmetrics-text"));
+    let metrics = site.ask(&Request::new("GET", "/metrics")).await;
+    let text = String::from_utf8(metrics.body.clone()).unwrap();
+    assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
     assert!(text.contains("papertape_http_responses_total{status=\"400\"} 50"), "{text}");
     assert!(text.contains("papertape_request_seconds_count{method=\"other\"} 50"), "{text}");
     // A status that was not there before is all that is new.
-    assert_eq!(lines(&figures), before + 1, "{text}");
+    assert_eq!(lines(&metrics), before + 1, "{text}");
     assert!(!text.contains("made") && !text.contains("evil"), "{text}");
     for path in ["/healthz", "/metrics"] {
         let evil = Request::new("GET", path).header("Origin", "http://evil.example");

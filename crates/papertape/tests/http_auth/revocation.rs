@@ -15,7 +15,7 @@ use papertape_testing::oauth::{claims_with, now};
 /// For failure only.
 const LONG: Duration = Duration::from_secs(300);
 
-/// A file of keys in a folder of one test's own.
+/// A file of keys in a directory of one test's own.
 struct File(PathBuf);
 
 impl File {

@@ -175,7 +175,7 @@ fn a_subscription_is_a_stream_that_outlives_every_time_out() {
         let client = server.try_connect(quick()).await.unwrap();
         let mut subscription = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
         let later = tokio::time::timeout(QUICK * 2, subscription.next()).await;
-        assert!(later.is_err(), "it is still open after twice the time-out: {later:?}");
+        assert!(later.is_err(), "it is still open after twice the timeout: {later:?}");
         go_on.notify_one();
         assert_eq!(subscription.next().await.unwrap(), Some(Change::Tools));
         drop(subscription);

@@ -22,7 +22,7 @@ use crate::scripted::{
 
 const URI: &str = "note:one";
 
-fn interests() -> SubscriptionFilter {
+fn filter() -> SubscriptionFilter {
     SubscriptionFilter::new().tools().resource(URI)
 }
 
@@ -93,7 +93,7 @@ fn a_dropped_subscription_is_unsubscribed() {
         })
         .await;
         let client = server.try_connect(legacy()).await.unwrap();
-        drop(client.listen(interests()).await.unwrap());
+        drop(client.listen(filter()).await.unwrap());
         assert_eq!(receiver.recv().await.unwrap(), URI);
         client.close().await;
     });
@@ -128,7 +128,7 @@ fn a_new_session_resubscribes_and_reports_possible_changes() {
         for on_get in [true, false] {
             let (server, forgets) = forgetful(on_get).await;
             let client = server.try_connect(legacy()).await.unwrap();
-            let mut changes = client.listen(interests()).await.unwrap();
+            let mut changes = client.listen(filter()).await.unwrap();
             forgets.store(true, Ordering::SeqCst);
             if !on_get {
                 client.call("t", json!({})).await.unwrap();
@@ -213,7 +213,7 @@ fn an_event_id_that_the_server_does_not_know_is_given_up() {
         })
         .await;
         let client = server.try_connect(legacy()).await.unwrap();
-        let mut changes = client.listen(interests()).await.unwrap();
+        let mut changes = client.listen(filter()).await.unwrap();
         assert_eq!(changes.next().await.unwrap(), Some(Change::Tools));
         assert_eq!(changes.next().await.unwrap(), Some(Change::Resource(URI.to_owned())));
         let ids: Vec<_> =

@@ -229,16 +229,16 @@ async fn act(client: Client, verb: String, rest: String) -> String {
         "ping" => rendered(client.ping().await),
         "request" => rendered(client.request(first, object().into()).await),
         "listen" => {
-            let mut interests = SubscriptionFilter::new();
+            let mut filter = SubscriptionFilter::new();
             for word in rest.split(' ') {
-                interests = match word {
-                    "tools" => interests.tools(),
-                    "prompts" => interests.prompts(),
-                    "resources" => interests.resources(),
-                    uri => interests.resource(uri),
+                filter = match word {
+                    "tools" => filter.tools(),
+                    "prompts" => filter.prompts(),
+                    "resources" => filter.resources(),
+                    uri => filter.resource(uri),
                 };
             }
-            match client.listen(interests).await {
+            match client.listen(filter).await {
                 Ok(mut subscription) => {
                     let acknowledged = format!("{:?}", subscription.acknowledged());
                     format!("{acknowledged}, then {:?}", subscription.next().await.unwrap())

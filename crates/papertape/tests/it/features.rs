@@ -88,7 +88,7 @@ fn a_client_without_elicitation_gets_the_missing_capability() {
 }
 
 #[test]
-fn a_user_may_say_no() {
+fn an_elicitation_can_be_declined_or_cancelled() {
     run(async {
         for (answer, said) in [(ElicitResult::decline(), "a shy guest"), (ElicitResult::cancel(), "no guest")]
         {
@@ -263,8 +263,8 @@ fn changes_of_resources_and_prompts_are_notified() {
             let mut server = full_server::server();
             let (resources, prompts) = (server.resources(), server.prompts());
             let client = open(server, revision, ClientOptions::new()).await;
-            let interests = SubscriptionFilter::new().prompts().resources().resource("note:one");
-            let mut changes = client.listen(interests).await.unwrap();
+            let filter = SubscriptionFilter::new().prompts().resources().resource("note:one");
+            let mut changes = client.listen(filter).await.unwrap();
             resources.updated("note:bytes");
             resources.updated("note:one");
             assert_eq!(

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every file below a folder, without what builds and installers have put there.
+/// Every file below a directory, without what builds and installers have put there.
 fn files_below(folder: PathBuf) -> Vec<PathBuf> {
     let mut folders = vec![folder];
     let mut files = Vec::new();

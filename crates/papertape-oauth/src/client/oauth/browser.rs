@@ -16,11 +16,11 @@ type Authorize =
 /// The user agent: opens the authorization URL and returns the redirect that ends the authorization.
 #[derive(Clone)]
 pub struct Browser {
-    kind: Kind,
+    kind: BrowserKind,
 }
 
 #[derive(Clone)]
-enum Kind {
+enum BrowserKind {
     Callback(Arc<Authorize>),
     Loopback(Arc<Open>),
     /// What the user can do instead.
@@ -39,7 +39,7 @@ impl Browser {
             let redirect = authorize(url);
             Box::pin(async move { redirect.await.map_err(Into::into) })
         });
-        Self { kind: Kind::Callback(callback) }
+        Self { kind: BrowserKind::Callback(callback) }
     }
 
     /// A listener on 127.0.0.1 receives the redirect; `open` shows the authorization URL to the user or opens it in a browser.
@@ -49,12 +49,12 @@ impl Browser {
         F: Fn(&str) -> Result<(), E> + Send + Sync + 'static,
         E: Into<BoxError>,
     {
-        Self { kind: Kind::Loopback(Arc::new(move |url| open(url).map_err(Into::into))) }
+        Self { kind: BrowserKind::Loopback(Arc::new(move |url| open(url).map_err(Into::into))) }
     }
 
     /// No browser: authorization fails with this remedy.
     pub fn unavailable(remedy: impl Into<String>) -> Self {
-        Self { kind: Kind::Unavailable(remedy.into()) }
+        Self { kind: BrowserKind::Unavailable(remedy.into()) }
     }
 
     /// Prepares to receive a redirect at the configured redirect URI, or at the one that the client is registered with.
@@ -64,18 +64,18 @@ impl Browser {
         registered: Option<&str>,
     ) -> Result<PendingRedirect<'_>, AuthError> {
         match &self.kind {
-            Kind::Callback(authorize) => {
+            BrowserKind::Callback(authorize) => {
                 let redirect_uri = configured.unwrap_or("http://127.0.0.1/callback").to_owned();
                 Ok(PendingRedirect { redirect_uri, receiver: Receiver::Callback(authorize.as_ref()) })
             }
-            Kind::Loopback(open) => {
+            BrowserKind::Loopback(open) => {
                 let listener = RedirectListener::bind(configured, registered).await?;
                 Ok(PendingRedirect {
                     redirect_uri: listener.redirect_uri().to_owned(),
                     receiver: Receiver::Loopback(open.as_ref(), listener),
                 })
             }
-            Kind::Unavailable(remedy) => Err(AuthError::new(
+            BrowserKind::Unavailable(remedy) => Err(AuthError::new(
                 AuthStep::Authorization,
                 format!("a user has to sign in with a browser: {remedy}"),
             )),
@@ -86,9 +86,9 @@ impl Browser {
 impl fmt::Debug for Browser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
-            Kind::Callback(_) => "Browser::new(..)",
-            Kind::Loopback(_) => "Browser::loopback(..)",
-            Kind::Unavailable(_) => "Browser::unavailable(..)",
+            BrowserKind::Callback(_) => "Browser::new(..)",
+            BrowserKind::Loopback(_) => "Browser::loopback(..)",
+            BrowserKind::Unavailable(_) => "Browser::unavailable(..)",
         })
     }
 }

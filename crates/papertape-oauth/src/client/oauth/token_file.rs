@@ -1,4 +1,4 @@
-//! A token store in a file that only its owner can read: JSON, mode 0600, in a folder of mode 0700. It is replaced
+//! A token store in a file that only its owner can read: JSON, mode 0600, in a directory of mode 0700. It is replaced
 //! atomically, and a lock file beside it serialises writers.
 
 use std::fs::{self, File, OpenOptions};
@@ -34,7 +34,7 @@ struct Entry {
 }
 
 impl FileTokens {
-    /// The store at a path. The file and its folder are created with the first token.
+    /// The store at a path. The file and its directory are created with the first token.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -144,7 +144,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder
         .create(folder)
-        .map_err(|e| io::Error::new(e.kind(), format!("the folder {}: {e}", folder.display())))
+        .map_err(|e| io::Error::new(e.kind(), format!("the directory {}: {e}", folder.display())))
 }
 
 /// Opens a file for reading, without following a symbolic link.
@@ -190,7 +190,7 @@ fn no_follow(options: &mut OpenOptions) {
 #[cfg(not(unix))]
 fn no_follow(_: &mut OpenOptions) {}
 
-/// Rejects a file that other users can read, or a folder that they can change.
+/// Rejects a file that other users can read, or a directory that they can change.
 #[cfg(unix)]
 fn check_mode(path: &Path, found: &fs::Metadata, forbidden: u32, chmod: &str) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;

@@ -72,10 +72,10 @@ struct WatchedFile {
     path: PathBuf,
     /// When the last check ended.
     checked: Mutex<Instant>,
-    seen: tokio::sync::Mutex<Seen>,
+    seen: tokio::sync::Mutex<KeyFileState>,
 }
 
-struct Seen {
+struct KeyFileState {
     stamp: Result<Stamp, String>,
     /// Why the file cannot be used, if so.
     problem: Option<String>,
@@ -111,7 +111,7 @@ impl Keys {
         if table.len() == 0 {
             tracing::warn!(file = %path.display(), "the key file has no keys: every request with a key will be rejected");
         }
-        let seen = tokio::sync::Mutex::new(Seen { stamp, problem: None });
+        let seen = tokio::sync::Mutex::new(KeyFileState { stamp, problem: None });
         Ok(Self::new(table, Some(WatchedFile { path, checked: Mutex::new(Instant::now()), seen })))
     }
 
@@ -255,7 +255,7 @@ impl Shared {
         *lock(&file.checked) = Instant::now();
     }
 
-    fn apply(&self, file: &WatchedFile, seen: &mut Seen, read: Result<KeyTable, String>) {
+    fn apply(&self, file: &WatchedFile, seen: &mut KeyFileState, read: Result<KeyTable, String>) {
         let path = file.path.display();
         let (table, problem) = match read {
             Ok(table) => {
@@ -281,7 +281,7 @@ impl WatchedFile {
 
     /// The turn to check the file, if it is time. A request that finds another one checking uses the known keys, unless they are
     /// old: after an idle hour, a revoked key must not be accepted beside the request that finds that out.
-    async fn turn(&self) -> Option<MutexGuard<'_, Seen>> {
+    async fn turn(&self) -> Option<MutexGuard<'_, KeyFileState>> {
         let age = self.age();
         if age < CHECK_INTERVAL {
             return None;
@@ -295,7 +295,7 @@ impl WatchedFile {
     }
 
     /// Reads the file if it has changed, or could not be used before.
-    async fn check(&self, seen: &Seen) -> Option<Change> {
+    async fn check(&self, seen: &KeyFileState) -> Option<Change> {
         let (path, before) = (self.path.clone(), seen.stamp.clone());
         let unusable = seen.problem.is_some();
         tokio::task::spawn_blocking(move || read_if_changed(&path, &before, unusable)).await.ok()?

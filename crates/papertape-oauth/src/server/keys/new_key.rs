@@ -81,8 +81,8 @@ impl NewKey {
 
     /// Adds the entry to a key file, which is created (mode 0600) if there is none.
     ///
-    /// The file is replaced atomically, with the same owner and mode. Where that is not possible (the folder is not writable,
-    /// or the file is a mount point), the entry is appended in one write.
+    /// The file is replaced atomically, with the same owner and mode. Where that is not possible (the directory is not
+    /// writable, or the file is a mount point), the entry is appended in one write.
     ///
     /// # Errors
     /// If the file would be invalid with the new key, which leaves it unchanged, or cannot be written.

@@ -131,7 +131,7 @@ async fn the_token_file_is_replaced_atomically() {
 async fn tokens_that_cannot_be_saved_are_used() {
     let folder = Folder::new("full");
     let deployment = Deployment::new().await;
-    // The folder cannot be made, because a file has its name.
+    // The directory cannot be made, because a file has its name.
     fs::write(folder.0.join("data"), "").unwrap();
     let credentials: Credentials = oauth().store(FileTokens::new(folder.tokens())).into();
     let called = deployment.call(&credentials, "").await;

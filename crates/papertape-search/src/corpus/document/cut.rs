@@ -49,7 +49,7 @@ fn weight(c: char, after_blank: &mut bool) -> usize {
 
 /// The places to cut at, best first.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum Boundary {
     Block,
     Part,
     Line,
@@ -58,7 +58,7 @@ enum Kind {
     Character,
 }
 
-impl Kind {
+impl Boundary {
     fn finer(self) -> Self {
         match self {
             Self::Block => Self::Part,
@@ -80,7 +80,7 @@ pub(super) fn pieces(text: &str, range: Range<usize>, cuts: &[Cut]) -> Vec<Range
     let from = cuts.partition_point(|cut| cut.at <= range.start);
     let to = cuts.partition_point(|cut| cut.at < range.end);
     let cuts = cuts.get(from..to).unwrap_or_default();
-    Grinding { text, cuts }.grind(range, Kind::Block, &mut grains);
+    Grinding { text, cuts }.grind(range, Boundary::Block, &mut grains);
     pack(grains, total)
 }
 
@@ -120,7 +120,7 @@ struct Grinding<'a> {
 
 impl Grinding<'_> {
     /// Goes one kind deeper for what is too long, at most six deep.
-    fn grind(&self, range: Range<usize>, kind: Kind, grains: &mut Vec<Grain>) {
+    fn grind(&self, range: Range<usize>, kind: Boundary, grains: &mut Vec<Grain>) {
         let mut start = range.start;
         for end in self.ends(&range, kind).into_iter().chain([range.end]) {
             let piece = start..end;
@@ -130,7 +130,7 @@ impl Grinding<'_> {
             start = end;
             let text = self.text.get(piece.clone()).unwrap_or_default();
             let size = cost(text);
-            if size <= LONG || matches!(kind, Kind::Character) {
+            if size <= LONG || matches!(kind, Boundary::Character) {
                 grains.push(Grain { range: piece, size, blank: text.trim().is_empty() });
             } else {
                 self.grind(piece, kind.finer(), grains);
@@ -139,7 +139,7 @@ impl Grinding<'_> {
     }
 
     /// The places of a kind within a range.
-    fn ends(&self, range: &Range<usize>, kind: Kind) -> Vec<usize> {
+    fn ends(&self, range: &Range<usize>, kind: Boundary) -> Vec<usize> {
         let text = self.text.get(range.clone()).unwrap_or_default();
         let after = |is_end: &dyn Fn(char, Option<char>) -> bool| {
             let mut chars = text.char_indices().peekable();
@@ -152,18 +152,18 @@ impl Grinding<'_> {
             ends
         };
         match kind {
-            Kind::Block => self.known(range, true),
-            Kind::Part => self.known(range, false),
-            Kind::Line => after(&|c, _| c == '\n'),
-            Kind::Sentence => after(&|c, next| match c {
+            Boundary::Block => self.known(range, true),
+            Boundary::Part => self.known(range, false),
+            Boundary::Line => after(&|c, _| c == '\n'),
+            Boundary::Sentence => after(&|c, next| match c {
                 '.' | '!' | '?' | ';' | ':' => next.is_some_and(char::is_whitespace),
                 '。' | '！' | '？' | '；' => true,
                 _ => false,
             }),
-            Kind::Word => {
+            Boundary::Word => {
                 after(&|c, next| c.is_whitespace() && next.is_some_and(|next| !next.is_whitespace()))
             }
-            Kind::Character => self.characters(range),
+            Boundary::Character => self.characters(range),
         }
     }
 

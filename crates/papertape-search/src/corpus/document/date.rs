@@ -41,7 +41,7 @@ fn numbers(text: &str) -> Option<String> {
     written(number(year)?, number(month)?, number(day)?)
 }
 
-/// Eight figures, as ISO 8601 writes a day without marks.
+/// Eight digits, as ISO 8601 writes a day in basic format.
 fn compact(text: &str) -> Option<String> {
     let date = text.trim().split(['T', 't', ' ']).next().filter(|date| date.len() == 8)?;
     let (year, rest) = date.split_at_checked(4)?;
@@ -52,9 +52,9 @@ fn compact(text: &str) -> Option<String> {
 fn names(text: &str) -> Option<String> {
     let words = || text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(8);
     let month = words().find_map(month)?;
-    let mut figures =
+    let mut numbers =
         words().filter_map(|word| number(word.trim_end_matches(['s', 't', 'h', 'n', 'd', 'r'])));
-    let (first, second) = (figures.next()?, figures.next()?);
+    let (first, second) = (numbers.next()?, numbers.next()?);
     if first > 31 { written(first, month, second) } else { written(second, month, first) }
 }
 

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn encodings_are_told_by_their_marks() {
+    fn encodings_are_detected_by_their_byte_order_marks() {
         gives(b"", "", 0);
         gives("\u{feff}añ".as_bytes(), "añ", 0);
         gives(b"\xff\xfeh\0i\0", "hi", 0);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_left_out() {
+    fn binary_files_are_left_out() {
         for bytes in [&b"\x7fELF\0\0"[..], b"\0", b"# Title\n\0"] {
             let (read, reported) = text(bytes);
             assert_eq!(read, None);

@@ -3,11 +3,11 @@
 /// Where in a block it is: blocks come line by line.
 #[derive(Debug, Default)]
 pub(super) struct Stripper {
-    place: Place,
+    place: HtmlState,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum HtmlState {
     #[default]
     Text,
     /// Between `<` and `>`, perhaps within quotes.
@@ -23,10 +23,10 @@ impl Stripper {
         let mut rest = html;
         while !rest.is_empty() {
             rest = match self.place {
-                Place::Text => self.leave_text(rest, text),
-                Place::Tag(quote) => self.leave_tag(rest, quote),
-                Place::Comment => self.leave(rest, "-->"),
-                Place::Hidden(end) => self.leave(rest, end),
+                HtmlState::Text => self.leave_text(rest, text),
+                HtmlState::Tag(quote) => self.leave_tag(rest, quote),
+                HtmlState::Comment => self.leave(rest, "-->"),
+                HtmlState::Hidden(end) => self.leave(rest, end),
             };
         }
     }
@@ -42,15 +42,15 @@ impl Stripper {
         }
         let named = |name: &str| tag.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
         self.place = match () {
-            () if tag.starts_with("!--") => Place::Comment,
-            () if named("script") => Place::Hidden("</script"),
-            () if named("style") => Place::Hidden("</style"),
+            () if tag.starts_with("!--") => HtmlState::Comment,
+            () if named("script") => HtmlState::Hidden("</script"),
+            () if named("style") => HtmlState::Hidden("</style"),
             () if tag.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?')) => {
-                Place::Tag(None)
+                HtmlState::Tag(None)
             }
             () => {
                 text.push('<');
-                Place::Text
+                HtmlState::Text
             }
         };
         tag
@@ -61,7 +61,7 @@ impl Stripper {
         for (at, c) in rest.char_indices() {
             match (inside, c) {
                 (None, '>') => {
-                    self.place = Place::Text;
+                    self.place = HtmlState::Text;
                     return rest.get(at + 1..).unwrap_or_default();
                 }
                 (None, '"' | '\'') => inside = Some(c),
@@ -69,14 +69,14 @@ impl Stripper {
                 _ => {}
             }
         }
-        self.place = Place::Tag(inside);
+        self.place = HtmlState::Tag(inside);
         ""
     }
 
     /// Goes to the end of what is hidden.
     fn leave<'a>(&mut self, rest: &'a str, end: &'static str) -> &'a str {
         let Some((_, after)) = rest.split_once(end) else { return "" };
-        self.place = if end.starts_with("</") { Place::Tag(None) } else { Place::Text };
+        self.place = if end.starts_with("</") { HtmlState::Tag(None) } else { HtmlState::Text };
         after
     }
 }

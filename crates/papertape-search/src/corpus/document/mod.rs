@@ -120,7 +120,7 @@ fn parsable<'a>(path: &str, mut markdown: Cow<'a, str>) -> Cow<'a, str> {
     markdown
 }
 
-/// The words of a chunk, from its Markdown: as [`Section::plain`], but for links whose targets stand elsewhere in the file.
+/// The text of a chunk without markup, from its Markdown: as [`Section::plain`], but for links whose targets stand elsewhere in the file.
 #[must_use]
 pub fn plain(path: &str, text: &str) -> String {
     let markdown = parsable(path, Cow::Borrowed(text));

@@ -28,9 +28,9 @@ pub(super) struct Outline {
     pub(super) headings: Vec<Heading>,
     /// In order.
     pub(super) cuts: Vec<Cut>,
-    /// The words.
+    /// The text without markup.
     pub(super) plain: Plain,
-    /// The first of the words that are not code.
+    /// The beginning of the text that is not code.
     pub(super) sample: String,
 }
 

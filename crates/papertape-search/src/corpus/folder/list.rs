@@ -1,4 +1,4 @@
-//! A folder to a list of its Markdown files.
+//! A directory to a list of its Markdown files.
 
 use std::fs::FileType;
 use std::io;
@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
-use super::{Listing, MOST_BYTES, Seen, is_markdown, reason, shown, stamp, too_large};
+use super::{ListedFile, Listing, MOST_BYTES, is_markdown, reason, shown, stamp, too_large};
 
-/// Never looked into: what others wrote, and (hidden anyway) what we keep.
+/// Never indexed: dependencies, and (hidden anyway) the index.
 const NEVER: [&str; 2] = ["node_modules", ".papertape"];
 
-/// Lists a folder; `enter` hears of each folder before what is in it is looked at.
+/// Lists a directory; `enter` is called with each directory before it is read.
 pub(super) fn list(root: &Path, enter: &mut dyn FnMut(&Path)) -> io::Result<Listing> {
-    // What is wrong with the folder itself is an error, and no warning.
+    // A problem with the directory itself is an error, not a warning.
     std::fs::read_dir(root)?;
-    // Rules that stand above the folder hold only where git would say so.
+    // Ignore rules above the directory apply only where git would apply them.
     let in_repository = root.ancestors().skip(1).any(|above| above.join(".git").exists());
     let mut found = walk(root, in_repository, enter);
     if in_repository && found.listing.files.is_empty() {
-        // They take out the folder itself: it was named on purpose, so that they mean something else.
+        // They exclude the directory itself: it was named on purpose, so they are ignored.
         found = walk(root, false, enter);
     }
     Ok(found.finished())
 }
 
-fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> Found<'a> {
+fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> ListingBuilder<'a> {
     let walker = WalkBuilder::new(root)
         .standard_filters(true)
         .git_global(false)
@@ -35,7 +35,7 @@ fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> 
         .follow_links(false)
         .filter_entry(|entry| entry.depth() == 0 || !NEVER.iter().any(|name| entry.file_name() == *name))
         .build();
-    let mut found = Found { root, listing: Listing::default(), entered: Vec::new() };
+    let mut found = ListingBuilder { root, listing: Listing::default(), entered: Vec::new() };
     for entry in walker {
         match entry {
             Ok(entry) => {
@@ -52,14 +52,14 @@ fn walk<'a>(root: &'a Path, rules_above: bool, enter: &mut dyn FnMut(&Path)) -> 
     found
 }
 
-struct Found<'a> {
+struct ListingBuilder<'a> {
     root: &'a Path,
     listing: Listing,
-    /// The folder that is being looked into, after those it is in.
+    /// The directory that is being read, after its parents.
     entered: Vec<PathBuf>,
 }
 
-impl Found<'_> {
+impl ListingBuilder<'_> {
     fn take(&mut self, entry: &DirEntry) {
         let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { return };
         let named = entry
@@ -73,7 +73,7 @@ impl Found<'_> {
             return;
         }
         if kind.is_dir() {
-            return self.warn_about(entry, "a folder that is named like a file; what is in it is indexed");
+            return self.warn_about(entry, "a directory that is named like a file; what is in it is indexed");
         }
         if !kind.is_file() {
             return self.leave(entry, what_it_is(kind));
@@ -84,7 +84,7 @@ impl Found<'_> {
         match entry.metadata() {
             Ok(file) if !file.is_file() => self.leave(entry, what_it_is(file.file_type())),
             Ok(file) if file.len() > MOST_BYTES => self.leave(entry, &too_large(file.len())),
-            Ok(file) => self.listing.files.push(Seen { path: path.to_owned(), stamp: stamp(&file) }),
+            Ok(file) => self.listing.files.push(ListedFile { path: path.to_owned(), stamp: stamp(&file) }),
             Err(error) => self.fail_at(entry.path(), &error),
         }
     }
@@ -105,7 +105,7 @@ impl Found<'_> {
             None => error.to_string(),
         };
         let path = path.strip_prefix(self.root).unwrap_or(path);
-        let name = if path.as_os_str().is_empty() { "the folder".into() } else { path.to_string_lossy() };
+        let name = if path.as_os_str().is_empty() { "the directory".into() } else { path.to_string_lossy() };
         self.warn(&format!(
             "{name}: it cannot be read ({why}); what was found there before is found as it was"
         ));
@@ -135,13 +135,13 @@ impl Found<'_> {
 }
 
 const LINKED_FOLDER: &str =
-    "a link, and links are not followed; index that folder itself, or put a copy in its place";
+    "a link, and links are not followed; index that directory itself, or put a copy in its place";
 
 fn what_it_is(kind: FileType) -> &'static str {
     match () {
         () if kind.is_symlink() => "a link, and links are not followed; put a copy in its place",
         // It was a file a moment ago.
-        () if kind.is_dir() => "a folder",
+        () if kind.is_dir() => "a directory",
         () if kind.is_fifo() => "a pipe",
         () if kind.is_socket() => "a socket",
         () => "a device",
@@ -167,19 +167,19 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_told_with_its_place_however_little_is_known_of_it() {
+    fn walk_errors_are_reported_with_their_path() {
         let io =
             |path: &str, code| ignore::Error::WithPath { path: path.into(), err: Box::new(depth(2, code)) };
         let (eio, eacces, enoent) = (5, 13, 2);
         for (error, unread, warning) in [
             (io("/r/sub", eacces), Some("sub"), "sub: it cannot be read (permission denied); what was"),
             (depth(2, eio), Some("deep"), "deep: it cannot be read (input/output error); what was"),
-            (depth(1, eio), Some(""), "the folder: it cannot be read (input/output error); what was"),
-            (depth(9, eio), Some(""), "the folder: it cannot be read (input/output error); what was"),
+            (depth(1, eio), Some(""), "the directory: it cannot be read (input/output error); what was"),
+            (depth(9, eio), Some(""), "the directory: it cannot be read (input/output error); what was"),
             (io("/r/sub", enoent), None, ""),
         ] {
             let entered = vec!["/r".into(), "/r/deep".into()];
-            let mut found = Found { root: Path::new("/r"), listing: Listing::default(), entered };
+            let mut found = ListingBuilder { root: Path::new("/r"), listing: Listing::default(), entered };
             found.fail(&error);
             let Listing { unread: failed, warnings, .. } = found.finished();
             assert_eq!(failed.first().map(String::as_str), unread);

@@ -1,7 +1,7 @@
-//! A folder to the Markdown files in it that are indexed.
+//! A directory to the Markdown files in it that are indexed.
 //!
 //! - `list`: which there are
-//! - `read`: the bytes of one of them, and of nothing outside the folder
+//! - `read`: the bytes of one of them, and of nothing outside the directory
 
 mod list;
 mod read;
@@ -22,14 +22,14 @@ pub const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
 
 /// A file that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
-    /// Relative to the folder, with `/`.
+pub struct ListedFile {
+    /// Relative to the directory, with `/`.
     pub path: String,
-    /// How it looks from outside.
+    /// Its metadata.
     pub stamp: Stamp,
 }
 
-/// How a file looks from outside. If nothing of it has changed, and it was not written in the same instant as it was read,
+/// The metadata of a file. If nothing of it has changed, and it was not written in the same instant as it was read,
 /// neither has the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
@@ -43,33 +43,33 @@ pub struct Stamp {
     pub inode: u64,
 }
 
-/// What a folder holds now.
+/// What a directory holds now.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     /// By path.
-    pub files: Vec<Seen>,
-    /// What could not be looked into or at, relative to the folder: of what is there, or below, nothing is known. One that
-    /// is empty is the folder itself.
+    pub files: Vec<ListedFile>,
+    /// What could not be looked into or at, relative to the directory: of what is there, or below, nothing is known. One
+    /// that is empty is the directory itself.
     pub unread: Vec<String>,
     /// What was left out, and why: one line for each.
     pub warnings: Warnings,
 }
 
-/// A folder of Markdown.
+/// A directory of Markdown.
 #[derive(Debug, Clone)]
 pub struct Folder {
     root: PathBuf,
 }
 
 impl Folder {
-    /// A folder that is there.
+    /// A directory that is there.
     ///
     /// # Errors
-    /// If it does not exist, or is not a folder.
+    /// If it does not exist, or is not a directory.
     pub fn open(root: &Path) -> io::Result<Self> {
         let root = root.canonicalize()?;
         if !root.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not a folder"));
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not a directory"));
         }
         Ok(Self { root })
     }
@@ -83,13 +83,13 @@ impl Folder {
     /// Every Markdown file that no `.gitignore` takes out.
     ///
     /// # Errors
-    /// If the folder itself cannot be read.
+    /// If the directory itself cannot be read.
     pub fn list(&self) -> io::Result<Listing> {
         list::list(&self.root, &mut |_| ())
     }
 
-    /// Calls `each` for each folder that [`Folder::list`] looks into, this one first, before it is read: a watch that begins
-    /// there misses nothing.
+    /// Calls `each` for each directory that [`Folder::list`] looks into, this one first, before it is read: a watch that
+    /// begins there misses nothing.
     ///
     /// # Errors
     /// As [`Folder::list`].
@@ -100,7 +100,7 @@ impl Folder {
     /// The bytes of a file, and how it looked while they were read.
     ///
     /// # Errors
-    /// If it has gone, is not a plain file, is too large, or lies outside the folder.
+    /// If it has gone, is not a plain file, is too large, or lies outside the directory.
     pub fn read(&self, path: &str) -> Result<(Vec<u8>, Stamp), String> {
         read::read(&self.root, path).map_err(|problem| format!("{}: {problem}", shown(path)))
     }

@@ -1,4 +1,5 @@
-//! A path within the folder to the bytes there: never to bytes outside of it, whatever is done to the folder meanwhile.
+//! A path within the directory to the bytes there: never to bytes outside of it, whatever is done to the directory
+//! meanwhile.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -30,9 +31,9 @@ pub(super) fn read(root: &Path, path: &str) -> Result<(Vec<u8>, Stamp), String> 
     Err("it changes all the time: it is read when it has come to rest".to_owned())
 }
 
-const NOWHERE: &str = "it is not the path of a Markdown file in this folder";
+const NOWHERE: &str = "it is not the path of a Markdown file in this directory";
 
-/// Goes down from the folder name by name, so that no link leads elsewhere.
+/// Goes down from the directory name by name, so that no link leads elsewhere.
 fn descend(root: &Path, names: &[&str]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut folder = open(root, flags, Mode::empty())?;

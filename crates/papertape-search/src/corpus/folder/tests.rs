@@ -1,4 +1,4 @@
-//! Real files, and other things in folders.
+//! Real files, and other things in directories.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Folder, MOST_BYTES};
 
-/// A folder for a test, gone when the test is.
+/// A directory for a test, gone when the test is.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -100,7 +100,7 @@ fn rules_above_the_folder_hold_within_a_repository_alone() {
     assert_eq!(there.listed(), ["a.md", "build/b.md"]);
     fs::create_dir(there.0.join(".git")).unwrap();
     assert_eq!(there.listed(), ["a.md"]);
-    // A folder that is named on purpose is read, even if all of it is ignored.
+    // A directory that is named on purpose is read, even if all of it is ignored.
     fs::write(there.0.join(".gitignore"), "*\n").unwrap();
     assert_eq!(there.listed(), ["a.md", "build/b.md"]);
 }
@@ -175,7 +175,7 @@ fn paths_stay_within_the_folder() {
 }
 
 #[test]
-fn what_is_no_plain_file_is_left_out_without_being_opened() {
+fn irregular_files_are_left_out_without_being_opened() {
     let there = Temporary::new();
     there.write("a.md", "a");
     let made = std::process::Command::new("mkfifo").arg(there.inside().join("pipe.md")).status().unwrap();

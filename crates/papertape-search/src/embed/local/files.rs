@@ -1,4 +1,4 @@
-//! A model's folder to the bytes of its files, each read once, within bounds, and into one digest.
+//! A model's directory to the bytes of its files, each read once, within bounds, and into one digest.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 /// The largest file but the weights: the vocabulary of a multilingual model takes 17 MB.
 const LARGEST: u64 = 64 << 20;
 
-/// The folder of a model, while it is read.
+/// The directory of a model, while it is read.
 #[derive(Debug)]
 pub(super) struct Files {
     root: PathBuf,

@@ -32,16 +32,16 @@ pub(super) struct Model {
     identity: Identity,
 }
 
-/// What a model in this folder is called.
+/// What a model in this directory is called.
 pub(super) fn name_of(root: &Path) -> String {
     root.file_name().map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 impl Model {
-    /// Reads the folder; the error says which of its files is wrong and how.
+    /// Reads the directory; the error says which of its files is wrong and how.
     pub(super) fn load(root: &Path) -> Result<Self, String> {
         // With links followed: `.` has no name.
-        let root = root.canonicalize().map_err(|error| format!("there is no such folder: {error}"))?;
+        let root = root.canonicalize().map_err(|error| format!("there is no such directory: {error}"))?;
         let mut files = Files::new(&root);
         let settings = Settings::read(&mut files)?;
         let tokenizer = read_tokenizer(&mut files, settings.longest)?;

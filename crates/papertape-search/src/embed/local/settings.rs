@@ -1,4 +1,4 @@
-//! The JSON files of a model's folder to what there is to know before its weights are read.
+//! The JSON files of a model's directory to what there is to know before its weights are read.
 
 use serde::Deserialize;
 
@@ -108,7 +108,7 @@ impl Default for PoolingConfig {
 
 /// `sentence_bert_config.json`.
 #[derive(Debug, Default, Deserialize)]
-struct Reading {
+struct SentenceBertConfig {
     max_seq_length: Option<usize>,
 }
 
@@ -124,11 +124,11 @@ impl Settings {
     pub(super) fn read(files: &mut Files) -> Result<Self, String> {
         let config: Config = files
             .json("config.json")?
-            .ok_or("there is no config.json: is it the folder of a sentence-transformers model?")?;
+            .ok_or("there is no config.json: is it the directory of a sentence-transformers model?")?;
         let shape = config.shape()?;
         let modules: Vec<Module> = files.json("modules.json")?.unwrap_or_default();
         let pooling = read_pooling(files, &modules)?;
-        let reading: Reading = files.json("sentence_bert_config.json")?.unwrap_or_default();
+        let reading: SentenceBertConfig = files.json("sentence_bert_config.json")?.unwrap_or_default();
         let room = shape.positions.saturating_sub(shape.first_position);
         let longest = reading.max_seq_length.unwrap_or(room).min(room);
         if longest < 8 {
@@ -212,7 +212,7 @@ fn read_pooling(files: &mut Files, modules: &[Module]) -> Result<Pooling, String
                 let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
                 if module.path.is_empty() || !module.path.chars().all(plain) {
                     return Err(format!(
-                        "modules.json names {:?}, which is not a folder beside it",
+                        "modules.json names {:?}, which is not a directory beside it",
                         module.path
                     ));
                 }

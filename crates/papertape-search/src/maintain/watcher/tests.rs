@@ -1,4 +1,4 @@
-//! Real folders and their events.
+//! Real directories and their events.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -44,7 +44,7 @@ async fn replaced(base: &Path, root: &Path) {
     watcher.changed().await;
 }
 
-/// Whether this process watches the folder, as the system says.
+/// Whether this process watches the directory, as the system says.
 #[cfg(target_os = "linux")]
 fn is_watched(folder: &Path) -> bool {
     let number = format!(" ino:{:x} ", fs::metadata(folder).unwrap().ino());

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_wish_every_file_counts() {
+    fn an_empty_filter_passes_every_file() {
         let empty = Filter { path_prefix: Some(String::new()), ..Filter::default() };
         assert_eq!(wanted(&empty).unwrap(), None);
         assert!(wanted(&Filter { tag: Some(String::new()), ..Filter::default() }).unwrap().is_some());

@@ -1,4 +1,4 @@
-//! The folder of an index: which files belong to it, which may be removed, and how a generation is published.
+//! The directory of an index: which files belong to it, which may be removed, and how a generation is published.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -22,7 +22,7 @@ const HEAD: u32 = 192;
 /// Keeps an index out of repositories.
 const IGNORE: (&str, &str) = (".gitignore", "*\n");
 
-/// Names that may be in a folder that still counts as empty.
+/// Names that may be in a directory that still counts as empty.
 const IGNORABLE: [&str; 5] = [IGNORE.0, lock::NAME, ".gitkeep", ".DS_Store", "lost+found"];
 
 /// The first line of a manifest. It has the checksum of the rest, so it differs between generations.
@@ -37,7 +37,7 @@ pub(super) struct Unpublished {
     pub(super) certain: bool,
 }
 
-/// The folder of an index.
+/// The directory of an index.
 #[derive(Debug, Clone)]
 pub(super) struct IndexFolder {
     root: PathBuf,
@@ -46,7 +46,7 @@ pub(super) struct IndexFolder {
 }
 
 impl IndexFolder {
-    /// The index in this folder, which need not exist. Its manifest must be sealed with one of these keys.
+    /// The index in this directory, which need not exist. Its manifest must be sealed with one of these keys.
     pub(super) fn new(folder: &Path, keys: Keyring) -> Self {
         Self { root: folder.to_owned(), errors: ErrorContext::at(folder), keys }
     }
@@ -92,22 +92,22 @@ impl IndexFolder {
         Err(self.errors.io("cannot read", error))
     }
 
-    /// Rejects a path that exists but is not a folder.
+    /// Rejects a path that exists but is not a directory.
     fn check(&self) -> Result<(), StoreError> {
         match fs::symlink_metadata(&self.root) {
             Ok(meta) if meta.is_dir() => Ok(()),
             Ok(meta) if meta.is_symlink() => {
-                Err(self.errors.foreign("it is a link; give the folder it leads to"))
+                Err(self.errors.foreign("it is a link; give the directory it leads to"))
             }
             Ok(_) => {
-                Err(self.errors.foreign("it is a file, not a folder; remove it or choose another place"))
+                Err(self.errors.foreign("it is a file, not a directory; remove it or choose another place"))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(self.errors.io("cannot read", error)),
         }
     }
 
-    /// Rejects a folder with files of other programs, which might look like ours.
+    /// Rejects a directory with files of other programs, which might look like ours.
     fn claim(&self) -> Result<(), StoreError> {
         self.check()?;
         if self.is_marked() {
@@ -129,7 +129,7 @@ impl IndexFolder {
             let ignorable = name.to_str().is_some_and(|name| IGNORABLE.contains(&name) || is_ours(name));
             if !ignorable || (name == lock::NAME && !lock::is_ours(&entry.path())) {
                 return Err(self.errors.foreign(
-                    "there are other files and no index in this folder; choose another one, empty or not yet there",
+                    "there are other files and no index in this directory; choose another one, empty or not yet there",
                 ));
             }
         }
@@ -144,7 +144,8 @@ impl IndexFolder {
         read.is_ok() && bytes == content.as_bytes() && lock::is_ours(&self.path(lock::NAME))
     }
 
-    /// Creates the folder, private to its user, with a `.gitignore`. Fails before that if there is no key to seal with.
+    /// Creates the directory, private to its user, with a `.gitignore`. Fails before that if there is no key to seal
+    /// with.
     pub(super) fn prepare(&self) -> Result<(), StoreError> {
         self.claim()?;
         self.keys.sealing()?;
@@ -158,7 +159,7 @@ impl IndexFolder {
         }
         self.check()?;
         if let Err(error) = self.keep_private() {
-            // The permissions of a folder of another user are left to that user.
+            // The permissions of a directory of another user are left to that user.
             tracing::debug!(%error, "failed to restrict the permissions of the index to its owner");
         }
         match private().open(self.path(IGNORE.0)) {
@@ -168,7 +169,8 @@ impl IndexFolder {
         }
     }
 
-    /// Removes group and other permissions that an older version or a copy has left on the folder and on our files in it.
+    /// Removes group and other permissions that an older version or a copy has left on the directory and on our files in
+    /// it.
     fn keep_private(&self) -> io::Result<()> {
         let restrict = |file: &File, mode: u32| match file.metadata()?.permissions().mode() & 0o077 {
             0 => Ok(()),
@@ -216,7 +218,7 @@ impl IndexFolder {
         written
     }
 
-    /// Syncs the folder itself, and so the names of its files.
+    /// Syncs the directory itself, and so the names of its files.
     pub(super) fn sync(&self) -> io::Result<()> {
         File::open(&self.root)?.sync_all()
     }

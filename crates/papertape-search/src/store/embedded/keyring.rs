@@ -1,8 +1,8 @@
 //! The keys that authenticate an index: its manifest is sealed, with a keyed BLAKE3 hash (a MAC), by a key of its user.
 //!
-//! A folder may come with an index in it, such as a clone or an archive. The texts in that index may differ from those
-//! of the folder, and may be crafted to mislead. So an index is used only if a key of this user has sealed its
-//! manifest, which pins every other file by a cryptographic digest. Any other index is rebuilt from its folder.
+//! A directory may come with an index in it, such as a clone or an archive. The texts in that index may differ from those
+//! of the directory, and may be crafted to mislead. So an index is used only if a key of this user has sealed its
+//! manifest, which pins every other file by a cryptographic digest. Any other index is rebuilt from its directory.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use super::index_folder::unique;
 use crate::store::StoreError;
 
-/// The path of the file of keys in the user's data folder.
+/// The path of the file of keys in the user's data directory.
 const FILE: &str = "papertape/index.key";
 
 /// The most bytes read of a file of keys: enough for hundreds of lines.
@@ -48,7 +48,7 @@ pub(super) struct Keyring {
 }
 
 impl Keyring {
-    /// The keys in the user's data folder.
+    /// The keys in the user's data directory.
     pub(super) fn of_user() -> Self {
         Self { file: data_folder().map(|folder| folder.join(FILE)) }
     }
@@ -85,7 +85,7 @@ impl Keyring {
         let Some(file) = &self.file else { return Ok(Vec::new()) };
         match read(file) {
             Ok(text) => parse(&text),
-            // A missing folder means that there is no key.
+            // A missing directory means that there is no key.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(Vec::new())
             }
@@ -116,7 +116,7 @@ fn unusable(why: &str) -> StoreError {
     ))
 }
 
-/// Whether a folder above the file, not the file itself, denies access.
+/// Whether a directory above the file, not the file itself, denies access.
 fn is_closed(file: &Path) -> bool {
     fs::symlink_metadata(file).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
@@ -166,7 +166,7 @@ fn of_this_process(error: &io::Error) -> Result<Key, StoreError> {
     let key = Key::random().map_err(|error| unusable(&error.to_string()))?;
     tracing::warn!(
         "the key that seals indexes cannot be stored in {FILE}: {error}. The next process rebuilds the index, unless \
-         XDG_DATA_HOME names a folder that is writable"
+         XDG_DATA_HOME names a directory that is writable"
     );
     Ok(OF_THIS_PROCESS.get_or_init(|| key).clone())
 }
@@ -235,7 +235,7 @@ mod tests {
             refused(&file);
             assert_eq!(fs::read(&file).unwrap(), content);
         }
-        refused(&scratch.0); // a folder
+        refused(&scratch.0); // a directory
     }
 
     #[test]

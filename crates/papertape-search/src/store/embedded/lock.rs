@@ -46,7 +46,7 @@ impl Lock {
             }
             Err(error) => return Err(io(error.into())),
         }
-        // A crafted folder may have a lock that is a hard link to another file.
+        // A crafted directory may have a lock that is a hard link to another file.
         if !is_lock(&file).map_err(io)? {
             return Err(errors.foreign(format!("{NAME} in it was not written by this program; remove it")));
         }
@@ -94,7 +94,7 @@ mod tests {
     use super::{ErrorContext, Lock, NAME};
 
     #[test]
-    fn a_file_that_is_no_lock_is_not_written_over() {
+    fn a_file_that_is_not_a_lock_is_not_overwritten() {
         let folder = std::env::temp_dir().join(format!("papertape-lock-{}", std::process::id()));
         fs::remove_dir_all(&folder).unwrap_or_default();
         fs::create_dir(&folder).unwrap();

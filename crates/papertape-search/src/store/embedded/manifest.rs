@@ -56,7 +56,7 @@ pub(super) fn is_ours(bytes: &[u8]) -> bool {
 
 /// The error for a file of that name that is not a manifest.
 pub(super) fn not_ours(errors: &ErrorContext) -> StoreError {
-    errors.foreign(format!("{NAME} was not written by this program; remove it or choose another folder"))
+    errors.foreign(format!("{NAME} was not written by this program; remove it or choose another directory"))
 }
 
 /// Rejects a manifest that none of these keys has sealed, before its body is parsed.

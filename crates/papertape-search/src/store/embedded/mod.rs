@@ -1,10 +1,10 @@
-//! The embedded store: an inverted index, quantised and exact vectors, and a digest for every block, in a folder.
+//! The embedded store: an inverted index, quantised and exact vectors, and a digest for every block, in a directory.
 //!
 //! All handles of a store share its newest generation, opened once, and checked again on each use. An index that is removed
 //! and built again restarts its generation numbers. So subscribers get numbers of this process: those of the manifests while
 //! they grow, and greater ones after that.
 //!
-//! - `index_folder`: the folder, and how a generation is published in it
+//! - `index_folder`: the directory, and how a generation is published in it
 //! - `lock`: one writer at a time
 //! - `manifest`: what a generation consists of
 //! - `keyring`: the keys that authenticate manifests
@@ -64,20 +64,20 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How often opening is retried when a generation is replaced meanwhile.
 const RETRIES: usize = 50;
 
-/// A store in a folder. Opening it reads nothing; the folder need not exist.
+/// A store in a directory. Opening it reads nothing; the directory need not exist.
 #[derive(Debug, Clone)]
 pub struct Embedded {
     state: Arc<StoreState>,
 }
 
 impl Embedded {
-    /// The store in this folder, which need not exist: a server can start without an index. Its manifest is sealed
+    /// The store in this directory, which need not exist: a server can start without an index. Its manifest is sealed
     /// (authenticated with a keyed hash) with the key of the user in `papertape/index.key` in `$XDG_DATA_HOME` or
     /// `~/.local/share`, which is made when the first index is written; an index that no key there has sealed is
     /// [`StoreError::Unsealed`], until it is written again.
     ///
     /// # Errors
-    /// None at present: problems with the folder are reported when it is used.
+    /// None at present: problems with the directory are reported when it is used.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         Ok(Self { state: Arc::new(StoreState::new(folder, Keyring::of_user())) })
     }
@@ -129,7 +129,7 @@ impl Embedded {
     /// An intact one stays.
     ///
     /// # Errors
-    /// If it cannot be read at the moment, if the folder has other files, or if another process is writing.
+    /// If it cannot be read at the moment, if the directory has other files, or if another process is writing.
     pub async fn repair(&self) -> Result<(), StoreError> {
         match self.verify().await {
             Ok(_) | Err(StoreError::Missing { .. }) => Ok(()),

@@ -65,7 +65,7 @@ impl Changes {
             }
             Err(error) => return Err(error),
         };
-        // A crashed writer may not have synced the folder: make the published manifest durable first.
+        // A crashed writer may not have synced the directory: make the published manifest durable first.
         folder.sync().map_err(|error| folder.errors().io("cannot write to", error))?;
         folder.sweep();
         let open = base.as_ref().map(|base| base.open_files()).transpose();

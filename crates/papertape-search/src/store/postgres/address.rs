@@ -93,7 +93,7 @@ impl Address {
 }
 
 impl Tls {
-    /// Whether a connection to this host must be, or may be, secret: (asks for it, goes on without).
+    /// Whether a connection to this host must be, or may be, encrypted: (request TLS, go on without).
     pub(super) fn to(self, host: &Host) -> (bool, bool) {
         match self {
             Self::Never => (false, true),
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn only_the_way_to_this_machine_is_open_by_default() {
-        for (url, asks) in [
+        for (url, wants_tls) in [
             ("postgres://me@localhost/n", false),
             ("postgres://me@127.0.0.2/n", false),
             ("postgres://me@[::1]/n", false),
@@ -171,7 +171,7 @@ mod tests {
         ] {
             let address = Address::parse(url).unwrap();
             let (host, _) = address.hosts.first().unwrap();
-            assert_eq!(address.tls.to(host), (asks, !asks), "{url}");
+            assert_eq!(address.tls.to(host), (wants_tls, !wants_tls), "{url}");
         }
     }
 

@@ -21,9 +21,9 @@ const TIME: std::time::Duration = std::time::Duration::from_secs(120);
 /// Says what is wrong with the tables. Where there are none, nothing is.
 pub(super) async fn check(connector: &Arc<Connector>) -> Result<(), StoreError> {
     let checked = async {
-        let link = connector.link().await?;
-        link.client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-        tables(&link.client).await
+        let connection = connector.connect().await?;
+        connection.client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        tables(&connection.client).await
     };
     let checked = timeout(TIME, checked).await.unwrap_or_else(|_| Err(Fault::late("the check", TIME)));
     checked.map_err(|fault| fault.into_error(&connector.address.place()))

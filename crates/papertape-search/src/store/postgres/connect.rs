@@ -30,11 +30,11 @@ pub(super) const OPENING: Duration = Duration::from_secs(2);
 const TLS_PLEASE: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 /// A TCP, TLS or Unix stream.
-pub(super) trait Way: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Way for T {}
+pub(super) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 /// What the driver reads from.
-pub(super) type Stream = Guard<Box<dyn Way>>;
+pub(super) type Stream = Guard<Box<dyn ByteStream>>;
 
 /// The driver, which must be polled for a client to get responses.
 pub(super) type Driver = Connection<Stream, NoTlsStream>;
@@ -53,20 +53,20 @@ impl fmt::Debug for Connector {
 
 /// A connection and the task that drives it, which ends with it.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct OpenConnection {
     pub(super) client: Client,
     /// Which of the hosts it is.
     pub(super) host: usize,
     /// Why it ended.
-    pub(super) end: End,
+    pub(super) end: EndReason,
     task: AbortHandle,
 }
 
 /// Why a connection ended, once it has: pending requests only learn from the driver that it did.
 #[derive(Debug, Clone, Default)]
-pub(super) struct End(Arc<OnceLock<String>>);
+pub(super) struct EndReason(Arc<OnceLock<String>>);
 
-impl End {
+impl EndReason {
     /// The fault, with the reason if it is that the connection is gone.
     pub(super) fn explain(&self, fault: Fault) -> Fault {
         match (fault, self.0.get()) {
@@ -83,7 +83,7 @@ impl End {
     }
 }
 
-impl Drop for Link {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -105,9 +105,9 @@ impl Connector {
     }
 
     /// The same, driven by a task.
-    pub(super) async fn link(self: &Arc<Self>) -> Result<Link, Fault> {
+    pub(super) async fn connect(self: &Arc<Self>) -> Result<OpenConnection, Fault> {
         let (client, mut driver, host) = self.open().await?;
-        let end = End::default();
+        let end = EndReason::default();
         let noted = end.clone();
         let task = tokio::spawn(async move {
             // The driver is dropped after that, and only then do pending requests fail.
@@ -115,7 +115,7 @@ impl Connector {
                 noted.note(error);
             }
         });
-        Ok(Link { client, host, end, task: task.abort_handle() })
+        Ok(OpenConnection { client, host, end, task: task.abort_handle() })
     }
 
     async fn open_any(&self) -> Result<(Client, Driver, usize), Fault> {
@@ -137,11 +137,11 @@ impl Connector {
     }
 
     /// A stream to a host, encrypted if required.
-    async fn dial(&self, host: &Host, port: u16) -> Result<Box<dyn Way>, Fault> {
+    async fn dial(&self, host: &Host, port: u16) -> Result<Box<dyn ByteStream>, Fault> {
         let limit = self.address.connect_timeout;
         let late = |_| Fault::late("connecting", limit);
         let broken = |error: std::io::Error| Fault::Lost(error.to_string());
-        let mut stream: Box<dyn Way> = match host {
+        let mut stream: Box<dyn ByteStream> = match host {
             Host::Tcp(name) => {
                 let connected = TcpStream::connect((name.as_str(), port));
                 let stream = timeout(limit, connected).await.map_err(late)?.map_err(broken)?;
@@ -155,8 +155,8 @@ impl Connector {
                 Box::new(timeout(limit, connected).await.map_err(late)?.map_err(broken)?)
             }
         };
-        let (asks, may_do_without) = self.address.tls.to(host);
-        if !asks {
+        let (wants_tls, may_do_without) = self.address.tls.to(host);
+        if !wants_tls {
             return Ok(stream);
         }
         let Host::Tcp(server) = host else {
@@ -165,11 +165,14 @@ impl Connector {
             ));
         };
         let mut response = [0];
-        let asked = async {
+        let requested = async {
             stream.write_all(&TLS_PLEASE).await?;
             stream.read_exact(&mut response).await
         };
-        timeout(OPENING, asked).await.map_err(|_| Fault::late("asking for TLS", OPENING))?.map_err(broken)?;
+        timeout(OPENING, requested)
+            .await
+            .map_err(|_| Fault::late("requesting TLS", OPENING))?
+            .map_err(broken)?;
         match response {
             [b'S'] => timeout(OPENING, self.encrypt(server, stream))
                 .await
@@ -182,7 +185,7 @@ impl Connector {
         }
     }
 
-    async fn encrypt(&self, server: &str, stream: Box<dyn Way>) -> Result<Box<dyn Way>, Fault> {
+    async fn encrypt(&self, server: &str, stream: Box<dyn ByteStream>) -> Result<Box<dyn ByteStream>, Fault> {
         let host = ServerName::try_from(server.to_owned())
             .map_err(|_| Fault::other("the host in the store's address is not a valid TLS server name"))?;
         let connector = self.tls()?;
@@ -224,8 +227,8 @@ impl Connector {
     }
 
     /// Sends a cancel request for the current query of a connection, without waiting for the outcome.
-    pub(super) fn cancel(self: &Arc<Self>, link: &Link) {
-        let (token, host) = (link.client.cancel_token(), link.host);
+    pub(super) fn cancel(self: &Arc<Self>, connection: &OpenConnection) {
+        let (token, host) = (connection.client.cancel_token(), connection.host);
         let mine = Arc::clone(self);
         tokio::spawn(async move {
             let Some((host, port)) = mine.address.hosts.get(host) else { return };
@@ -245,16 +248,20 @@ impl Connector {
 pub(super) struct Maker(pub(super) Arc<Connector>);
 
 impl managed::Manager for Maker {
-    type Type = Link;
+    type Type = OpenConnection;
     type Error = Fault;
 
-    fn create(&self) -> impl Future<Output = Result<Link, Fault>> + Send {
-        self.0.link()
+    fn create(&self) -> impl Future<Output = Result<OpenConnection, Fault>> + Send {
+        self.0.connect()
     }
 
     /// Not checked here: the first query on it has a short timeout.
-    async fn recycle(&self, link: &mut Link, _: &managed::Metrics) -> managed::RecycleResult<Fault> {
-        if link.client.is_closed() {
+    async fn recycle(
+        &self,
+        connection: &mut OpenConnection,
+        _: &managed::Metrics,
+    ) -> managed::RecycleResult<Fault> {
+        if connection.client.is_closed() {
             return Err(managed::RecycleError::message("closed"));
         }
         Ok(())

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pooler_says_is_understood() {
+    fn errors_of_a_pooler_are_classified() {
         for (message, again, part) in [
             ("no such database: notes", false, "no database of this name"),
             ("\"trust\" authentication failed", false, "the user or the password"),

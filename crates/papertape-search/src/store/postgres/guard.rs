@@ -1,7 +1,7 @@
 //! The bytes of a server to the same bytes, or an error before the driver reads what would hurt it.
 //!
 //! The driver believes what a server says: it makes room for messages of any size, keeps every setting that it reports,
-//! and asks for types that it does not know, and for the types that those are made of, without an end. A real server
+//! and queries types that it does not know, and for the types that those are made of, without an end. A real server
 //! never does any of that to us.
 
 use std::io;
@@ -26,7 +26,7 @@ const MAX_RESPONSE: usize = 256 << 20;
 /// `ParameterStatus` messages over the life of a connection.
 const MOST_SETTINGS: usize = 10_000;
 
-/// A stream that ends when its server oversteps.
+/// A stream that ends when its server exceeds a limit.
 #[derive(Debug)]
 pub(super) struct Guard<S> {
     stream: S,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_passes() {
+    fn ordinary_messages_pass() {
         let text = 25;
         let said =
             [message(b'R', &[0; 4]), message(b'Z', b"I"), column(text), message(b'D', &[0, 0])].concat();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_hurt_the_driver_does_not() {
+    fn harmful_messages_do_not_reach_the_driver() {
         assert_eq!(read(&[b'D', 0x7f, 0xff, 0xff, 0xff]), Err("a message of 2047 MiB".to_owned()));
         assert_eq!(
             read(&[b'D', 0, 0, 0, 3]),

@@ -25,7 +25,7 @@ const MOST: u32 = 127;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Keepalive {
     /// Whether the client sends probes.
-    asks: bool,
+    enabled: bool,
     idle: Duration,
     interval: Duration,
     retries: u32,
@@ -45,13 +45,13 @@ impl Keepalive {
         // The driver takes it as seconds, libpq as milliseconds.
         let unanswered = config.get_tcp_user_timeout().map(|it| Duration::from_millis(it.as_secs()));
         let unanswered = bounded(unanswered.unwrap_or(idle + interval * retries));
-        Self { asks: config.get_keepalives(), idle, interval, retries, unanswered }
+        Self { enabled: config.get_keepalives(), idle, interval, retries, unanswered }
     }
 
     /// Enables keepalives on the client's socket.
     pub(super) fn watch(&self, stream: &TcpStream) -> io::Result<()> {
         let socket = SockRef::from(stream);
-        if self.asks {
+        if self.enabled {
             let often = TcpKeepalive::new().with_time(self.idle).with_interval(self.interval);
             socket.set_tcp_keepalive(&often.with_retries(self.retries))?;
         }
@@ -78,14 +78,14 @@ mod tests {
     use super::Keepalive;
 
     #[test]
-    fn a_url_may_say_how_long_silence_is_borne() {
+    fn a_url_sets_the_keepalive_times() {
         let of = |options: &str| {
             let config = format!("postgres://me@host/db?{options}").parse().unwrap();
             Keepalive::new(&config, &options.split('&').map(str::to_owned).collect::<Vec<_>>())
         };
         let settings = |keepalive: Keepalive| {
-            let Keepalive { asks, idle, interval, retries, unanswered } = keepalive;
-            (asks, idle.as_secs(), interval.as_secs(), retries, unanswered.as_secs())
+            let Keepalive { enabled, idle, interval, retries, unanswered } = keepalive;
+            (enabled, idle.as_secs(), interval.as_secs(), retries, unanswered.as_secs())
         };
         assert_eq!(settings(of("sslmode=disable")), (true, 30, 10, 3, 60));
         assert_eq!(

@@ -14,7 +14,7 @@ use super::fault::Fault;
 use super::meta::Meta;
 use super::write::CHANNEL;
 
-/// How often the listening connection is asked whether it is still there. It also catches up then with what was committed
+/// How often the listening connection is checked. It also catches up then with what was committed
 /// while notifications did not get through.
 const PULSE: Duration = Duration::from_secs(15);
 
@@ -64,7 +64,7 @@ async fn receive(connector: &Arc<Connector>, generations: &watch::Sender<u64>) -
     fault
 }
 
-/// Asks for the generation. To listen again does no harm.
+/// Queries the generation. To listen again does no harm.
 async fn catch_up(client: &Client, generations: &watch::Sender<u64>) -> Result<(), Fault> {
     client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
     let meta = Meta::read(client).await?;

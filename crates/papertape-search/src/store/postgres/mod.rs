@@ -1,10 +1,10 @@
 //! The store in PostgreSQL, which replicas share: both searches run in the database.
 //!
-//! - `address`, `connect`, `keepalive`, `guard`: a URL to connections, which bear whatever a server does
+//! - `address`, `connect`, `keepalive`, `guard`: a URL to connections, which survive whatever a server does
 //! - `read`, `fault`: reads within a timeout, retried on another connection if the first one breaks
-//! - `meta`, `lookup`, `search`: what is asked
+//! - `meta`, `lookup`, `search`: queries
 //! - `rows`: a statement to its rows, and those to values
-//! - `check`: are the tables all there?
+//! - `check`: whether the tables are complete
 //! - `schema`, `write`, `batch`, `vocabulary`, `vectors`: the next generation
 //! - `listen`: notifications of generations that other processes commit
 //!

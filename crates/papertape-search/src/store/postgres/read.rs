@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::Client;
 
 use super::StoreError;
-use super::connect::{Connector, Link, Maker, OPENING};
+use super::connect::{Connector, Maker, OPENING, OpenConnection};
 use super::fault::Fault;
 use super::meta::Meta;
 
@@ -124,8 +124,10 @@ struct Lease<'a> {
 
 impl Lease<'_> {
     async fn read<R: Read>(&self, what: &R) -> Result<R::Output, Fault> {
-        let Some(link) = self.object.as_deref() else { return Err(Fault::Lost("no connection".to_owned())) };
-        let client = &link.client;
+        let Some(connection) = self.object.as_deref() else {
+            return Err(Fault::Lost("no connection".to_owned()));
+        };
+        let client = &connection.client;
         let begun = async { tokio::join!(client.batch_execute(BEGIN_READING), Meta::read(client)) };
         let (begun, meta) = timeout(BEGIN, begun).await.map_err(|_| silent())?;
         begun?;
@@ -135,15 +137,15 @@ impl Lease<'_> {
     /// A fault, with why the connection ended if it did.
     fn explain(&self, fault: Fault) -> Fault {
         match self.object.as_deref() {
-            Some(link) => link.end.explain(fault),
+            Some(connection) => connection.end.explain(fault),
             None => fault,
         }
     }
 
     /// Ends the transaction and returns the connection to the pool.
     async fn put_back(&mut self) {
-        let Some(link) = self.object.as_deref() else { return };
-        if let Ok(Ok(())) = timeout(BEGIN, link.client.batch_execute("ROLLBACK")).await {
+        let Some(connection) = self.object.as_deref() else { return };
+        if let Ok(Ok(())) = timeout(BEGIN, connection.client.batch_execute("ROLLBACK")).await {
             self.object = None;
         }
     }
@@ -152,9 +154,9 @@ impl Lease<'_> {
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         if let Some(object) = self.object.take() {
-            let link: Link = Object::take(object);
-            if !link.client.is_closed() {
-                self.connector.cancel(&link);
+            let connection: OpenConnection = Object::take(object);
+            if !connection.client.is_closed() {
+                self.connector.cancel(&connection);
             }
         }
     }

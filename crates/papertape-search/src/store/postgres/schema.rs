@@ -38,7 +38,7 @@ pub(super) fn check(version: i32) -> Result<(), Fault> {
     Err(Fault::Foreign(what))
 }
 
-/// Makes the tables, in the writer's transaction. Older ones are brought up to date only if that was asked for.
+/// Makes the tables, in the writer's transaction. Older ones are brought up to date only if that was requested.
 pub(super) async fn prepare(client: &Client, upgrade: bool) -> Result<(), Fault> {
     let about =
         "SELECT current_setting('server_version_num')::integer, to_regclass('papertape.meta') IS NOT NULL";

@@ -17,7 +17,7 @@ use crate::rank::bm25::{B, Bm25, K1};
 use crate::rank::{Files, hits};
 use crate::store::normalise::normalised;
 
-/// With so few chunks to choose from, every vector is compared. Beyond it the graph of the HNSW index leads the way.
+/// With so few chunks to choose from, every vector is compared. Beyond it the HNSW index is used.
 pub(super) const EXACT: i64 = 10_000;
 
 /// How many candidates the graph gives, by half precision; they are re-ranked by the full precision of the query.
@@ -200,8 +200,8 @@ async fn by_meaning(
         return Err(Fault::Final(StoreError::Mismatch("the query's vector has no direction".to_owned())));
     };
     // All vectors have length 1, so that the scalar product, which pgvector negates, is the cosine.
-    let asked = format!("$1::real[]::{types}.vector");
-    let distance = format!("v.embedding::{types}.vector OPERATOR({types}.<#>) {asked}");
+    let query_vector = format!("$1::real[]::{types}.vector");
+    let distance = format!("v.embedding::{types}.vector OPERATOR({types}.<#>) {query_vector}");
     let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&vector, Type::FLOAT4_ARRAY)];
     let only = if wanted.all() {
         String::new()
@@ -221,7 +221,7 @@ async fn by_meaning(
             .await?;
         format!(
             "SELECT v.key, {distance} AS distance FROM {table} v {only} ORDER BY \
-             v.embedding OPERATOR({types}.<#>) {asked}::{types}.halfvec({dimension}) LIMIT {CANDIDATES}"
+             v.embedding OPERATOR({types}.<#>) {query_vector}::{types}.halfvec({dimension}) LIMIT {CANDIDATES}"
         )
     } else {
         format!("SELECT v.key, {distance} AS distance FROM {table} v {only}")

@@ -111,7 +111,7 @@ pub(super) async fn forget(client: &Client, vectors: &Vectors, keys: &[i64]) -> 
 }
 
 /// Makes the HNSW index, once there are so many vectors that comparing each takes too long.
-pub(super) async fn link(client: &Client, vectors: &mut Vectors) -> Result<(), Fault> {
+pub(super) async fn create_hnsw_index(client: &Client, vectors: &mut Vectors) -> Result<(), Fault> {
     let Vectors { table, types, dimension, graph } = vectors;
     if *graph || *dimension > MOST_IN_GRAPH {
         return Ok(());

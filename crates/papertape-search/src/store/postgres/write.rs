@@ -10,7 +10,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use super::batch::{Batch, Totals};
-use super::connect::{Connector, End, Link};
+use super::connect::{Connector, EndReason, OpenConnection};
 use super::fault::Fault;
 use super::meta::{Meta, Vectors};
 use super::rows::{get, row, rows};
@@ -45,7 +45,7 @@ const SETTLE: Duration = Duration::from_secs(120);
 
 /// Builds the next generation.
 pub(super) struct Next {
-    link: Link,
+    connection: OpenConnection,
     place: String,
     generations: Arc<watch::Sender<u64>>,
     /// The generation before.
@@ -63,15 +63,17 @@ pub(super) async fn begin(
 ) -> Result<Next, StoreError> {
     let place = connector.address.place();
     let begun = async {
-        let link = open(connector).await?;
-        let meta = prepare(&link.client, &place, upgrade).await.map_err(|fault| link.end.explain(fault))?;
-        Ok((link, meta))
+        let connection = open(connector).await?;
+        let meta = prepare(&connection.client, &place, upgrade)
+            .await
+            .map_err(|fault| connection.end.explain(fault))?;
+        Ok((connection, meta))
     };
     let begun = timeout(BEGIN, begun).await.unwrap_or_else(|_| Err(Fault::late("beginning to write", BEGIN)));
-    let (link, meta) = begun.map_err(|fault| fault.into_error(&place))?;
+    let (connection, meta) = begun.map_err(|fault| fault.into_error(&place))?;
     let embedding = meta.summary.embedding.clone();
     let (batch, totals) = (Batch::default(), Totals::default());
-    Ok(Next { link, place, generations, meta, batch, totals, embedding })
+    Ok(Next { connection, place, generations, meta, batch, totals, embedding })
 }
 
 /// The generation before, in tables that can be written by us alone.
@@ -89,8 +91,8 @@ async fn prepare(client: &Client, place: &str, upgrade: bool) -> Result<Meta, Fa
 pub(super) async fn clear(connector: &Arc<Connector>) -> Result<(), StoreError> {
     let place = connector.address.place();
     let cleared = async {
-        let link = open(connector).await?;
-        let client = &link.client;
+        let connection = open(connector).await?;
+        let client = &connection.client;
         lock(client, &place).await?;
         client.batch_execute("SET LOCAL lock_timeout = '10s'; SAVEPOINT readable").await?;
         let generation = match row(client, "SELECT generation FROM papertape.meta", &[]).await {
@@ -113,11 +115,11 @@ pub(super) async fn clear(connector: &Arc<Connector>) -> Result<(), StoreError> 
 }
 
 /// A transaction to write in. The server detects a dead client by keepalives, because the lock must not outlive it.
-async fn open(connector: &Arc<Connector>) -> Result<Link, Fault> {
-    let link = connector.link().await?;
+async fn open(connector: &Arc<Connector>) -> Result<OpenConnection, Fault> {
+    let connection = connector.connect().await?;
     let sql = format!("{BEGIN_WRITING}; {}", connector.address.keepalive.sql());
-    link.client.batch_execute(&sql).await.map_err(|error| link.end.explain(error.into()))?;
-    Ok(link)
+    connection.client.batch_execute(&sql).await.map_err(|error| connection.end.explain(error.into()))?;
+    Ok(connection)
 }
 
 async fn lock(client: &Client, place: &str) -> Result<(), Fault> {
@@ -145,8 +147,8 @@ async fn lock(client: &Client, place: &str) -> Result<(), Fault> {
 
 impl Next {
     /// Adds to an error of a step the address, and why the connection ended if it did.
-    fn about(&self) -> (String, End) {
-        (self.place.clone(), self.link.end.clone())
+    fn about(&self) -> (String, EndReason) {
+        (self.place.clone(), self.connection.end.clone())
     }
 
     async fn put(&mut self, file: FileRecord, chunks: Vec<Entry>) -> Result<(), Fault> {
@@ -175,7 +177,7 @@ impl Next {
 
     async fn flush(&mut self) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
-        batch.write(&self.link.client, self.meta.vectors.as_ref(), &mut self.totals).await
+        batch.write(&self.connection.client, self.meta.vectors.as_ref(), &mut self.totals).await
     }
 
     async fn attach(&mut self, given: Vec<(VectorKey, Vec<f32>)>) -> Result<(), Fault> {
@@ -184,7 +186,7 @@ impl Next {
             let what = "vectors came before the model that they are of".to_owned();
             return Err(Fault::Final(StoreError::Mismatch(what)));
         };
-        vectors::attach(&self.link.client, vectors, given).await
+        vectors::attach(&self.connection.client, vectors, given).await
     }
 
     async fn set_embedding(&mut self, embedding: Option<Embedding>) -> Result<(), Fault> {
@@ -199,7 +201,7 @@ impl Next {
         if !same {
             self.meta.vectors = match &embedding {
                 Some(new) => {
-                    Some(vectors::create(&self.link.client, &mut self.meta.table, new.dimension).await?)
+                    Some(vectors::create(&self.connection.client, &mut self.meta.table, new.dimension).await?)
                 }
                 None => None,
             };
@@ -210,12 +212,12 @@ impl Next {
 
     async fn finish(&mut self) -> Result<Summary, Fault> {
         self.flush().await?;
-        let client = &self.link.client;
+        let client = &self.connection.client;
         self.totals.vocabulary.write(client).await?;
         let totals = &self.totals;
         if let Some(vectors) = &mut self.meta.vectors {
             vectors::forget(client, vectors, &totals.idle_keys).await?;
-            vectors::link(client, vectors).await?;
+            vectors::create_hnsw_index(client, vectors).await?;
         }
         let graph = self.meta.vectors.as_ref().is_some_and(|vectors: &Vectors| vectors.graph);
         let embedding = self.embedding.as_ref();
@@ -259,7 +261,7 @@ impl Next {
     /// Updates the statistics and the visibility map, for index-only scans. Autovacuum would do so within minutes.
     async fn settle(&self) {
         let sql = "VACUUM (ANALYZE) papertape.files, papertape.chunks, papertape.words, papertape.postings";
-        if !matches!(timeout(SETTLE, self.link.client.batch_execute(sql)).await, Ok(Ok(()))) {
+        if !matches!(timeout(SETTLE, self.connection.client.batch_execute(sql)).await, Ok(Ok(()))) {
             tracing::debug!("failed to vacuum the tables after a commit");
         }
     }
@@ -267,7 +269,7 @@ impl Next {
 
 /// One step, within its time.
 async fn step<T>(
-    (place, end): (String, End),
+    (place, end): (String, EndReason),
     work: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, StoreError> {
     let done = timeout(STEP, work).await.unwrap_or_else(|_| Err(Fault::late("writing", STEP)));

@@ -1,4 +1,4 @@
-//! The folder of a model of eight numbers, whose weights are waves, so that others could be given the same ones.
+//! The directory of a model of eight numbers, whose weights are waves, so that others could be given the same ones.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,7 +15,7 @@ pub(crate) const HIDDEN: usize = 8;
 const INNER: usize = 16;
 pub(crate) const VOCABULARY: usize = 20;
 
-/// A model's folder. It ends with the test.
+/// A model's directory. It ends with the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Drop for Folder {

@@ -1,4 +1,4 @@
-//! Embedders against services that misbehave on real sockets, and against the folders of models.
+//! Embedders against services that misbehave on real sockets, and against the directories of models.
 
 #[cfg(feature = "local-models")]
 mod folder;

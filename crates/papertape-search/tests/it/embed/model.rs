@@ -1,6 +1,6 @@
 //! The model in process, held against what sentence-transformers 6.2 with torch 2.15 makes of the same texts.
 //!
-//! Run by `interop/blog/run`, which gets the model: all-MiniLM-L6-v2, in the folder that PAPERTAPE_TEST_MODEL names.
+//! Run by `interop/blog/run`, which gets the model: all-MiniLM-L6-v2, in the directory that PAPERTAPE_TEST_MODEL names.
 
 #![expect(
     clippy::expect_used,
@@ -42,7 +42,7 @@ const COSINES: [[f32; 4]; 4] = [
 
 fn model() -> Local {
     let folder = std::env::var_os("PAPERTAPE_TEST_MODEL");
-    let folder = folder.expect("PAPERTAPE_TEST_MODEL names no folder: run interop/blog/run");
+    let folder = folder.expect("PAPERTAPE_TEST_MODEL names no directory: run interop/blog/run");
     Local::new(&PathBuf::from(folder))
 }
 

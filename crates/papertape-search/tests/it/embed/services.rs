@@ -331,7 +331,7 @@ async fn a_long_retry_after_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn too_many_tokens_in_a_minute_are_no_fault_of_a_text() {
+async fn a_token_rate_limit_is_not_an_error_of_the_text() {
     let busy = after_the_probe(|before, request| match before {
         0 => Reply::Json(429, json!({"error": "Request too large: too many tokens per minute"})),
         _ => good(request),

@@ -165,8 +165,8 @@ async fn what_is_not_supported_is_named() {
     }
     let folder = Folder::new("bert", Dtype::F32);
     for (path, kind, words) in [
-        ("../../etc", "sentence_transformers.models.Pooling", "not a folder beside it"),
-        ("/etc", "sentence_transformers.models.Pooling", "not a folder beside it"),
+        ("../../etc", "sentence_transformers.models.Pooling", "not a directory beside it"),
+        ("/etc", "sentence_transformers.models.Pooling", "not a directory beside it"),
         ("2_Dense", "sentence_transformers.models.Dense", "a module Dense"),
     ] {
         folder.write("modules.json", &json!([{"path": path, "type": kind}]));
@@ -176,7 +176,7 @@ async fn what_is_not_supported_is_named() {
 }
 
 #[tokio::test]
-async fn files_that_are_missing_or_no_files_are_named() {
+async fn missing_and_irregular_files_are_named() {
     for (name, words) in [
         ("config.json", "there is no config.json"),
         ("tokenizer.json", "there is no tokenizer.json"),
@@ -197,7 +197,7 @@ async fn files_that_are_missing_or_no_files_are_named() {
         assert!(said.contains(&format!("{name} has 5368709120 bytes")), "{said}");
     }
     let gone = Local::new(Path::new("no/such/folder")).identify().await.unwrap_err();
-    assert!(matches!(&gone, EmbedError::Rejected(said) if said.contains("no such folder")), "{gone:?}");
+    assert!(matches!(&gone, EmbedError::Rejected(said) if said.contains("no such directory")), "{gone:?}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What changed in a folder, and only that, is what changes in the index.
+//! What changed in a directory, and only that, is what changes in the index.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
@@ -199,7 +199,7 @@ async fn what_is_in_a_folder_that_cannot_be_read_is_found_as_it_was() {
     let long = format!("{}deep.md", format!("{}/", "d".repeat(200)).repeat(10));
     fixture.write(&long, "# Deep\n\nA well.\n");
     fixture.run().await;
-    // Moved to where its name is so long that the system does not look into the last folders.
+    // Moved to where its name is so long that the system does not look into the last directories.
     let far = format!("{}notes", format!("{}/", "f".repeat(200)).repeat(11));
     let place = fixture.index().with_file_name("far").join(far);
     fs::create_dir_all(place.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Folders to stores and queries to hits: with real files, the real store in files, and models that misbehave.
+//! Directories to stores and queries to hits: with real files, the real store in files, and models that misbehave.
 
 mod changing;
 mod files;

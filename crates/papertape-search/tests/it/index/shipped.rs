@@ -1,4 +1,4 @@
-//! A folder that comes with an index in it, such as a clone or an archive, is served from its Markdown.
+//! A directory that comes with an index in it, such as a clone or an archive, is served from its Markdown.
 
 use papertape_search::analysis::{self, Language};
 use papertape_search::index::Options;

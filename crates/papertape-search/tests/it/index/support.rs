@@ -1,4 +1,4 @@
-//! A folder and an index that go away again.
+//! A directory and an index that go away again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use papertape_search::store::{Filter, Store, StoreError};
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A folder of Markdown, and beside it an index.
+/// A directory of Markdown, and beside it an index.
 pub(crate) struct Fixture {
     root: PathBuf,
     pub(crate) store: Embedded,

@@ -120,7 +120,7 @@ async fn the_same_corpus_and_model_give_the_same_weight() {
 }
 
 #[tokio::test]
-async fn a_second_run_asks_the_model_for_nothing() {
+async fn a_second_run_sends_no_text_to_the_model() {
     let (fixture, model) = (synonyms(60), Numbers::new());
     let first = fixture.embed(&model).await.summary;
     let seen = model.seen();

@@ -62,7 +62,7 @@ fn entry(index: u32, text: &str) -> Entry {
     Entry { index, headings, text: text.to_owned(), bag, key: VectorKey::of(text) }
 }
 
-/// Many files: in folders, of days, with tags, of several languages.
+/// Many files: in directories, of days, with tags, of several languages.
 pub(crate) fn many(files: u64, seed: u64) -> Vec<Written> {
     let mut dice = Dice(seed);
     (0..files)

@@ -387,7 +387,7 @@ async fn tables_of_another_version_are_left_alone() {
 
 #[tokio::test]
 #[ignore = "interop/blog/run"]
-async fn what_is_broken_is_made_anew_and_nothing_else() {
+async fn only_a_damaged_index_is_rebuilt() {
     let (server, store) = with_apples(&[]).await;
     put_with_vectors(&*store, &many(10, 1)).await.unwrap();
     let client = server.client().await;

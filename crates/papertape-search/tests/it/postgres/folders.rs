@@ -1,4 +1,4 @@
-//! Folders of real files in PostgreSQL, run after run.
+//! Directories of real files in PostgreSQL, run after run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use papertape_search::store::postgres::Postgres;
 
 use super::server::Server;
 
-/// A folder that goes away again.
+/// A directory that goes away again.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -53,7 +53,7 @@ async fn every_run_repeats_warnings_and_writes_nothing() {
 
 #[tokio::test]
 #[ignore = "interop/blog/run"]
-async fn other_files_are_not_written_over_by_who_is_careful() {
+async fn same_folder_only_refuses_another_directory() {
     let server = Server::start(&[]);
     let store = server.store();
     let careful = Options { same_folder_only: true, ..Options::default() };
@@ -69,7 +69,7 @@ async fn other_files_are_not_written_over_by_who_is_careful() {
 /// D-05: three tries, no more.
 #[tokio::test]
 #[ignore = "interop/blog/run"]
-async fn what_crosses_others_is_tried_three_times() {
+async fn a_serialization_failure_is_tried_three_times() {
     let server = Server::start(&[]);
     let store = server.store();
     let notes = Scratch::new("crossed", &[("a.md", b"# Apples\n")]);

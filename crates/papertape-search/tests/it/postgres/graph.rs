@@ -11,7 +11,7 @@ const FILES: u64 = 1_100;
 
 #[tokio::test]
 #[ignore = "interop/blog/run"]
-async fn beyond_ten_thousand_vectors_a_graph_leads_the_way() {
+async fn beyond_ten_thousand_vectors_the_hnsw_index_is_used() {
     let server = Server::start(&[]);
     let store = server.store();
     let written: Vec<_> = (0..FILES)

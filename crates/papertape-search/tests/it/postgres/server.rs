@@ -103,7 +103,7 @@ impl Server {
         client
     }
 
-    /// Lets the server have a folder.
+    /// Lets the server have a directory.
     pub(crate) fn give(&self, folder: &Path) {
         if self.as_nobody {
             chown(folder, Some(NOBODY), Some(NOBODY)).unwrap();

@@ -64,7 +64,7 @@ async fn a_file_is_found_changed_and_gone() {
 
 #[tokio::test]
 #[ignore = "interop/blog/run"]
-async fn what_is_not_committed_never_was() {
+async fn uncommitted_changes_are_discarded() {
     let server = Server::start(&[]);
     let store = server.store();
     put(&store, &[file("a.md", &["apples"])]).await.unwrap();

@@ -19,7 +19,7 @@ fn with_index(folder: &Path, index: &Path) -> Options {
     Options { index: Some(index.to_owned()), ..options(folder) }
 }
 
-/// A folder with an index elsewhere, and another folder.
+/// A directory with an index elsewhere, and another directory.
 async fn two_folders(test: &str) -> (PathBuf, PathBuf, PathBuf) {
     let folder = three_languages(test);
     let index = scratch(&format!("{test}_index")).join("index");
@@ -30,7 +30,7 @@ async fn two_folders(test: &str) -> (PathBuf, PathBuf, PathBuf) {
 }
 
 fn is_refusal(said: &str) -> bool {
-    ["of another folder", "(3), this one has none", "--rebuild", "--index", "--store"]
+    ["of another directory", "(3), this one has none", "--rebuild", "--index", "--store"]
         .iter()
         .all(|part| said.contains(part))
 }
@@ -96,7 +96,8 @@ async fn an_index_is_kept_when_all_files_of_a_watched_directory_change() {
     while !sources(&client, query("hive")).await.is_empty() {}
 }
 
-/// The result of a search once its note says that the folder has no files any more. Till then, and then, nothing is lost.
+/// The result of a search once its note says that the directory has no files any more. Till then, and then, nothing is
+/// lost.
 async fn found_without_files(client: &Client) -> Value {
     loop {
         let found = search(client, query("hive")).await;

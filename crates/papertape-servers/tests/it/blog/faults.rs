@@ -25,7 +25,7 @@ async fn a_folder_that_is_not_there_is_named_but_not_its_place() {
     assert!(client.resources().await.unwrap().is_empty());
     let (_, said) = refusal(client.read("blog:///a.md").await);
     assert!(!said.contains("blog_nowhere"), "{said}");
-    assert!(!nowhere.exists(), "nothing is made for a folder that is none");
+    assert!(!nowhere.exists(), "nothing is made for a directory that is none");
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn an_index_of_another_program_is_reported() {
     let client = open(both, Revision::MODERN).await;
     assert_eq!(client.tools().await.unwrap().len(), 2);
     let said = failure(&client, "search_blog", query("hive")).await;
-    assert!(said.contains("no index in this folder; choose another one"), "{said}");
+    assert!(said.contains("no index in this directory; choose another one"), "{said}");
     assert!(!said.contains("blog_broken_index"), "{said}");
     assert_eq!(fs::read_dir(&index).unwrap().count(), 1, "nothing is added to it");
 }

@@ -1,4 +1,4 @@
-//! An index that keeps up with its folder.
+//! An index that keeps up with its directory.
 
 use std::fs;
 use std::path::Path;
@@ -137,7 +137,7 @@ async fn changes_while_no_server_ran_are_found_at_once() {
 }
 
 #[tokio::test]
-async fn two_servers_of_one_folder_get_along() {
+async fn two_servers_share_the_index_of_one_directory() {
     let folder = three_languages("blog_two");
     let first = open(watched(&folder), Revision::MODERN).await;
     let second = open(watched(&folder), Revision::MODERN).await;

@@ -1,4 +1,4 @@
-//! The blog server as a client meets it: folders of real files, indexed on first use.
+//! The blog server as a client meets it: directories of real files, indexed on first use.
 
 mod elsewhere;
 mod faults;
@@ -61,7 +61,7 @@ const CHINESE: &str = "\
 成年猫每天喂两次，不要给猫喝牛奶。
 ";
 
-/// A folder with a text in each of three languages.
+/// A directory with a text in each of three languages.
 fn three_languages(test: &str) -> PathBuf {
     let folder = scratch(test);
     write(&folder, "bees.md", INSTALL);
@@ -80,7 +80,7 @@ fn options(folder: &Path) -> Options {
     Options { content: Some(folder.to_owned()), ..anywhere() }
 }
 
-/// Options without a folder.
+/// Options without a directory.
 fn anywhere() -> Options {
     let keys = Path::new(env!("CARGO_TARGET_TMPDIR")).join("it.keys");
     Options { index_keys: Some(keys), ..Options::default() }

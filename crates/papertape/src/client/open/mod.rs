@@ -27,7 +27,7 @@ const STATELESS_ERRORS: [i64; 2] = [error_code::HEADER_MISMATCH, error_code::MIS
 const DISCOVER: &str = "`server/discover`";
 const INITIALIZE: &str = "`initialize`";
 
-/// Opens sessions: what the client tells every server, and how long that may take.
+/// Opens sessions: what the client sends to every server, and how long that may take.
 #[derive(Debug, Clone)]
 pub(crate) struct Opener {
     pub(crate) identity: Implementation,

@@ -107,7 +107,7 @@ struct HttpExchange {
 }
 
 impl State {
-    /// Counts the time in which the server waits for this client, and not the other way round.
+    /// Counts the time in which the server waits for this client.
     fn update_pause(&mut self) {
         if !self.handling.is_empty() || self.obtaining_credentials > 0 {
             self.paused_since.get_or_insert_with(Instant::now);
@@ -208,7 +208,7 @@ impl Session {
         }
     }
 
-    /// Asks for the session to be closed, with the timeout of each step of ending the server. The first call counts.
+    /// Requests that the session be closed, with the timeout of each step of ending the server. The first call counts.
     pub(crate) fn request_close(&self, timeout: Duration) {
         self.close.send_if_modified(|requested| requested.is_none() && requested.replace(timeout).is_none());
     }

@@ -165,7 +165,7 @@ impl Session {
         self.wake.notify_one();
     }
 
-    /// Stops waiting for a response, and with `cancel` tells the server so.
+    /// Stops waiting for a response, and with `cancel` sends `notifications/cancelled`.
     pub(in crate::client) fn give_up(&self, id: i64, cancel: bool) {
         let mut state = self.state();
         if state.pending.remove(&id).is_none() {

@@ -24,7 +24,7 @@ struct Contents {
     changes: VecDeque<Change>,
     /// The part of the filter that the server has acknowledged.
     acknowledged: Option<SubscriptionFilter>,
-    /// What a server of a session-based revision was asked for, of what it offers.
+    /// What was requested of a server of a session-based revision, of what it offers.
     #[cfg(feature = "http-client")]
     agreed: SubscriptionFilter,
     ended: bool,

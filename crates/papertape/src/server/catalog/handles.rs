@@ -58,7 +58,7 @@ impl Tools {
     }
 
     /// Removes a tool; false if there is none of that name. Calls that are running go on.
-    #[must_use = "tells whether there was such a tool"]
+    #[must_use = "whether there was such a tool"]
     pub fn remove(&self, name: &str) -> bool {
         let removed = self.registry.remove(name);
         if removed {
@@ -123,7 +123,7 @@ impl Resources {
     }
 
     /// Removes a resource; false if there is none with that URI.
-    #[must_use = "tells whether there was such a resource"]
+    #[must_use = "whether there was such a resource"]
     pub fn remove(&self, uri: &str) -> bool {
         let removed = self.registry.remove(uri);
         if removed {
@@ -169,7 +169,7 @@ impl Prompts {
     }
 
     /// Removes a prompt; false if there is none of that name.
-    #[must_use = "tells whether there was such a prompt"]
+    #[must_use = "whether there was such a prompt"]
     pub fn remove(&self, name: &str) -> bool {
         let removed = self.registry.remove(name);
         if removed {

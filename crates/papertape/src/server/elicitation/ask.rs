@@ -22,7 +22,7 @@ use crate::wire::error::excerpt;
 /// Input that a handler can request with [`Cx::ask`]: a [`Form`], a [`UrlElicitation`], a [`SamplingRequest`] or [`Roots`].
 pub trait InputRequest {
     /// The type of the response.
-    type Answer;
+    type Response;
 
     /// The request as it goes to the client.
     #[doc(hidden)]
@@ -30,7 +30,7 @@ pub trait InputRequest {
 
     /// Reads the client's response.
     #[doc(hidden)]
-    fn read(answer: Value) -> Result<Self::Answer, ToolError>;
+    fn read(answer: Value) -> Result<Self::Response, ToolError>;
 }
 
 /// An input request as it goes to the client.
@@ -122,7 +122,7 @@ impl<T> Form<T> {
 }
 
 impl<T: DeserializeOwned + JsonSchema> InputRequest for Form<T> {
-    type Answer = Elicited<T>;
+    type Response = Elicited<T>;
 
     fn into_request(self) -> Result<ClientRequest, ToolError> {
         let schema =
@@ -131,7 +131,7 @@ impl<T: DeserializeOwned + JsonSchema> InputRequest for Form<T> {
         Ok(ClientRequest { method: method::ELICIT, params, needs: Ability::Form })
     }
 
-    fn read(answer: Value) -> Result<Self::Answer, ToolError> {
+    fn read(answer: Value) -> Result<Self::Response, ToolError> {
         let answer: ElicitResult = read(answer)?;
         Ok(match answer.action {
             ElicitAction::Accept => {
@@ -174,14 +174,14 @@ impl UrlElicitation {
 }
 
 impl InputRequest for UrlElicitation {
-    type Answer = Elicited<()>;
+    type Response = Elicited<()>;
 
     fn into_request(self) -> Result<ClientRequest, ToolError> {
         let params = json!({"mode": "url", "message": self.message, "url": self.url});
         Ok(ClientRequest { method: method::ELICIT, params, needs: Ability::Url })
     }
 
-    fn read(answer: Value) -> Result<Self::Answer, ToolError> {
+    fn read(answer: Value) -> Result<Self::Response, ToolError> {
         let answer: ElicitResult = read(answer)?;
         Ok(match answer.action {
             ElicitAction::Accept => Elicited::Accepted(()),
@@ -193,7 +193,7 @@ impl InputRequest for UrlElicitation {
 
 /// A request to the client's model. Sampling is deprecated in 2026-07-28: see [`SamplingRequest`].
 impl InputRequest for SamplingRequest {
-    type Answer = SamplingResult;
+    type Response = SamplingResult;
 
     fn into_request(self) -> Result<ClientRequest, ToolError> {
         let needs = if self.tools.is_empty() { Ability::Sampling } else { Ability::SamplingTools };
@@ -201,26 +201,26 @@ impl InputRequest for SamplingRequest {
         Ok(ClientRequest { method: method::SAMPLE, params, needs })
     }
 
-    fn read(answer: Value) -> Result<Self::Answer, ToolError> {
+    fn read(answer: Value) -> Result<Self::Response, ToolError> {
         read(answer)
     }
 }
 
 /// The client's roots: where the user's files are.
 ///
-/// Roots are deprecated in 2026-07-28 (SEP-2577) and still work in every revision. Instead, take files and folders as
+/// Roots are deprecated in 2026-07-28 (SEP-2577) and still work in every revision. Instead, take files and directories as
 /// arguments of the tool, as resource URIs, or from the server's own configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Roots;
 
 impl InputRequest for Roots {
-    type Answer = Vec<Root>;
+    type Response = Vec<Root>;
 
     fn into_request(self) -> Result<ClientRequest, ToolError> {
         Ok(ClientRequest { method: method::ROOTS_LIST, params: json!({}), needs: Ability::Roots })
     }
 
-    fn read(answer: Value) -> Result<Self::Answer, ToolError> {
+    fn read(answer: Value) -> Result<Self::Response, ToolError> {
         #[derive(serde::Deserialize)]
         struct RootsResult {
             roots: Vec<Root>,
@@ -235,9 +235,9 @@ fn read<T: DeserializeOwned>(answer: Value) -> Result<T, ToolError> {
 }
 
 impl Cx {
-    /// Requests input from the client. `name` tells this request from others of the same handler.
+    /// Requests input from the client. `name` distinguishes this request from others of the same handler.
     ///
-    /// If there is no response yet, this gives an error to be passed on with `?`: the handler ends, the client is asked, and
+    /// If there is no response yet, this gives an error to be passed on with `?`: the handler ends, the client gets the request, and
     /// the handler runs again from the beginning. So what comes before `ask` runs once for each request; keep what must
     /// not change with [`Cx::keep`].
     ///
@@ -266,7 +266,7 @@ impl Cx {
     ///
     /// # Errors
     /// If there is no response yet, if the client lacks the capability (see [`Cx::can_ask`]), or if its response is invalid.
-    pub fn ask<Q: InputRequest>(&self, name: &str, request: Q) -> Result<Q::Answer, ToolError> {
+    pub fn ask<Q: InputRequest>(&self, name: &str, request: Q) -> Result<Q::Response, ToolError> {
         if let Some(answer) = self.request_state(|request_state| request_state.answers.get(name).cloned()) {
             return Q::read(answer).map_err(|error| self.malformed(name, error));
         }
@@ -291,7 +291,7 @@ impl Cx {
         &self,
         (first_name, first): (&str, Q),
         (second_name, second): (&str, R),
-    ) -> Result<(Q::Answer, R::Answer), ToolError> {
+    ) -> Result<(Q::Response, R::Response), ToolError> {
         Cx::together(self.ask(first_name, first), self.ask(second_name, second))
     }
 

@@ -141,7 +141,7 @@ async fn ask_client(
             }
             // The handler decides what a missing response of the user means.
             Ok(Some(Err(error))) if elicits => {
-                tracing::info!(%error, "the client did not ask its user");
+                tracing::info!(%error, "the client rejected an elicitation");
                 json!({"action": "cancel"})
             }
             Err(_) if elicits => json!({"action": "cancel"}),

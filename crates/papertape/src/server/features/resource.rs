@@ -189,7 +189,7 @@ impl fmt::Debug for ResourceTemplate {
 
 /// What the handler of a resource can return: text, bytes, or contents made by hand.
 pub trait ReadOutput: Send + 'static {
-    /// The contents as they go to the client. `uri` is what was asked for, `mime_type` what the resource says it holds.
+    /// The contents as they go to the client. `uri` is what was requested, `mime_type` what the resource says it holds.
     fn into_contents(self, uri: &str, mime_type: Option<&str>) -> Vec<ResourceContents>;
 }
 

@@ -209,7 +209,7 @@ impl ToolOutput for &'static str {
     }
 }
 
-/// Nothing to say.
+/// No content.
 impl ToolOutput for () {
     fn into_result(self) -> Result<CallToolResult, ToolError> {
         Ok(CallToolResult::default())

@@ -171,7 +171,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Tells an author in one line.
+/// One line for the author of the server.
 pub(crate) fn log(warnings: &[Warning]) {
     if let Some((first, others)) = warnings.split_first() {
         let more = match others.len() {

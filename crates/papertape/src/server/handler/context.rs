@@ -67,7 +67,7 @@ impl Cx {
         self.call.session.notify_unless(&self.call.flags.answered, method::PROGRESS, &params);
     }
 
-    /// Sends a log message to the client, if its level is one that the client asks for.
+    /// Sends a log message to the client, if the client requested its level.
     ///
     /// The server must declare logging: [`Server::logging`](crate::Server::logging). Nothing secret belongs here.
     ///

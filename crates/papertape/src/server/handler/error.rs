@@ -15,7 +15,7 @@ pub(crate) enum Failure {
     Failed(String),
     Refused(RpcError),
     Internal(Box<dyn Error + Send + Sync>),
-    /// The client has to be asked first.
+    /// Input of the client is needed first.
     InputRequired(Vec<(String, ClientRequest)>),
 }
 
@@ -30,7 +30,7 @@ impl ToolError {
         Self(Failure::Refused(RpcError::invalid_params(message)))
     }
 
-    /// The server is at fault: the error is logged, the client only learns "internal error" (-32603).
+    /// The server is at fault: the error is logged, the client receives only "internal error" (-32603).
     pub fn internal(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(Failure::Internal(error.into()))
     }

@@ -20,7 +20,7 @@ pub struct Operation {
 /// The rest of the middleware, and the handler.
 pub struct Next(Run);
 
-/// What the handler came to.
+/// The outcome of a handler.
 #[derive(Debug)]
 pub struct Outcome(Output);
 
@@ -31,7 +31,7 @@ impl Next {
     /// The error of the handler, to be passed on.
     pub async fn run(self) -> Result<Outcome, ToolError> {
         match self.0.await {
-            // Elicitation is not a failure: the client is asked, and then all of this runs again.
+            // Elicitation is not a failure: the client gets the request, and then all of this runs again.
             Err(ToolError(Failure::InputRequired(requests))) => Ok(Outcome(Output::InputRequired(requests))),
             outcome => outcome.map(Outcome),
         }

@@ -24,23 +24,23 @@ pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Err
     Ok(value)
 }
 
-/// The numbers that are rounded where no type is asked for: what they become, and how they were written.
+/// The numbers that are rounded where no type is requested: what they become, and how they were written.
 type Rounded<'r> = &'r [(f64, &'r str)];
 
-/// Hands on what is asked for, and watches what is given.
+/// Forwards calls to the deserializer inside, and watches the values.
 struct Guard<'r, T> {
     inner: T,
     rounded: Rounded<'r>,
 }
 
-/// The same for a visitor, which may have asked for anything.
+/// The same for a visitor, which may have requested any type.
 struct Watch<'r, V> {
     visitor: V,
     rounded: Rounded<'r>,
     anything: bool,
 }
 
-macro_rules! ask {
+macro_rules! forward {
     ($($method:ident($($argument:ident: $kind:ty),*) $anything:literal)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $kind,)* visitor: V) -> Result<V::Value, D::Error> {
             let watch = Watch { visitor, rounded: self.rounded, anything: $anything };
@@ -52,7 +52,7 @@ macro_rules! ask {
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Guard<'_, D> {
     type Error = D::Error;
 
-    ask! {
+    forward! {
         deserialize_any() true
         deserialize_bool() false
         deserialize_i8() false

@@ -42,20 +42,16 @@ use subscribe::RequestedFilter;
 pub(crate) use accept::accept;
 pub(crate) use batch::serve_batch;
 pub(crate) use prepare::Prepared;
-pub(crate) use run::PreparedCall;
-
-/// The name by which `transport/http` knows where objects among the parameters are read.
 #[cfg(feature = "http-server")]
-pub(crate) mod arguments {
-    pub(crate) use super::prepare::read_object as read;
-}
+pub(crate) use prepare::read_object;
+pub(crate) use run::PreparedCall;
 
 /// Calls that are ready to run, in the order in which they came.
 pub(crate) type Calls = VecDeque<PreparedCall>;
 
 /// Serves one request up to its handler, which the caller then [`run`]s. `None` if the response has been written already.
 ///
-/// A refusal has been written to the session when it is returned; a transport may have more to say to it.
+/// A refusal has been written to the session when it is returned; a transport may add to it.
 pub(crate) fn serve(
     service: &Arc<Service>,
     request: Request<'_>,

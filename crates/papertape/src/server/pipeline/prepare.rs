@@ -246,7 +246,7 @@ where
     }))
 }
 
-/// Whether the client is asked by requests of the server's own, so that the handler may be run again here.
+/// Whether input is requested by requests of the server's own, so that the handler may be run again here.
 fn asks_by_request(call: &Call) -> bool {
     call.revision.opens_with_handshake() && call.abilities.can_be_asked()
 }

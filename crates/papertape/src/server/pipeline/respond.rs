@@ -24,7 +24,7 @@ use crate::wire::message::{Reply, write_json};
 /// The result of a call.
 pub(crate) enum CallResult {
     Complete(Output),
-    /// The request is to be repeated with what the client is asked for, as JSON.
+    /// The request is to be repeated with the input requested from the client, as JSON.
     InputRequired(Value),
 }
 

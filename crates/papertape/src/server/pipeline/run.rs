@@ -54,7 +54,7 @@ pub(crate) enum Output {
     Read(Vec<ResourceContents>),
     Prompt(PromptResult),
     Completion(Completion),
-    /// Nothing yet: the client has to be asked first. Only middleware sees this.
+    /// Nothing yet: input of the client is needed first. Only middleware sees this.
     InputRequired(Vec<(String, ClientRequest)>),
     /// A result of another kind, in the shape of 2026-07-28.
     Object(Map<String, Value>),
@@ -75,7 +75,7 @@ pub(crate) struct Call {
     pub(crate) span: tracing::Span,
     /// The distributed trace that the request is part of.
     pub(crate) trace: Option<Trace>,
-    /// The log level that the request asks for, in stateless revisions.
+    /// The log level that the request sets, in stateless revisions.
     pub(crate) log_level: Option<LogLevel>,
     /// The capabilities of the client.
     pub(crate) abilities: Abilities,

@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: which notifications a client has asked for, and which of them it will get.
+//! `subscriptions/listen`: which notifications a client has requested, and which of them it will get.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::server::session::subscriptions::SubscriptionFilter;
 use crate::server::tasks::{belongs_to, needs_tasks};
 use crate::wire::{Id, RpcError};
 
-/// The notifications that a client asks for.
+/// The notifications that a client requests.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct RequestedFilter {

@@ -362,7 +362,7 @@ impl State {
     }
 }
 
-/// Tells a running call from a later one with the same id, which a client may use again.
+/// Distinguishes a running call from a later one with the same id, which a client may reuse.
 pub(crate) type Ticket = u64;
 
 /// What calls hold while they run, such as a part of a budget.

@@ -67,7 +67,7 @@ const MOST_CHANGED: usize = 1_000;
 /// A subscription of `subscriptions/listen`.
 struct Subscription {
     id: Id,
-    /// Tells it from another one with the same id.
+    /// Distinguishes it from another one with the same id.
     ticket: Ticket,
     filter: SubscriptionFilter,
 }
@@ -310,7 +310,7 @@ struct Updated<'a> {
     uri: &'a str,
 }
 
-/// The kinds of notification that a subscription will bring; the others are left out.
+/// The kinds of notification that a subscription delivers; the others are left out.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Acknowledged<'a> {

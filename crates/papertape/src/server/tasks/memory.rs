@@ -11,10 +11,10 @@ use crate::sync::lock;
 
 /// Tasks in memory: gone with the process, and when their time to live is over.
 #[derive(Debug, Default)]
-pub struct MemoryTasks(Mutex<BTreeMap<String, Kept>>);
+pub struct MemoryTasks(Mutex<BTreeMap<String, StoredTask>>);
 
 #[derive(Debug)]
-struct Kept {
+struct StoredTask {
     task: Task,
     changed: SystemTime,
     expires: Option<SystemTime>,
@@ -24,7 +24,7 @@ struct Kept {
 const MOST_TASKS: usize = 1_000;
 
 impl MemoryTasks {
-    fn tasks(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+    fn tasks(&self) -> MutexGuard<'_, BTreeMap<String, StoredTask>> {
         lock(&self.0)
     }
 }
@@ -41,7 +41,7 @@ impl TaskStore for MemoryTasks {
                 };
                 tasks.remove(&id);
             }
-            let kept = Kept { task: task.clone(), changed: now, expires: task.expires() };
+            let kept = StoredTask { task: task.clone(), changed: now, expires: task.expires() };
             tasks.insert(task.task_id.clone(), kept);
             Ok(())
         })
@@ -61,7 +61,7 @@ impl TaskStore for MemoryTasks {
 
 /// The oldest finished task of the principal with the most of them: a principal with many tasks does not evict the results
 /// of others.
-fn dispensable(tasks: &BTreeMap<String, Kept>) -> Option<String> {
+fn dispensable(tasks: &BTreeMap<String, StoredTask>) -> Option<String> {
     let over = || tasks.iter().filter(|(_, kept)| kept.task.status.is_over());
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for (id, _) in over() {

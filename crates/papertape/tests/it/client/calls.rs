@@ -159,7 +159,7 @@ fn progress_without_end_does_not_keep_a_call_alive_for_ever() {
     run(async {
         for options in [patient(), legacy()] {
             let client = open_with(&["progress-forever"], options).await;
-            // The maximum is hard, whatever the time-out was.
+            // The maximum is hard, whatever the timeout was.
             let (seen, result) =
                 progress_of(&client, "fault", CallOptions::new().total_timeout(SHORT * 5)).await;
             assert_eq!(result, Err(SHORT * 5));

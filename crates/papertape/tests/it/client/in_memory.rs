@@ -104,7 +104,7 @@ fn progress_buys_time_up_to_the_longest() {
             assert_eq!(timed_out(&error), Duration::from_secs(3));
             assert!(began.elapsed() < Duration::from_millis(3100), "{:?}", began.elapsed());
 
-            // Without a longest of its own, the time-out is the longest.
+            // Without a longest of its own, the timeout is the longest.
             let began = Instant::now();
             let error =
                 client.call_with("work", json!({"steps": 1000}), CallOptions::new()).await.unwrap_err();

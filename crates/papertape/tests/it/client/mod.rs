@@ -5,7 +5,7 @@
 //! ends in [`end`], which wants code 0.
 //!
 //! Tests wait for what they can see, never for time to pass; what may hang fails after [`TIMEOUT`].
-//! A time-out is [`SHORT`] or [`ONCE_IT_RUNS`] where a test waits for it to fire, and [`LONG`] where it must not.
+//! A timeout is [`SHORT`] or [`ONCE_IT_RUNS`] where a test waits for it to fire, and [`LONG`] where it must not.
 
 mod bytes;
 mod calls;
@@ -39,9 +39,9 @@ use serde_json::{Value, json};
 
 /// Fires on failure only.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// A time-out that must not fire.
+/// A timeout that must not fire.
 const LONG: Duration = Duration::from_secs(600);
-/// A time-out that is to fire.
+/// A timeout that is to fire.
 const SHORT: Duration = Duration::from_millis(200);
 /// One that is to fire when the server's process has begun to run, which takes a busy machine a while.
 const ONCE_IT_RUNS: Duration = Duration::from_secs(3);
@@ -58,7 +58,7 @@ fn faulty(words: &[&str]) -> ServerCommand {
     ServerCommand::new(path).args(words.iter().copied())
 }
 
-/// A client none of whose time-outs fire.
+/// A client none of whose timeouts fire.
 fn patient() -> ClientOptions {
     ClientOptions::new().probe_timeout(LONG).open_timeout(LONG).timeout(LONG)
 }
@@ -184,7 +184,7 @@ fn is_closed(error: &ClientError) {
     assert!(matches!(error.kind(), ErrorKind::Closed), "{error:?}");
 }
 
-/// The time-out that has fired.
+/// The timeout that has fired.
 #[track_caller]
 fn timed_out(error: &ClientError) -> Duration {
     match error.kind() {

@@ -48,7 +48,7 @@ fn a_result_is_validated_once_the_output_schema_is_known() {
 }
 
 #[test]
-fn revisions_without_structured_output_do_not_mind() {
+fn revisions_without_structured_output_do_not_validate_it() {
     run(async {
         for revision in [Revision::V2024_11_05, Revision::V2025_03_26] {
             let client = open_with(&["odd-results"], patient().revision(revision)).await;

@@ -340,7 +340,7 @@ fn an_unanswered_elicitation_times_out() {
             let never = options.handler_timeout(SHORT).on_form(|_| std::future::pending::<ElicitResult>());
             let client = open_with(&["books"], never).await;
             if client.revision().opens_with_handshake() {
-                // The server receives a time-out and continues without.
+                // The server receives a timeout and continues without.
                 let booked = client.call("book", json!({})).await.unwrap();
                 assert!(format!("{booked:?}").contains("the client's handler timed out"), "{booked:?}");
                 in_time(client.close()).await;

@@ -1,4 +1,4 @@
-//! Folders on disk: what is read, and what is refused by name.
+//! Directories on disk: what is read, and what is refused by name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use papertape::{Server, memory};
 use super::problem;
 use crate::peer::run;
 
-/// A folder for one test, new each time.
+/// A directory for one test, new each time.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -189,7 +189,7 @@ fn links_stay_inside() {
         folder.write("in-other/x", "x");
         let link = format!("in/b/{name}");
         folder.link(&link, to);
-        folder.refused(&[&link, "leads out of the folder"]);
+        folder.refused(&[&link, "leads out of the directory"]);
         fs::remove_file(folder.0.join(link)).unwrap();
     }
     folder.link("in/b/dangling", "nothing");
@@ -214,5 +214,5 @@ fn only_files_are_read() {
     folder.skill("in/a");
     // Opening it for reading would hang, or fail.
     let _socket = std::os::unix::net::UnixListener::bind(folder.0.join("in/a/s")).unwrap();
-    folder.refused(&["in/a/s", "neither a file nor a folder"]);
+    folder.refused(&["in/a/s", "neither a file nor a directory"]);
 }

@@ -1,4 +1,4 @@
-//! Skills: what a server offers of them, from memory and from folders, and what a client makes of them.
+//! Skills: what a server offers of them, from memory and from directories, and what a client makes of them.
 
 mod folders;
 mod offered;

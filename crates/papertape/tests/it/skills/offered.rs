@@ -23,14 +23,14 @@ fn an_invalid_skill_keeps_the_server_from_starting() {
     with(Skill::new("a", "é".repeat(1024), "")).check().unwrap();
     for path in ["", "/a", "a/", "a//b", "../a", "a/../b", "./a", "a\\b", "a\0b"] {
         let problem = said(skill().file(path, ""));
-        assert!(problem.contains("not a relative path within the skill folder"), "{path}: {problem}");
+        assert!(problem.contains("not a relative path within the skill directory"), "{path}: {problem}");
     }
     for folders in ["", "/a", "a/..", "."] {
-        assert!(said(skill().under(folders)).contains("not a valid folder name"), "{folders}");
+        assert!(said(skill().under(folders)).contains("not a valid directory name"), "{folders}");
     }
     assert!(said(skill().file("a", "").file("a", "")).contains("there twice"));
     assert!(said(skill().file("SKILL.md", "")).contains("there twice"));
-    assert!(said(skill().file("a", "").file("a/b", "")).contains("a file and a folder at once"));
+    assert!(said(skill().file("a", "").file("a/b", "")).contains("a file and a directory at once"));
     assert!(said(skill().field("name", "other")).contains("the key \"name\" occurs twice"));
     assert!(said(Skill::from_markdown("no front matter")).contains("must begin with"));
     assert!(said(Skill::from_markdown("---\nname: a\n---\n")).contains("`description`"));
@@ -67,7 +67,7 @@ fn there_is_one_skill_in_a_folder() {
     assert_eq!(problem(&server), "skill \"sound\": registered twice");
     // The name does not distinguish them.
     with(skill()).skills(Skills::new().skill(skill().under("other"))).check().unwrap();
-    // What the outer one says is in the inner one's folder must be so.
+    // What the outer one says is in the inner one's directory must be so.
     let claims = Skills::new()
         .skill(skill().file("in/SKILL.md", "else"))
         .skill(Skill::new("in", "d", "b").under("sound"));

@@ -89,7 +89,7 @@ fn a_modern_client_is_notified_if_it_subscribes() {
 }
 
 #[test]
-fn a_change_is_not_lost_to_a_handshake_in_the_same_breath() {
+fn a_change_during_the_handshake_is_not_lost() {
     run(async {
         let mut peer = Peer::open(fixture::server(), MODERN).await;
         let listen = request(

@@ -69,7 +69,7 @@ fn an_invalid_date_is_a_warning() {
 }
 
 #[test]
-fn a_date_that_is_not_understood_gives_way_to_the_day_in_the_name() {
+fn an_invalid_date_falls_back_to_the_day_in_the_name() {
     let warning = |text: &str| super::read(text, Some("2024-05-01")).warning;
     let right =
         "its date \"someday\" is not understood, so the day in its name counts, 2024-05-01; write YYYY-MM-DD";

@@ -73,7 +73,7 @@ fn bombs() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn bombs_are_read_like_anything_else() {
+fn hostile_markdown_is_read_like_any_other() {
     for (name, text) in bombs() {
         let blank = text.trim().is_empty();
         for document in [check("a.md", text.as_bytes()), read("a.mdx", text.as_bytes())] {
@@ -110,7 +110,7 @@ fn nothing_that_stores_refuse_is_left() {
 }
 
 #[test]
-fn bad_front_matter_stays_in_the_text_and_is_no_heading() {
+fn invalid_front_matter_stays_in_the_text_and_is_not_a_heading() {
     let document = check("a.md", b"---\ntitle: a: b\n---\n# Heading\n\ntext\n");
     assert_eq!(document.title, "Heading");
     assert_eq!(document.warnings.len(), 1);

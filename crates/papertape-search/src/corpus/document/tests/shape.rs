@@ -150,7 +150,7 @@ fn titles_come_from_the_best_place() {
 }
 
 #[test]
-fn languages_are_told_by_prose() {
+fn languages_are_detected_by_prose() {
     let english =
         "The quick brown fox jumps over the lazy dog, and nobody knows why it would do such a thing. ";
     let spanish =

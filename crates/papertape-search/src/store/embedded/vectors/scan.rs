@@ -36,7 +36,7 @@ pub(crate) struct Near {
     pub(crate) key: u64,
 }
 
-/// The vectors nearest to a query of length 1, best first: at least as many as asked for, if there are so many. Only
+/// The vectors nearest to a query of length 1, best first: at least as many as requested, if there are so many. Only
 /// rows in `among` count, one set for each segment.
 pub(crate) fn nearest(
     segments: &[Arc<VectorSegment>],

@@ -1,4 +1,4 @@
-//! A folder on disk to the skills in it.
+//! A directory on disk to the skills in it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -9,15 +9,15 @@ use super::Skill;
 use crate::protocol::skills::{MOST_SKILL_BYTES, MOST_SKILL_FILES, SKILL_FILE};
 use crate::server::handler::error::SetupError;
 
-/// Folders inside each other. A link to a folder above it ends here, too.
+/// Directories inside each other. A link to a directory above it ends here, too.
 const MOST_DEPTH: usize = 32;
 
-/// Files and folders that are looked at.
+/// Files and directories that are looked at.
 const MOST_ENTRIES: usize = 64 * 1024;
 
-/// A folder that has a `SKILL.md`, by the names that lead to it.
+/// A directory that has a `SKILL.md`, by the names that lead to it.
 #[derive(Default)]
-struct Found {
+struct SkillDirectory {
     files: Vec<(Vec<String>, PathBuf)>,
 }
 
@@ -25,7 +25,7 @@ struct Found {
 struct Search {
     /// Without symbolic links, so that a path can be checked to be inside.
     root: PathBuf,
-    found: BTreeMap<Vec<String>, Found>,
+    found: BTreeMap<Vec<String>, SkillDirectory>,
     entries: usize,
 }
 
@@ -34,13 +34,13 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Skill>, SetupError> {
     let mut search = Search { root: root.clone(), found: BTreeMap::new(), entries: 0 };
     search.look(&root, &mut Vec::new(), None)?;
     if search.found.is_empty() {
-        return Err(problem(folder, format!("there is no {SKILL_FILE} in it, nor in the folders below")));
+        return Err(problem(folder, format!("there is no {SKILL_FILE} in it, nor in the directories below")));
     }
     search.found.into_iter().map(|(path, found)| load(&root, &path, found)).collect()
 }
 
 impl Search {
-    /// `path` are the names that lead from the root to this folder, `skill` those to the skill it belongs to.
+    /// `path` are the names that lead from the root to this directory, `skill` those to the skill it belongs to.
     fn look(
         &mut self,
         folder: &Path,
@@ -48,7 +48,8 @@ impl Search {
         skill: Option<&Vec<String>>,
     ) -> Result<(), SetupError> {
         if path.len() > MOST_DEPTH {
-            let what = format!("folders are deeper than {MOST_DEPTH}; is there a link to a folder above it?");
+            let what =
+                format!("directories are deeper than {MOST_DEPTH}; is there a link to a directory above it?");
             return Err(problem(folder, what));
         }
         let entries = self.entries(folder)?;
@@ -61,7 +62,7 @@ impl Search {
                 self.look(&place, path, skill)?;
             } else if let Some(skill) = skill {
                 if !metadata.is_file() {
-                    return Err(problem(&place, "it is neither a file nor a folder".to_owned()));
+                    return Err(problem(&place, "it is neither a file nor a directory".to_owned()));
                 }
                 let below = path.iter().skip(skill.len()).cloned().collect();
                 let found = self.found.entry(skill.clone()).or_default();
@@ -75,7 +76,7 @@ impl Search {
         Ok(())
     }
 
-    /// What is in a folder, in the order of names, but for what is hidden.
+    /// What is in a directory, in the order of names, but for what is hidden.
     fn entries(&mut self, folder: &Path) -> Result<Vec<(String, PathBuf, Metadata)>, SetupError> {
         let mut entries = Vec::new();
         for entry in fs::read_dir(folder).map_err(|error| problem(folder, error.to_string()))? {
@@ -83,7 +84,7 @@ impl Search {
             let place = entry.path();
             self.entries += 1;
             if self.entries > MOST_ENTRIES {
-                return Err(problem(folder, format!("more than {MOST_ENTRIES} files and folders")));
+                return Err(problem(folder, format!("more than {MOST_ENTRIES} files and directories")));
             }
             let Ok(name) = entry.file_name().into_string() else {
                 return Err(problem(&place, "its name is not UTF-8".to_owned()));
@@ -93,7 +94,7 @@ impl Search {
             }
             let inside = fs::canonicalize(&place).map_err(|error| problem(&place, error.to_string()))?;
             if !inside.starts_with(&self.root) {
-                return Err(problem(&place, "the link leads out of the folder of skills".to_owned()));
+                return Err(problem(&place, "the link leads out of the directory of skills".to_owned()));
             }
             let metadata = fs::metadata(&inside).map_err(|error| problem(&place, error.to_string()))?;
             entries.push((name, inside, metadata));
@@ -104,7 +105,7 @@ impl Search {
 }
 
 /// Reads the files of a skill.
-fn load(root: &Path, path: &[String], found: Found) -> Result<Skill, SetupError> {
+fn load(root: &Path, path: &[String], found: SkillDirectory) -> Result<Skill, SetupError> {
     let mut left = MOST_SKILL_BYTES;
     let mut manifest = Vec::new();
     let mut files = Vec::new();
@@ -126,7 +127,10 @@ fn load(root: &Path, path: &[String], found: Found) -> Result<Skill, SetupError>
         let built = skill.clone().check().map_err(|what| problem(&place, what))?;
         if built.path.last() != Some(last) {
             let name = built.path.last().map_or("", String::as_str);
-            return Err(problem(&place, format!("the folder must have the name of the skill, \"{name}\"")));
+            return Err(problem(
+                &place,
+                format!("the directory must have the name of the skill, \"{name}\""),
+            ));
         }
     } else {
         skill.clone().check().map_err(|what| problem(root, what))?;

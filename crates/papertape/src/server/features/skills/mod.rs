@@ -1,4 +1,4 @@
-//! Skills: folders of instructions to what the skills extension lists, and to resources that can be read.
+//! Skills: directories of instructions to what the skills extension lists, and to resources that can be read.
 
 mod folder;
 mod kind;
@@ -20,7 +20,7 @@ pub(crate) use served::{ListedSkill, SkillCatalog};
 /// The longest description that hosts are ready for, in characters.
 const LONGEST_DESCRIPTION: usize = 1024;
 
-/// Skills that a server offers: from a folder, or made in memory.
+/// Skills that a server offers: from a directory, or made in memory.
 ///
 /// ```
 /// use papertape::Server;
@@ -46,10 +46,10 @@ impl Skills {
         Self::default()
     }
 
-    /// All skills below a folder: wherever there is a `SKILL.md`, with the files beside and below it.
+    /// All skills below a directory: wherever there is a `SKILL.md`, with the files beside and below it.
     ///
     /// They are read now, and not again. What is hidden (`.git`, `.env`) is left out, and a symbolic link that leads out of the
-    /// folder is refused. Problems are reported when the server starts.
+    /// directory is refused. Problems are reported when the server starts.
     #[must_use]
     pub fn folder(path: impl AsRef<Path>) -> Self {
         match folder::read(path.as_ref()) {
@@ -71,7 +71,7 @@ impl Skills {
 /// Problems are reported when the server starts.
 #[derive(Debug, Clone)]
 pub struct Skill {
-    /// The folders above its own.
+    /// The directories above its own.
     above: Vec<String>,
     text: Text,
     files: Vec<(String, File)>,
@@ -124,14 +124,15 @@ impl Skill {
         self
     }
 
-    /// The folders it stands in, such as `acme/billing`: `skill://acme/billing/NAME/SKILL.md`.
+    /// The directories it stands in, such as `acme/billing`: `skill://acme/billing/NAME/SKILL.md`.
     #[must_use]
     pub fn under(mut self, folders: &str) -> Self {
         self.above = folders.split('/').map(str::to_owned).collect();
         self
     }
 
-    /// Adds a file at a path below the skill's folder, such as `references/FORMS.md`. Its media type follows from its name.
+    /// Adds a file at a path below the skill's directory, such as `references/FORMS.md`. Its media type follows from its
+    /// name.
     #[must_use]
     pub fn file(self, path: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         let (path, bytes) = (path.into(), bytes.into());
@@ -189,7 +190,7 @@ impl Skill {
         let mut path = self.above;
         path.push(name);
         if let Some(bad) = path.iter().find(|folder| !is_file_name(folder)) {
-            return Err(format!("{} is not a valid folder name", excerpt(bad)));
+            return Err(format!("{} is not a valid directory name", excerpt(bad)));
         }
         let mut files = BTreeMap::new();
         files.insert(
@@ -199,7 +200,7 @@ impl Skill {
         for (name, file) in self.files {
             let path: Vec<String> = name.split('/').map(str::to_owned).collect();
             if !path.iter().all(|name| is_file_name(name)) {
-                return Err(format!("{} is not a relative path within the skill folder", excerpt(&name)));
+                return Err(format!("{} is not a relative path within the skill directory", excerpt(&name)));
             }
             if files.insert(path, file).is_some() {
                 return Err(format!("the file {} is there twice", excerpt(&name)));
@@ -231,11 +232,11 @@ impl File {
 /// A skill that can be served.
 #[derive(Debug, Clone)]
 struct Built {
-    /// The folders that lead to it, the last of which has its name.
+    /// The directories that lead to it, the last of which has its name.
     path: Vec<String>,
     front_matter: serde_json::Map<String, Value>,
     description: String,
-    /// By the path below its folder.
+    /// By the path below its directory.
     files: BTreeMap<Vec<String>, File>,
     scopes: Vec<String>,
     /// The middleware of the servers that it was mounted with.

@@ -1,4 +1,4 @@
-//! What is known of a server's skills while it serves: the list, the files by URI, and the folders they are in.
+//! What is known of a server's skills while it serves: the list, the files by URI, and the directories they are in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::server::features::resource::{RegisteredResource, Resource};
 use crate::server::handler::error::SetupError;
 use crate::server::handler::middleware::{self, Middleware};
 
-/// What stands in a URI as it is; the first folder is where others have a host, so that `:` and `@` do not.
+/// What stands in a URI as it is; the first directory is where others have a host, so that `:` and `@` do not.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -36,13 +36,13 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 /// The skills of a server.
 #[derive(Debug, Default)]
 pub(crate) struct SkillCatalog {
-    /// By the path of their folders.
+    /// By the path of their directories.
     built: BTreeMap<Vec<String>, Built>,
     /// Those paths in the order in which the skills were added.
     order: Vec<Vec<String>>,
     pub(crate) list: Registry<ListedSkill>,
     files: BTreeMap<String, Arc<RegisteredResource>>,
-    /// What is in each folder, by URI.
+    /// What is in each directory, by URI.
     folders: BTreeMap<String, BTreeMap<String, protocol::ResourceDefinition>>,
 }
 
@@ -153,14 +153,14 @@ impl SkillCatalog {
             }
         }
         if let Some(uri) = files.keys().find(|uri| folders.contains_key(*uri)) {
-            let problem = "it is a file and a folder at once".to_owned();
+            let problem = "it is a file and a directory at once".to_owned();
             return Err(SetupError::Skill { skill: uri.clone(), problem });
         }
         (self.list, self.files, self.folders) = (list, files, folders);
         Ok(())
     }
 
-    /// A skill and, as files of its own, the skills in folders below.
+    /// A skill and, as files of its own, the skills in directories below.
     fn with_skills_within(&self, outer: &Built) -> Result<Built, SetupError> {
         let mut whole = outer.clone();
         let below = self.built.range(outer.path.clone()..).skip(1);
@@ -224,7 +224,7 @@ fn registered(resource: Resource, file: &File, uri: &str) -> Result<RegisteredRe
     })
 }
 
-/// Lists a file in its folder, that folder in the one above, and so on.
+/// Lists a file in its directory, that directory in the one above, and so on.
 fn put_into_folders(
     folders: &mut BTreeMap<String, BTreeMap<String, protocol::ResourceDefinition>>,
     skill: &[String],

@@ -12,10 +12,10 @@ use super::CLOSE_TIMEOUT;
 use super::legacy_session::{LegacySession, NOTIFICATION_TIMEOUT};
 use super::outgoing_message::{self, OutgoingMessage};
 use super::sender::HttpSender;
-use crate::outbox::{OUTBOX, Outgoing};
 use crate::protocol::method;
 use crate::sync::lock;
 use crate::transport::streams::client::EndWhenDropped;
+use crate::wire::frame::{OUTBOX, Outgoing};
 
 /// How many requests may be in flight, each on a connection of its own; more are queued. Subscriptions do not count.
 const MOST_REQUESTS: usize = 256;

@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 
 use super::super::headers;
 use crate::client::Session;
-use crate::outbox::Outgoing;
 use crate::protocol::meta::PROTOCOL_VERSION;
 use crate::protocol::method;
 use crate::wire::Id;
+use crate::wire::frame::Outgoing;
 use crate::wire::message::{self, Bounds, Message, Payload};
 
 /// Messages of our own need no limits.

@@ -11,8 +11,8 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::request::Exchange;
 use super::site::Site;
 use super::stream::{Reader, write_data};
-use crate::outbox::Outgoing;
 use crate::server::session::Session;
+use crate::wire::frame::Outgoing;
 use crate::wire::tape::Direction;
 use papertape_oauth::server::Lease;
 

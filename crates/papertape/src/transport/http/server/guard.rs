@@ -29,7 +29,7 @@ pub(crate) struct Guard {
 
 /// Names that lead to the machine itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
-/// The longest list of headers that a page may ask for.
+/// The longest list of headers that a page may request.
 const MOST_WANTED: usize = 4 * 1024;
 
 impl Guard {
@@ -173,7 +173,7 @@ fn with_port(authority: &str, origin: &str) -> Option<(String, u16)> {
     Some((host.to_owned(), port.unwrap_or(usual)))
 }
 
-/// A browser asks what a page may do before it lets the page do it.
+/// A CORS preflight request: what a page may do, before the browser lets it.
 pub(crate) fn is_preflight(parts: &Parts) -> bool {
     parts.method == Method::OPTIONS && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }

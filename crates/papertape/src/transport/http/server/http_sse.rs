@@ -11,11 +11,11 @@ use super::refusal::Refusal;
 use super::request::{self, Exchange, NamedRevision, Readable};
 use super::response::{self, HttpResponse};
 use super::site::Site;
-use crate::outbox::{OUTBOX, Outgoing};
 use crate::protocol::Revision;
 use crate::server::Principal;
 use crate::server::pipeline::{self, Envelope, Refused};
 use crate::server::session::Session;
+use crate::wire::frame::{OUTBOX, Outgoing};
 use crate::wire::message::{self, Message, Payload};
 use crate::wire::tape::Direction;
 
@@ -66,7 +66,7 @@ fn listen(
     Ok(response::events(events))
 }
 
-/// Takes a message; what answers it goes to the stream.
+/// Takes a message; its response goes to the stream.
 async fn take<B>(
     site: &Arc<Site>,
     parts: &Parts,

@@ -12,12 +12,12 @@ use super::response::{self, HttpResponse};
 use super::sessions::{EventId, HttpSession};
 use super::site::Site;
 use super::stream::Lost;
-use crate::outbox::Outgoing;
 use crate::protocol::{Revision, method};
 use crate::server::Principal;
 use crate::server::pipeline::{self, Envelope, Refused};
 use crate::server::session::Session;
 use crate::transport::http::headers;
+use crate::wire::frame::Outgoing;
 use crate::wire::message::{Message, Payload, Request};
 
 /// Serves a message of a session, or one that opens it.
@@ -159,7 +159,7 @@ pub(crate) fn listen(
 }
 
 fn lost() -> Refusal {
-    let message = "`Last-Event-ID` names no event that is still known here: ask again for what you need";
+    let message = "`Last-Event-ID` names no event that is still known here: repeat the requests whose responses are missing";
     Refusal::new(StatusCode::BAD_REQUEST, message)
 }
 

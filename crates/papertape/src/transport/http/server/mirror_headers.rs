@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::protocol::error_code::HEADER_MISMATCH;
 use crate::protocol::method;
 use crate::server::features::tool::RegisteredTool;
-use crate::server::pipeline::{HeaderCheck, Params, arguments};
+use crate::server::pipeline::{HeaderCheck, Params, read_object};
 use crate::transport::http::headers;
 use crate::wire::RpcError;
 use crate::wire::error::excerpt;
@@ -51,14 +51,14 @@ impl HeaderCheck for MirrorHeaders<'_> {
         if tool.mirrored().is_empty() {
             return Ok(());
         }
-        let arguments = Value::Object(arguments::read("params.arguments", params.arguments, tree)?);
+        let arguments = Value::Object(read_object("params.arguments", params.arguments, tree)?);
         for (header, path) in tool.mirrored() {
             let name = format!("{}{header}", headers::PARAM);
             match (headers::param_value(&arguments, path), self.0.contains_key(&name)) {
                 (Some(value), _) => {
                     let member = path.iter().try_fold(&arguments, |value, member| value.get(member));
                     let same = if member.is_some_and(Value::is_number) { same_number } else { same_text };
-                    compare(self.0, &name, &value, "the argument is", Reading { same, ..WRAPPED })?;
+                    compare(self.0, &name, &value, "the argument is", HeaderRule { same, ..WRAPPED })?;
                 }
                 (None, true) => {
                     let message = format!("`{name}` mirrors an argument that is not there");
@@ -73,7 +73,7 @@ impl HeaderCheck for MirrorHeaders<'_> {
 
 /// How a header is read and compared with the body.
 #[derive(Clone, Copy)]
-struct Reading {
+struct HeaderRule {
     text: fn(&HeaderValue) -> Result<String, Undecodable>,
     /// Whether the header says what the body says.
     same: fn(&str, &str) -> bool,
@@ -81,10 +81,10 @@ struct Reading {
 
 /// Letter for letter. The Base64 form is not decoded: `Mcp-Method: =?base64?..?=` would pass a gateway that allows methods by
 /// their names.
-const PLAIN: Reading = Reading { text: plain, same: same_text };
+const PLAIN: HeaderRule = HeaderRule { text: plain, same: same_text };
 
 /// As it is, or in the Base64 form that `Mcp-Name` and `Mcp-Param-*` may have.
-const WRAPPED: Reading = Reading { text: decode, same: same_text };
+const WRAPPED: HeaderRule = HeaderRule { text: decode, same: same_text };
 
 /// Why the value of a header cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -120,7 +120,7 @@ fn compare(
     name: &str,
     body: &str,
     says: &str,
-    reading: Reading,
+    reading: HeaderRule,
 ) -> Result<(), RpcError> {
     let mismatch = |problem: String| RpcError::new(HEADER_MISMATCH, format!("the header `{name}` {problem}"));
     let mut values = headers.get_all(name).iter();
@@ -141,7 +141,7 @@ fn same_text(header: &str, body: &str) -> bool {
     header == body
 }
 
-/// `42.0` is 42, as long as a float can tell one integer from the next.
+/// `42.0` is 42, as long as a float can represent every integer of that size.
 fn same_number(header: &str, body: &str) -> bool {
     const MOST: f64 = 9_007_199_254_740_991.0;
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.abs() <= MOST);

@@ -109,7 +109,7 @@ pub async fn serve_until(
     papertape_http1::serve(listener, handle, limits, grace, stop).await
 }
 
-/// Answers what still runs when the grace period is nearly over, so that the answer has time to arrive.
+/// Responds with an error to what still runs when the grace period is nearly over, so that the response can arrive.
 fn give_up_after(site: &Arc<Site>, time: Duration) {
     let site = Arc::downgrade(site);
     tokio::spawn(async move {

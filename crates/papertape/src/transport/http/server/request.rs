@@ -71,7 +71,7 @@ enum Client {
 
 /// One request of a client, until it is answered or its stream has ended.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct RequestPermit {
     clients: Arc<Clients>,
     client: Client,
 }
@@ -90,7 +90,7 @@ impl Clients {
         self: &Arc<Self>,
         principal: Option<&Arc<Principal>>,
         address: Option<IpAddr>,
-    ) -> Result<Option<Place>, Refusal> {
+    ) -> Result<Option<RequestPermit>, Refusal> {
         let client = match (principal, address) {
             (Some(principal), _) => Client::Principal(principal.name.clone()),
             (None, Some(address)) => Client::Address(network(address)),
@@ -107,11 +107,11 @@ impl Clients {
         }
         *count += 1;
         drop(open);
-        Ok(Some(Place { clients: Arc::clone(self), client }))
+        Ok(Some(RequestPermit { clients: Arc::clone(self), client }))
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestPermit {
     fn drop(&mut self) {
         let mut open = self.clients.open();
         if let Some(count) = open.get_mut(&self.client) {

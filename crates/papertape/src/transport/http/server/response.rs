@@ -13,24 +13,25 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::events::{Events, SILENCE, Source};
 use super::refusal::Refusal;
-use super::request::{Exchange, NamedRevision, Place, prefers_events};
+use super::request::{Exchange, NamedRevision, RequestPermit, prefers_events};
 use super::site::Site;
-use crate::outbox::{Outgoing, write_anonymous_error};
 use crate::protocol::Revision;
 use crate::server::session::Session;
 use crate::wire::RpcError;
+use crate::wire::frame::Outgoing;
 use crate::wire::message::Rejected;
+use crate::wire::message::write_anonymous_error;
 use crate::wire::tape::Direction;
 use papertape_oauth::server::Lease;
 
 /// The body of a response.
 pub struct HttpBody {
     /// Counted for its client until the end. Dropped before anything else is, so that a client that sees the end finds room.
-    place: Option<Place>,
-    kind: Kind,
+    place: Option<RequestPermit>,
+    kind: BodyKind,
 }
 
-enum Kind {
+enum BodyKind {
     /// All of it, or nothing.
     Whole(Option<Bytes>),
     Events(Box<Events>),
@@ -38,25 +39,25 @@ enum Kind {
 
 impl HttpBody {
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Kind::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty())).into()
+        BodyKind::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty())).into()
     }
 
     /// A stream ends when its principal's key is revoked or its token has expired.
     pub(crate) fn end_with(&mut self, lease: Lease) {
-        if let Kind::Events(events) = &mut self.kind {
+        if let BodyKind::Events(events) = &mut self.kind {
             events.end_with(lease);
         }
     }
 }
 
-impl From<Kind> for HttpBody {
-    fn from(kind: Kind) -> Self {
+impl From<BodyKind> for HttpBody {
+    fn from(kind: BodyKind) -> Self {
         Self { place: None, kind }
     }
 }
 
 /// A response that keeps its place until its body has been written.
-pub(crate) fn in_place(mut response: HttpResponse, place: Option<Place>) -> HttpResponse {
+pub(crate) fn in_place(mut response: HttpResponse, place: Option<RequestPermit>) -> HttpResponse {
     response.body_mut().place = place;
     response
 }
@@ -70,21 +71,23 @@ impl Body for HttpBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.kind {
-            Kind::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Kind::Events(events) => {
+            BodyKind::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            BodyKind::Events(events) => {
                 events.poll_next(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.kind, Kind::Whole(None))
+        matches!(&self.kind, BodyKind::Whole(None))
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Kind::Events(_) => SizeHint::default(),
+            BodyKind::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            BodyKind::Events(_) => SizeHint::default(),
         }
     }
 }
@@ -92,8 +95,8 @@ impl Body for HttpBody {
 impl fmt::Debug for HttpBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
-            Kind::Events(_) => f.write_str("Events"),
+            BodyKind::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
+            BodyKind::Events(_) => f.write_str("Events"),
         }
     }
 }
@@ -122,7 +125,7 @@ pub(crate) fn empty(status: StatusCode) -> HttpResponse {
 
 /// An SSE stream.
 pub(crate) fn events(events: Events) -> HttpResponse {
-    let body = Kind::Events(Box::new(events)).into();
+    let body = BodyKind::Events(Box::new(events)).into();
     let mut response = with_type(StatusCode::OK, HeaderValue::from_static("text/event-stream"), body);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // nginx would buffer the events otherwise.

@@ -16,7 +16,7 @@ use http::StatusCode;
 use tokio::time::Instant;
 
 use super::refusal::Refusal;
-use super::stream::{Kept, Lost, Reader, Stream};
+use super::stream::{Lost, Reader, Stream, StreamUsage};
 use super::turns::Turns;
 use crate::protocol::Revision;
 use crate::protocol::capabilities::Abilities;
@@ -52,7 +52,7 @@ pub(crate) struct Sessions {
     /// The server's name.
     server: String,
     table: Mutex<Table>,
-    kept: Arc<Kept>,
+    kept: Arc<StreamUsage>,
 }
 
 #[derive(Debug, Default)]
@@ -71,15 +71,15 @@ pub(crate) struct HttpSession {
     name: Name,
     /// As its client knows it.
     id: Box<str>,
-    /// Tells what this process knows of the session from what another one does, or did.
+    /// Distinguishes what this process knows of the session from what another one does, or did.
     epoch: String,
     pub(crate) revision: Revision,
     /// For what belongs to no request, and for what was agreed.
     pub(crate) session: Arc<Session>,
-    /// The connections on which the client hears of that.
+    /// The connections for that.
     turns: Arc<Turns>,
     inner: Mutex<Inner>,
-    kept: Arc<Kept>,
+    kept: Arc<StreamUsage>,
 }
 
 /// The id of an event, taken apart.
@@ -139,7 +139,7 @@ impl Sessions {
         Ok((*name, revision.ok_or_else(unknown)?, abilities))
     }
 
-    /// What is spoken in a session, which must not have ended.
+    /// The revision of a session, which must not have ended.
     pub(crate) fn check(&self, id: &str, principal: Option<&Arc<Principal>>) -> Result<Revision, Refusal> {
         let (name, revision, _) = self.agreed(id, principal)?;
         if self.table().ended.0.contains(&name) { Err(unknown()) } else { Ok(revision) }
@@ -271,7 +271,12 @@ impl Table {
 }
 
 impl HttpSession {
-    fn new((name, id): (Name, &str), revision: Revision, session: Arc<Session>, kept: &Arc<Kept>) -> Self {
+    fn new(
+        (name, id): (Name, &str),
+        revision: Revision,
+        session: Arc<Session>,
+        kept: &Arc<StreamUsage>,
+    ) -> Self {
         let mut epoch = [0; 6];
         if getrandom::fill(&mut epoch).is_err() {
             tracing::error!("the system provides no randomness: streams of several replicas may be confused");

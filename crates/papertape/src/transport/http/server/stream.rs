@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::turns::Turn;
-use crate::outbox::Outgoing;
 use crate::server::session::Session;
 use crate::sync::lock;
+use crate::wire::frame::Outgoing;
 
 /// Bytes of one stream that are kept.
 const MOST_KEPT: usize = 256 * 1024;
@@ -22,7 +22,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// A stream of one session.
 pub(crate) struct Stream {
-    /// Tells it from all other streams of the session, also from those that another process has, or had: clients come
+    /// Distinguishes it from all other streams of the session, also from those that another process has, or had: clients come
     /// back with it.
     pub(crate) name: String,
     /// It is the response to a request, and not what belongs to none.
@@ -31,17 +31,17 @@ pub(crate) struct Stream {
     /// The client of this stream can come back on a connection that ended before its time.
     primed: bool,
     log: Mutex<Log>,
-    kept: Arc<Kept>,
+    kept: Arc<StreamUsage>,
 }
 
 /// What all streams of a server take together.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct StreamUsage {
     bytes: AtomicUsize,
     streams: AtomicUsize,
 }
 
-impl Kept {
+impl StreamUsage {
     /// Whether there are as many streams as there may be.
     pub(crate) fn is_full(&self) -> bool {
         self.streams.load(Ordering::Relaxed) >= MOST_STREAMS_IN_ALL
@@ -85,7 +85,7 @@ impl Stream {
         responds: bool,
         session: Arc<Session>,
         primed: bool,
-        kept: &Arc<Kept>,
+        kept: &Arc<StreamUsage>,
     ) -> Arc<Self> {
         kept.streams.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self { name, responds, session, primed, log: Mutex::default(), kept: Arc::clone(kept) })
@@ -183,7 +183,7 @@ impl Reader {
 
     /// Waits until there may be something to write, or another connection has taken this one's place.
     pub(crate) fn poll_woken(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // Under the lock, so that who reads no more does not wait in the place of who does.
+        // Under the lock, so that an old reader does not wait in place of the current one.
         let mut log = self.stream.log();
         if log.reader != self.number {
             return Poll::Ready(());

@@ -1,4 +1,4 @@
-//! The connections of a session on which it hears what belongs to no request. There may be several; each message goes to one,
+//! The connections of a session for messages that belong to no request. There may be several; each message goes to one,
 //! the newest, because the older ones may be dead without the server having noticed.
 
 use crate::sync::lock;
@@ -63,19 +63,19 @@ impl Turn {
         !self.turns.connections().open.contains_key(&self.number)
     }
 
-    /// Waits for messages with `bell`, which knows only one that waits, if they go here; otherwise for its turn.
+    /// Waits for messages with `poll_messages`, which has one waiter, if they go here; otherwise for its turn.
     pub(crate) fn poll(
         &self,
         cx: &mut Context<'_>,
-        bell: impl FnOnce(&mut Context<'_>) -> Poll<()>,
+        poll_messages: impl FnOnce(&mut Context<'_>) -> Poll<()>,
     ) -> Poll<()> {
         let mut connections = self.turns.connections();
         let Some(waker) = connections.open.get_mut(&self.number) else { return Poll::Ready(()) };
-        // The newest, too, may have to be woken for its turn: a newer one takes its place at the bell, and goes.
+        // The newest, too, may have to be woken for its turn: a newer one replaces it as the waiter, and ends.
         if waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
             *waker = Some(cx.waker().clone());
         }
-        if connections.is_newest(self.number) { bell(cx) } else { Poll::Pending }
+        if connections.is_newest(self.number) { poll_messages(cx) } else { Poll::Pending }
     }
 }
 
