@@ -71,7 +71,12 @@ fn help_for_serve_lists_the_servers() {
 #[test]
 fn help_for_a_server_shows_its_own_options_only() {
     let common = ["--tape <FILE>", "FILE.old", "--grace <SECONDS>", "[default: 10]", "--outlive-parent"];
-    let http = ["--http <ADDRESS:PORT>", "--allow-host <NAME>", "Expose Prometheus metrics at /metrics"];
+    let http = [
+        "--http <[ADDRESS:]PORT>",
+        "mean loopback, 127.0.0.1",
+        "--allow-host <NAME>",
+        "Expose Prometheus metrics at /metrics",
+    ];
     let blog = ["--content <DIR>", "--index <PATH>", "--store <URL>", "--embed <MODEL>", "--watch"];
     for server in ["grammar", "text", "all", "blog"] {
         let long = help(&["serve", server, "--help"]);
@@ -193,6 +198,18 @@ fn a_wrong_option_is_explained() {
     wrong(&["demo", "--framing", "xml"], &["'xml'", "content-length"]);
     wrong(&["serve", "text", "--log-level", "loud"], &["'loud'", "debug"]);
     wrong(&["serve", "text", "--log-format", "xml"], &["'xml'", "json"]);
+    for (address, words) in [
+        ("", "write PORT, :PORT, localhost:PORT or ADDRESS:PORT"),
+        ("127.0.0.1", "the port is missing"),
+        ("[::1]", "the port is missing"),
+        (":99999", "\"99999\" is not a port, which is a number from 0 to 65535"),
+        ("localhost:", "\"\" is not a port"),
+        ("http://localhost:8080/mcp", "leave out http:// and the path"),
+        ("tools.example.com:8080", "\"tools.example.com\" is not an IP address"),
+        ("*:8080", "write 0.0.0.0:8080"),
+    ] {
+        wrong(&["serve", "text", "--http", address], &["--http", words]);
+    }
     for grace in ["-1", "soon", "nan", "1e9", "inf"] {
         wrong(&["serve", "text", &format!("--grace={grace}")], &["--grace", "from 0 to 86400"]);
     }
