@@ -1,5 +1,7 @@
 //! The target of a client command: a bundled server, a command or a URL.
 
+mod mistake;
+
 use std::ffi::OsString;
 use std::fmt;
 
@@ -42,6 +44,9 @@ impl Target {
             && options.first().is_none_or(|option| option.starts_with('-'))
         {
             return Ok(Target::Bundled { name: first.clone(), options: options.to_vec() });
+        }
+        if let Some(problem) = mistake::explain(&words) {
+            return Err(Failure::usage(problem));
         }
         Self::of_words(words.into_iter().map(OsString::from).collect())
             .ok_or_else(|| Failure::usage(format!("which server? {KINDS}")))

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use crate::process::{End, Process, run};
-use crate::{contains, papertape};
+use crate::{contains, papertape, scratch};
 
 fn say<'a>(arguments: impl IntoIterator<Item = &'a str>) -> End {
     run(&mut papertape(arguments), "")
@@ -183,6 +183,40 @@ fn an_invalid_target_is_explained() {
     wrong(&["read", "grammar"], &["which resource?"]);
     wrong(&["read", "grammar", "a:b", "c:d"], &["unexpected argument \"c:d\""]);
     wrong(&["prompt", "grammar"], &["which prompt?"]);
+}
+
+#[test]
+fn a_target_that_is_not_a_server_gets_a_remedy() {
+    for (target, url) in [
+        ("localhost:8080/mcp", "did you mean http://localhost:8080/mcp?"),
+        ("127.0.0.1:8080", "did you mean http://127.0.0.1:8080/mcp?"),
+        ("tools.example.com/mcp", "did you mean https://tools.example.com/mcp?"),
+    ] {
+        wrong(&["list", target], &[target, "begins with http:// or https://", url]);
+        wrong(&["call", target, "echo"], &[url]);
+    }
+    let npm = "@modelcontextprotocol/server-everything is the name of an npm package, not of a program; \
+               to run it: -- npx -y @modelcontextprotocol/server-everything";
+    wrong(&["list", "@modelcontextprotocol/server-everything"], &[npm]);
+    wrong(&["list", "@a/b@1.2 /tmp"], &["to run it: -- npx -y @a/b@1.2 /tmp"]);
+}
+
+#[test]
+fn a_script_that_is_not_executable_gets_its_interpreter() {
+    let folder = scratch("usage_scripts");
+    for (name, interpreter) in [("server.py", "python3"), ("server.js", "node"), ("server.ts", "node")] {
+        std::fs::write(folder.join(name), "").unwrap();
+        let end = run(papertape(["list", &format!("./{name} --fast")]).current_dir(&folder), "");
+        assert_eq!((end.status.code(), &end.output[..]), (Some(2), &b""[..]), "{end:?}");
+        let right = format!("./{name} is not executable; to run it: '{interpreter} ./{name} --fast'");
+        contains(&end.log, &[&right]);
+    }
+    // An executable one is not in PATH.
+    let path = folder.join("server.py");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(path, executable).unwrap();
+    let end = run(papertape(["list", "server.py"]).current_dir(&folder), "");
+    contains(&end.log, &["not searched for in the current directory", "'python3 server.py'"]);
 }
 
 #[test]
