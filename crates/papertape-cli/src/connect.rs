@@ -37,12 +37,12 @@ pub(crate) fn with_server<T>(
             }
             run(command, options(args, target, frame::stdio_content), || target.hint(), work)
         }
-        Connector::Http(endpoint) => {
+        Connector::Http { url, headers } => {
             refuse(
                 args.process_only_option(),
-                &format!("for servers that are started as a process, and {target} is a URL"),
+                &format!("for servers that are started as a process, and {target} is at a URL"),
             )?;
-            let endpoint = configured(args, endpoint, &target.to_string())?;
+            let endpoint = configured(args, &url, headers)?;
             let opening = http::connect_with(endpoint, options(args, target, frame::http_content));
             run_session(opening, |error| Failure::opening(error, String::new()), work)
         }
@@ -62,9 +62,16 @@ fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> {
     }
 }
 
-/// The endpoint with the options for servers at a URL.
-fn configured(args: &Connect, mut endpoint: Endpoint, url: &str) -> Result<Endpoint, Failure> {
-    for (name, value) in &args.header {
+/// The endpoint with the options for servers at a URL. Options replace `headers`, which are those of an `mcpServers` file.
+fn configured(args: &Connect, url: &str, mut headers: Vec<(String, String)>) -> Result<Endpoint, Failure> {
+    let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
+    headers.retain(|(name, _)| {
+        let by_token = args.bearer_file.is_some() && is(name, "authorization");
+        !(by_token || args.header.iter().any(|(given, _)| is(given, name)))
+    });
+    headers.extend_from_slice(&args.header);
+    let mut endpoint = Endpoint::new(url);
+    for (name, value) in &headers {
         endpoint = endpoint.header(name, value);
     }
     if let Some(path) = &args.bearer_file {
@@ -75,7 +82,7 @@ fn configured(args: &Connect, mut endpoint: Endpoint, url: &str) -> Result<Endpo
             return Err(Failure::usage(format!("--bearer-file {}: the file is empty", path.display())));
         }
         endpoint = endpoint.credentials(Credentials::Bearer(token.trim().to_owned()));
-    } else if !args.header.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+    } else if !headers.iter().any(|(name, _)| is(name, "authorization")) {
         endpoint = endpoint.credentials(credentials::credentials(url, args.ca.as_deref())?);
     }
     if let Some(path) = &args.ca {

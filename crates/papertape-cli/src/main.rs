@@ -16,6 +16,7 @@ mod print;
 mod progress_line;
 mod runtime;
 mod schema;
+mod servers_file;
 mod signals;
 mod target;
 

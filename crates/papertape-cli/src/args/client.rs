@@ -16,8 +16,8 @@ use super::{Framing, Output, after_help};
     override_usage = "papertape list [OPTIONS] TARGET\n       papertape list [OPTIONS] -- COMMAND [ARGUMENT]..."
 )]
 pub(crate) struct List {
-    /// A bundled server (grammar, text, 'blog --content DIR'), a URL, or a quoted command line, which is split like a shell
-    /// does and run without one.
+    /// A bundled server (grammar, text, 'blog --content DIR'), a URL, the name of a server in .mcp.json or --config, or a
+    /// quoted command line, which is split like a shell does and run without one.
     #[arg(value_name = "TARGET", value_hint = ValueHint::CommandString)]
     pub(crate) target: Option<String>,
     #[command(flatten)]
@@ -104,6 +104,10 @@ pub(crate) struct Connect {
     /// Record every frame, in both directions, to FILE (an existing one is renamed to FILE.old; a FIFO is refused).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
+    /// Look up TARGET in this file of servers ({"mcpServers": {NAME: ..}}, or VS Code's "servers"). ${VAR} and
+    /// ${VAR:-default} in it are replaced from the environment [default: .mcp.json in the current directory, if it exists].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server")]
+    pub(crate) config: Option<PathBuf>,
     /// Use only this protocol revision [default: the newest that the server supports].
     #[arg(long, value_name = "REVISION", value_parser = revision(), help_heading = "Server")]
     pub(crate) revision: Option<Revision>,
@@ -164,6 +168,7 @@ const LIST_EXAMPLES: &str = "  \
   papertape list grammar
   papertape list 'python3 server.py --flag'
   papertape list https://tools.example/mcp --bearer-file token.txt
+  papertape list --config ~/.config/mcp.json github
   papertape list --trace -- npx -y @modelcontextprotocol/server-everything
   papertape list grammar --output json | jq '.tools[].name'";
 

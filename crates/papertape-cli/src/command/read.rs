@@ -11,7 +11,8 @@ use crate::print::content::{Place, Printed, decoded};
 use crate::target;
 
 pub(crate) fn run(args: Read) -> Result<(), Failure> {
-    let (target, words) = target::split(args.words, args.connect.command.clone())?;
+    let (target, words) =
+        target::split(args.words, args.connect.command.clone(), args.connect.config.as_deref())?;
     let uri = match words.as_slice() {
         [uri] => uri,
         [] => {

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use crate::servers_file::ServersFile;
+
 /// What is wrong with the words of a target, and the remedy; `None` if it may be a program.
 pub(super) fn explain(words: &[String]) -> Option<String> {
     let first = words.first()?;
     let path = Path::new(first);
     if path.exists() {
-        return script(first, words);
+        return servers_file(first).or_else(|| script(first, words));
     }
     if is_npm_name(first) {
         let command = shell_words::join(words);
@@ -23,6 +25,22 @@ pub(super) fn explain(words: &[String]) -> Option<String> {
         }),
         _ => None,
     }
+}
+
+/// A file of servers.
+fn servers_file(first: &str) -> Option<String> {
+    let path = Path::new(first);
+    path.extension().filter(|extension| extension.eq_ignore_ascii_case("json"))?;
+    let names = match ServersFile::read(path) {
+        Ok(file) => file.names().collect::<Vec<_>>().join(", "),
+        Err(problem) => {
+            return Some(format!("{first} is not a program, and not a file of servers: {problem}"));
+        }
+    };
+    let file = shell_words::quote(first);
+    Some(format!(
+        "{first} is a file of servers, not a server: name one of them with --config {file} NAME\n  its servers: {names}"
+    ))
 }
 
 /// A script that needs its interpreter.

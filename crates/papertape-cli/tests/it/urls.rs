@@ -10,7 +10,7 @@ use crate::process::run;
 use crate::{contains, document, papertape, scratch, text};
 
 /// A server with these responses, one per connection, and the heads of the requests it received.
-fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
+pub(crate) fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let (sender, receiver) = channel();
@@ -47,11 +47,11 @@ fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
     (url, receiver)
 }
 
-fn discovered() -> (u16, Value) {
+pub(crate) fn discovered() -> (u16, Value) {
     (200, json!({"result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}}))
 }
 
-fn tools() -> (u16, Value) {
+pub(crate) fn tools() -> (u16, Value) {
     let echo = json!({"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}});
     (200, json!({"result": {"tools": [echo]}}))
 }
