@@ -168,6 +168,43 @@ impl<'a> Schema<'a> {
         }
     }
 
+    /// The values that are listed, here or in the alternatives: generators write an enumeration with descriptions as `oneOf`.
+    pub(crate) fn values(self) -> Vec<&'a Value> {
+        self.flat(|schema| schema.allowed()).into_iter().flat_map(|(_, values)| values).collect()
+    }
+
+    /// The forms of an object that are allowed: itself, or those of its alternatives that are objects.
+    pub(crate) fn objects(self) -> Vec<Self> {
+        let is_object = |schema: Self| {
+            let named = schema.members() > 0 || schema.kinds().contains(&Kind::Object);
+            named.then_some(())
+        };
+        self.flat(is_object).into_iter().map(|(schema, ())| schema).collect()
+    }
+
+    /// The forms of a list that are allowed.
+    pub(crate) fn lists(self) -> Vec<Self> {
+        let is_list = |schema: Self| schema.kinds().contains(&Kind::Array).then_some(());
+        self.flat(is_list).into_iter().map(|(schema, ())| schema).collect()
+    }
+
+    /// The schema and its alternatives, theirs too, as far as `choose` takes them. What it takes is not searched further.
+    fn flat<T>(self, choose: impl Fn(Self) -> Option<T>) -> Vec<(Self, T)> {
+        let (mut found, mut waiting, mut parts) = (Vec::new(), vec![self], MOST_PARTS);
+        while let Some(schema) = waiting.pop() {
+            let Some(left) = parts.checked_sub(1) else { break };
+            parts = left;
+            match choose(schema) {
+                Some(chosen) => found.push((schema, chosen)),
+                None => {
+                    let alternatives: Vec<Self> = schema.alternatives().take(MOST_PARTS).collect();
+                    waiting.extend(alternatives.into_iter().rev());
+                }
+            }
+        }
+        found
+    }
+
     /// The types named, in the schema's order; none if it names none.
     pub(crate) fn kinds(self) -> Vec<Kind> {
         let types = self.get("type");
@@ -198,15 +235,27 @@ impl<'a> Schema<'a> {
         if let Some(values) = self.allowed() {
             return match values {
                 [only] => format!("always {}", shown(only)),
-                values => named(values),
+                values => named(&values.iter().collect::<Vec<_>>()),
             };
         }
         let mut several: Vec<String> = Vec::new();
+        let mut listed: Vec<&Value> = Vec::new();
         for alternative in self.alternatives() {
             if *parts == 0 {
                 break;
             }
-            several.push(alternative.words_at(depth, parts));
+            match alternative.allowed() {
+                Some(values) => {
+                    *parts -= 1;
+                    listed.extend(values);
+                }
+                None => several.push(alternative.words_at(depth, parts)),
+            }
+        }
+        match listed.as_slice() {
+            [] => {}
+            [only] => several.insert(0, format!("always {}", shown(only))),
+            values => several.insert(0, named(values)),
         }
         if several.is_empty() {
             several.extend(self.kinds().into_iter().map(|kind| self.kind_words(kind, depth, parts)));
@@ -319,8 +368,8 @@ impl Kind {
 }
 
 /// "one of: past, present".
-fn named(values: &[Value]) -> String {
-    let mut names: Vec<String> = values.iter().take(MOST_NAMED).map(shown).collect();
+fn named(values: &[&Value]) -> String {
+    let mut names: Vec<String> = values.iter().take(MOST_NAMED).map(|value| shown(value)).collect();
     if values.len() > MOST_NAMED {
         names.push(format!("and {} more", values.len() - MOST_NAMED));
     }
@@ -374,6 +423,13 @@ mod tests {
             "list of integer, at most 3 of them",
         );
         check(&json!({"type": "array"}), "list");
+        let documented = json!({"oneOf": [
+            {"const": "asc", "type": "string", "description": "Up."},
+            {"const": "desc", "type": "string", "description": "Down."},
+            {"enum": ["random", "none"]},
+        ]});
+        check(&documented, "one of: asc, desc, random, none");
+        check(&json!({"anyOf": [{"type": "null"}, {"const": "a"}, {"const": "b"}]}), "one of: a, b, or null");
         check(&json!({"type": ["string", "null"]}), "text, or null");
         check(&json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}), "integer, or null");
         check(&json!({}), "anything");
