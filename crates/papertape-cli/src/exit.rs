@@ -69,6 +69,14 @@ impl Failure {
         Failure::Server { error: error.limited_by(LIMIT), opened: false, hint, whole_stderr: false }
     }
 
+    /// The same with a hint, if the server failed.
+    pub(crate) fn with_hint(mut self, more: String) -> Self {
+        if let Failure::Server { hint, .. } = &mut self {
+            *hint = more;
+        }
+        self
+    }
+
     /// The same, printed with all that is known of the server's stderr.
     pub(crate) fn with_whole_stderr(mut self) -> Self {
         if let Failure::Server { whole_stderr, .. } = &mut self {
