@@ -45,6 +45,7 @@ pub(crate) fn with_server<T>(
             let endpoint = configured(args, &url, headers)?;
             let opening = http::connect_with(endpoint, options(args, target, frame::http_content));
             run_session(opening, |error| Failure::opening(error, String::new()), work)
+                .map_err(|failure| failure.at_url(&url))
         }
     };
     result.map_err(|failure| match target {

@@ -8,6 +8,7 @@ mod credentials;
 mod elicitation;
 mod exact_json;
 mod exit;
+mod http_refusal;
 mod index_progress;
 mod lock;
 mod log;
