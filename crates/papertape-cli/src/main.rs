@@ -6,6 +6,7 @@ mod command;
 mod connect;
 mod credentials;
 mod elicitation;
+mod env_file;
 mod exact_json;
 mod exit;
 mod http_refusal;

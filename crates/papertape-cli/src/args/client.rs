@@ -114,6 +114,9 @@ pub(crate) struct Connect {
     /// The framing of messages to the server; its own may be either [default: line].
     #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server process (stdio)")]
     pub(crate) framing: Option<Framing>,
+    /// Offer this directory to the server as a root, for servers that request roots; may be repeated.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server")]
+    pub(crate) root: Vec<PathBuf>,
     /// The timeout of the server [default: 30 for opening the session, 60 for each response].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
     pub(crate) timeout: Option<f64>,
@@ -124,6 +127,10 @@ pub(crate) struct Connect {
     /// Set an environment variable of the server; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server process (stdio)")]
     pub(crate) env: Vec<(String, String)>,
+    /// Set the environment variables in FILE (KEY=VALUE lines; comments, quotes and `export` are allowed); may be repeated.
+    /// --env takes precedence.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server process (stdio)")]
+    pub(crate) env_file: Vec<PathBuf>,
     /// The working directory of the server.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server process (stdio)")]
     pub(crate) cwd: Option<PathBuf>,
@@ -147,6 +154,7 @@ impl Connect {
         let given = [
             ("--framing", self.framing.is_some()),
             ("--env", !self.env.is_empty()),
+            ("--env-file", !self.env_file.is_empty()),
             ("--cwd", self.cwd.is_some()),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))

@@ -167,7 +167,7 @@ fn an_invalid_target_is_explained() {
     wrong(&["list", "--trace"], &["which server?", kinds]);
     wrong(&["list", "sh 'x"], &["not a command line: missing closing quote"]);
     let url = "http://localhost:1/mcp";
-    for (option, value) in [("--env", "A=b"), ("--cwd", "/"), ("--framing", "line")] {
+    for (option, value) in [("--env", "A=b"), ("--cwd", "/"), ("--framing", "line"), ("--env-file", "x")] {
         wrong(&["list", url, option, value], &[option, "for servers that are started as a process", url]);
     }
     for (option, value) in [("--header", "A: b"), ("--bearer-file", "x"), ("--ca", "x")] {
@@ -176,6 +176,9 @@ fn an_invalid_target_is_explained() {
             &[option, "for servers at a URL", "grammar is started as a process"],
         );
     }
+    wrong(&["list", "text", "--env-file", "/nowhere"], &["--env-file /nowhere: cannot read the file"]);
+    wrong(&["list", "text", "--root", "/nowhere"], &["--root /nowhere: cannot be used: No such file"]);
+    wrong(&["list", "text", "--root", "/dev/null"], &["--root /dev/null: not a directory"]);
     wrong(&["list", url, "--header", "A"], &["write NAME: VALUE"]);
     wrong(&["list", url, "--bearer-file", "/nowhere"], &["--bearer-file /nowhere: cannot read the file"]);
     wrong(&["call", "grammar"], &["which tool? `papertape list grammar` lists them"]);
