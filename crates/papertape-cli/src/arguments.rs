@@ -21,7 +21,11 @@ const MOST_TRIED: usize = 500;
 pub(crate) fn build(schema: Schema<'_>, typed: &[String], json: Option<Members>) -> Result<Members, String> {
     let validated_by_server = json.is_some();
     let given = typed.iter().map(|word| Given::parse(word, schema)).collect::<Result<Vec<_>, _>>()?;
-    let arguments = set_all(schema, &given, Members::new(), &mut MOST_TRIED.clone())?;
+    let mut tries = MOST_TRIED;
+    let arguments = match schema.objects().len() {
+        0 => set_all(schema, &given, Members::new(), &mut tries)?,
+        _ => set_alternative(schema, &given, &Members::new(), &mut tries)?,
+    };
     // NAME=VALUE takes precedence over --json.
     let mut all = json.unwrap_or_default();
     all.extend(arguments);

@@ -28,6 +28,8 @@ pub(crate) struct Schema<'a> {
     /// What `#` refers to.
     root: &'a Value,
     node: &'a Value,
+    /// The alternative that is chosen, of an object that has members besides them.
+    form: Option<&'a Value>,
 }
 
 /// An argument of a tool.
@@ -54,11 +56,11 @@ pub(crate) enum Kind {
 
 impl<'a> Schema<'a> {
     pub(crate) fn new(root: &'a Value) -> Self {
-        Self { root, node: root }.followed()
+        Self { root, node: root, form: None }.followed()
     }
 
     fn at(self, node: &'a Value) -> Self {
-        Self { node, ..self }.followed()
+        Self { node, form: None, ..self }.followed()
     }
 
     fn get(self, keyword: &str) -> Option<&'a Value> {
@@ -129,10 +131,14 @@ impl<'a> Schema<'a> {
         }
     }
 
-    /// The schema itself and the subschemas of its `allOf`.
+    /// The schema itself, its chosen form, and the subschemas of their `allOf`.
     fn parts(self) -> Vec<Self> {
-        let all = self.get("allOf").and_then(Value::as_array).into_iter().flatten();
-        std::iter::once(self).chain(all.take(MOST_ALL_OF).map(|node| self.at(node))).collect()
+        let all = |part: Self| {
+            let all = part.get("allOf").and_then(Value::as_array).into_iter().flatten();
+            std::iter::once(part).chain(all.take(MOST_ALL_OF).map(move |node| self.at(node)))
+        };
+        // The form is more specific: it has the value of a tag whose values the schema lists.
+        self.form.map(|node| self.at(node)).into_iter().chain([self]).flat_map(all).collect()
     }
 
     /// How many properties it names, at most.
@@ -145,7 +151,8 @@ impl<'a> Schema<'a> {
     /// The schema of additional properties, if they are allowed.
     pub(crate) fn additional(self) -> Option<Self> {
         const ANYTHING: &Value = &Value::Bool(true);
-        match self.get("additionalProperties") {
+        let of_form = self.form.and_then(|form| form.get("additionalProperties"));
+        match of_form.or_else(|| self.get("additionalProperties")) {
             Some(Value::Bool(false)) => None,
             Some(node) => Some(self.at(node)),
             // Not specified. Most authors who name properties mean only these.
@@ -179,7 +186,14 @@ impl<'a> Schema<'a> {
             let named = schema.members() > 0 || schema.kinds().contains(&Kind::Object);
             named.then_some(())
         };
-        self.flat(is_object).into_iter().map(|(schema, ())| schema).collect()
+        self.flat(is_object).into_iter().flat_map(|(schema, ())| schema.forms()).collect()
+    }
+
+    /// An object whose alternatives add members, such as those of a flattened enumeration, in each of its forms.
+    fn forms(self) -> Vec<Self> {
+        let alternatives = self.alternatives().take(MOST_PARTS).filter(|form| form.members() > 0);
+        let forms: Vec<Self> = alternatives.map(|form| Self { form: Some(form.node), ..self }).collect();
+        if forms.is_empty() { vec![self] } else { forms }
     }
 
     /// The forms of a list that are allowed.

@@ -218,6 +218,31 @@ fn a_dot_addresses_a_member_of_a_tagged_object() {
 }
 
 #[test]
+fn a_flattened_enumeration_adds_arguments() {
+    let object = json!({
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "kind": {"enum": ["circle", "label"]}},
+        "required": ["id"],
+        "oneOf": [
+            {"type": "object", "properties": {"kind": {"const": "circle"}, "size": {"type": "number"}}, "required": ["kind", "size"]},
+            {"$ref": "#/$defs/Label"},
+        ],
+        "$defs": {"Label": {"properties": {"kind": {"const": "label"}, "size": {"type": "string"}}, "required": ["kind"]}},
+    });
+    let right = json!({"id": 1, "kind": "label", "size": "5"});
+    assert_eq!(typed(&object, &["id=1", "size=5", "kind=label"]), Ok(right));
+    let right = json!({"id": 1, "kind": "circle", "size": 5});
+    assert_eq!(typed(&object, &["id=1", "size=5", "kind=circle"]), Ok(right.clone()));
+    assert!(typed(&object, &["kind=circle", "size=5"]).unwrap_err().contains("missing:\n  id: integer"));
+    assert!(typed(&object, &["id=1", "sise=5"]).unwrap_err().contains("did you mean \"size\"?"));
+    let nested = json!({"properties": {"x": {"$ref": "#/$defs/Shape"}}, "$defs": {"Shape": object, "Label": object["$defs"]["Label"]}});
+    assert_eq!(typed(&nested, &["x.id=1", "x.size=5", "x.kind=circle"]), Ok(json!({"x": right})));
+    // Alternatives that only require members are not forms.
+    let either = json!({"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    assert_eq!(typed(&either, &["a=1"]), Ok(json!({"a": "1"})));
+}
+
+#[test]
 fn a_value_of_a_documented_enumeration_gets_a_suggestion() {
     let schema = json!({"oneOf": [{"const": "past", "description": "Then."}, {"const": "present"}]});
     let error = one(&schema, &["x=presnt"]).unwrap_err();

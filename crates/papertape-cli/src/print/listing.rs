@@ -19,6 +19,9 @@ const WIDEST_NAME: usize = 20;
 /// How deep the members of objects are described.
 const DEEPEST_MEMBER: usize = 3;
 
+/// The most forms of a tool's arguments that are considered.
+const MOST_FORMS: usize = 20;
+
 /// The most members of one tool's arguments that are considered: a schema that refers to itself has infinitely many.
 const MOST_MEMBERS: usize = 200;
 
@@ -107,18 +110,47 @@ pub(crate) fn tool(look: Look, tool: &ToolDefinition) -> String {
     let hints = tool.annotations.as_ref().map(hints).unwrap_or_default();
     let mut text = name_line(look, &tool.name, title, &hints);
     text += &description(look, tool.description.as_deref());
-    let (mut arguments, mut visits) = (Vec::new(), MOST_MEMBERS);
-    for argument in Schema::new(&tool.input_schema).arguments() {
-        let name = argument.name.to_owned();
-        arguments.push(Row::new(name.clone(), &argument));
-        add_members(&mut arguments, &name, argument.schema, DEEPEST_MEMBER, &mut visits);
-    }
-    text += &table(look, &arguments);
+    text += &table(look, &argument_rows(Schema::new(&tool.input_schema)));
     if let Some(schema) = &tool.output_schema {
         let words = Schema::new(schema).words();
         text += &hanging(look, "returns", style::DIM, &words, "returns".len());
     }
     text
+}
+
+/// The arguments of a tool, in all forms that they may have.
+fn argument_rows(schema: Schema<'_>) -> Vec<Row<'_>> {
+    let (mut rows, mut visits): (Vec<Row<'_>>, usize) = (Vec::new(), MOST_MEMBERS);
+    let forms = match schema.objects() {
+        forms if forms.is_empty() => vec![schema],
+        forms => forms,
+    };
+    for (index, form) in forms.iter().take(MOST_FORMS).enumerate() {
+        let arguments = form.arguments();
+        // What one form does not have is optional.
+        for row in &mut rows {
+            row.required &=
+                row.name.contains('.') || arguments.iter().any(|argument| argument.name == row.name);
+        }
+        for argument in &arguments {
+            let mut row = Row::new(argument.name.to_owned(), argument);
+            row.required &= index == 0 || rows.iter().any(|known| known.name == row.name);
+            match rows.iter_mut().find(|known| known.name == row.name) {
+                None => {
+                    rows.push(row);
+                    add_members(&mut rows, argument.name, argument.schema, DEEPEST_MEMBER, &mut visits);
+                }
+                Some(known) => {
+                    known.required &= row.required;
+                    // A tag has another value in each form.
+                    if !known.words.split(", or ").any(|words| words == row.words) {
+                        known.words += &format!(", or {}", row.words);
+                    }
+                }
+            }
+        }
+    }
+    rows
 }
 
 /// Adds the members of an object, or of a list of objects, that have a description: `place.city`, `places[].city`.

@@ -82,6 +82,29 @@ fn enumerations_and_members_are_described() {
     contains(text(end.is_clean()), &[right]);
 }
 
+#[test]
+fn the_arguments_of_all_forms_are_listed() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"id": {"type": "integer"}},
+        "required": ["id"],
+        "oneOf": [
+            {"type": "object", "properties": {"kind": {"const": "circle"}, "radius": {"type": "number"}}, "required": ["kind", "radius"]},
+            {"type": "object", "properties": {"kind": {"const": "label"}, "text": {"type": "string"}}, "required": ["kind", "text"]},
+        ],
+    });
+    let tools = json!({"tools": [{"name": "t", "inputSchema": schema}]});
+    let server = canned(&[opening(&json!({"tools": {}})), tools]);
+    let end = run(papertape(["list", "--revision", "2025-11-25", "--"]).args(&server), "");
+    let right = "  t
+      kind    required  always circle, or always label
+      radius  optional  number
+      id      required  integer
+      text    optional  text
+";
+    contains(text(end.is_clean()), &[right]);
+}
+
 /// A server with a bit of everything.
 fn varied() -> Vec<String> {
     let schema = json!({
