@@ -20,11 +20,12 @@ const MOST_TRIED: usize = 500;
 /// If a value does not fit the schema: a message that says which, and what would fit.
 pub(crate) fn build(schema: Schema<'_>, typed: &[String], json: Option<Members>) -> Result<Members, String> {
     let validated_by_server = json.is_some();
-    let mut arguments = Members::new();
     let given = typed.iter().map(|word| Given::parse(word, schema)).collect::<Result<Vec<_>, _>>()?;
-    for one in &given {
-        set(&mut arguments, schema, one.key, one)?;
-    }
+    let mut tries = MOST_TRIED;
+    let arguments = match schema.objects().len() {
+        0 => set_all(schema, &given, Members::new(), &mut tries)?,
+        _ => set_alternative(schema, &given, &Members::new(), &mut tries)?,
+    };
     // NAME=VALUE takes precedence over --json.
     let mut all = json.unwrap_or_default();
     all.extend(arguments);
@@ -37,6 +38,9 @@ pub(crate) fn build(schema: Schema<'_>, typed: &[String], json: Option<Members>)
 /// One word: `key=value`, or `key:=JSON`.
 #[derive(Debug, Clone, Copy)]
 struct Given<'a> {
+    /// As it was typed, for errors.
+    typed: &'a str,
+    /// Its name within the object: `b` for `a.b` within `a`.
     key: &'a str,
     value: &'a str,
     raw: bool,
@@ -50,48 +54,113 @@ impl<'a> Given<'a> {
         let raw = key.strip_suffix(':');
         match raw.unwrap_or(key) {
             "" => Err(format!("\"{word}\" has no name before the =: write NAME=VALUE{}", names(schema))),
-            key => Ok(Self { key, value, raw: raw.is_some() }),
+            key => Ok(Self { typed: key, key, value, raw: raw.is_some() }),
         }
+    }
+
+    /// For `a.b=1`, a member of an object: its name `a`, and its schema.
+    fn object<'s>(&self, arguments: &[Argument<'s>]) -> Option<(&'a str, Schema<'s>)> {
+        let find = |name: &str| arguments.iter().find(|argument| argument.name == name);
+        if find(self.key).is_some() {
+            return None;
+        }
+        let (head, _) = self.key.split_once('.')?;
+        let schema = find(head)?.schema;
+        (!schema.objects().is_empty()).then_some((head, schema))
     }
 }
 
-/// Sets one value by its key.
-fn set(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
+/// The members of an object: those there are, and what was typed. `tries` bounds the alternatives of nested objects.
+fn set_all(
+    schema: Schema<'_>,
+    given: &[Given<'_>],
+    mut map: Members,
+    tries: &mut usize,
+) -> Result<Members, String> {
     let arguments = schema.arguments();
-    let find = |name: &str| arguments.iter().find(|argument| argument.name == name);
-    if let Some(argument) = find(key) {
-        return put(map, argument.schema, key, given);
-    }
-    // `a.b=1` for a member of an object.
-    if let Some((inner, head, rest)) = key.split_once('.').and_then(|(head, rest)| {
-        let inner = find(head)?.schema;
-        takes_members(inner).then_some((inner, head, rest))
-    }) {
+    let mut done: Vec<&str> = Vec::new();
+    for one in given {
+        let Some((head, inner)) = one.object(&arguments) else {
+            set(&mut map, schema, &arguments, one)?;
+            continue;
+        };
+        if done.contains(&head) {
+            continue;
+        }
+        // The members of one object are read together: one of them may determine which form is meant.
+        done.push(head);
+        let within: Vec<Given<'_>> = given
+            .iter()
+            .filter(|other| other.object(&arguments).is_some_and(|(name, _)| name == head))
+            .filter_map(|other| Some(Given { key: other.key.split_once('.')?.1, ..*other }))
+            .collect();
         let object = map.entry(head.to_owned()).or_insert_with(|| ExactJson::Object(Members::new()));
-        let taken = || format!("{} cannot be added to {head}, which is not an object", given.key);
-        return set(object.members().ok_or_else(taken)?, inner, rest, given);
+        let taken = || format!("{} cannot be added to {head}, which is not an object", one.typed);
+        let members = object.members().ok_or_else(taken)?;
+        *members = set_alternative(inner, &within, members, tries)?;
+    }
+    Ok(map)
+}
+
+/// The members of an object that may have several forms: those of the first one that fits.
+fn set_alternative(
+    schema: Schema<'_>,
+    given: &[Given<'_>],
+    members: &Members,
+    tries: &mut usize,
+) -> Result<Members, String> {
+    let mut fits = None;
+    let mut problem: Option<(usize, String)> = None;
+    for object in schema.objects() {
+        match tries.checked_sub(1) {
+            Some(left) => *tries = left,
+            None => break,
+        }
+        match set_all(object, given, members.clone(), tries) {
+            Ok(set) if check_required(object, &set).is_ok() => return Ok(set),
+            // It may be completed by --json, or rejected by the server.
+            Ok(set) => fits = fits.or(Some(set)),
+            Err(error) => {
+                // The error of the form that takes most of what was typed.
+                let mut taken = |one: &&Given<'_>| set_all(object, &[**one], Members::new(), tries).is_ok();
+                let count = given.iter().filter(|one| taken(one)).count();
+                if problem.as_ref().is_none_or(|(most, _)| count > *most) {
+                    problem = Some((count, error));
+                }
+            }
+        }
+    }
+    fits.ok_or_else(|| {
+        problem.map_or_else(|| "the schema is too complex: write NAME:=JSON".to_owned(), |(_, error)| error)
+    })
+}
+
+/// Sets one value by its name.
+fn set(
+    map: &mut Members,
+    schema: Schema<'_>,
+    arguments: &[Argument<'_>],
+    given: &Given<'_>,
+) -> Result<(), String> {
+    if let Some(argument) = arguments.iter().find(|argument| argument.name == given.key) {
+        return put(map, argument.schema, given.key, given);
     }
     match schema.additional() {
-        Some(additional) => put(map, additional, key, given),
-        None if given.raw => put(map, schema, key, given),
+        Some(additional) => put(map, additional, given.key, given),
+        None if given.raw => put(map, schema, given.key, given),
         None => Err(format!(
             "there is no argument \"{}\"{}{}",
-            given.key,
-            guess::hint(key, arguments.iter().map(|argument| argument.name)),
+            given.typed,
+            guess::hint(given.key, arguments.iter().map(|argument| argument.name)),
             names(schema),
         )),
     }
 }
 
-/// Whether `a.b` can be a member.
-fn takes_members(schema: Schema<'_>) -> bool {
-    !schema.arguments().is_empty() || schema.kinds().contains(&SchemaType::Object)
-}
-
 fn put(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
     if given.raw {
         let value = ExactJson::json(given.value).map_err(|error| {
-            format!("{0}:={1} is not JSON: {error}; {0}=TEXT takes text", given.key, given.value)
+            format!("{0}:={1} is not JSON: {error}; {0}=TEXT takes text", given.typed, given.value)
         })?;
         map.insert(key.to_owned(), value);
         return Ok(());
@@ -103,7 +172,7 @@ fn put(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> R
     };
     // A key that is repeated appends to a list.
     let Some(items) = list_of(schema, &mut MOST_TRIED.clone()) else {
-        return Err(format!("{} is given twice, but takes one value: {}", given.key, schema.words()));
+        return Err(format!("{} is given twice, but takes one value: {}", given.typed, schema.words()));
     };
     let item = match items {
         Some(items) => read(items, given.value).ok_or_else(|| misfit(items, given))?,
@@ -218,9 +287,9 @@ fn guessed(text: &str) -> ExactJson {
 }
 
 fn misfit(schema: Schema<'_>, given: &Given<'_>) -> String {
-    let allowed: Vec<String> = schema.allowed().into_iter().flatten().map(shown).collect();
+    let allowed: Vec<String> = schema.values().into_iter().map(shown).collect();
     let hint = guess::hint(given.value, allowed.iter().map(String::as_str));
-    format!("{}={} does not fit{hint}\n  {}: {}", given.key, given.value, given.key, schema.words())
+    format!("{0}={1} does not fit{hint}\n  {0}: {2}", given.typed, given.value, schema.words())
 }
 
 fn check_required(schema: Schema<'_>, given: &Members) -> Result<(), String> {

@@ -2,16 +2,19 @@
 
 use std::future::Future;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
 use papertape::client::{ClientError, ClientOptions, ErrorKind};
 use papertape::http::{Credentials, Endpoint};
+use papertape::protocol::Root;
 use papertape::{Client, http, stdio};
 
 use crate::args::{Connect, Framing};
 use crate::credentials;
 use crate::elicitation;
+use crate::env_file;
 use crate::exit::Failure;
 use crate::print::{self, Look, frame};
 use crate::signals::Signals;
@@ -29,22 +32,28 @@ pub(crate) fn with_server<T>(
                 args.http_only_option(),
                 &format!("for servers at a URL, and {target} is started as a process"),
             )?;
+            for path in &args.env_file {
+                for (name, value) in env_file::read(path)? {
+                    command = command.env(name, value);
+                }
+            }
             for (name, value) in &args.env {
                 command = command.env(name, value);
             }
             if let Some(folder) = &args.cwd {
                 command = command.cwd(folder);
             }
-            run(command, options(args, target, frame::stdio_content), || target.hint(), work)
+            run(command, options(args, target, frame::stdio_content)?, || target.hint(), work)
         }
-        Connector::Http(endpoint) => {
+        Connector::Http { url, headers } => {
             refuse(
                 args.process_only_option(),
-                &format!("for servers that are started as a process, and {target} is a URL"),
+                &format!("for servers that are started as a process, and {target} is at a URL"),
             )?;
-            let endpoint = configured(args, endpoint, &target.to_string())?;
-            let opening = http::connect_with(endpoint, options(args, target, frame::http_content));
+            let endpoint = configured(args, &url, headers)?;
+            let opening = http::connect_with(endpoint, options(args, target, frame::http_content)?);
             run_session(opening, |error| Failure::opening(error, String::new()), work)
+                .map_err(|failure| failure.at_url(&url))
         }
     };
     result.map_err(|failure| match target {
@@ -62,9 +71,16 @@ fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> {
     }
 }
 
-/// The endpoint with the options for servers at a URL.
-fn configured(args: &Connect, mut endpoint: Endpoint, url: &str) -> Result<Endpoint, Failure> {
-    for (name, value) in &args.header {
+/// The endpoint with the options for servers at a URL. Options replace `headers`, which are those of an `mcpServers` file.
+fn configured(args: &Connect, url: &str, mut headers: Vec<(String, String)>) -> Result<Endpoint, Failure> {
+    let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
+    headers.retain(|(name, _)| {
+        let by_token = args.bearer_file.is_some() && is(name, "authorization");
+        !(by_token || args.header.iter().any(|(given, _)| is(given, name)))
+    });
+    headers.extend_from_slice(&args.header);
+    let mut endpoint = Endpoint::new(url);
+    for (name, value) in &headers {
         endpoint = endpoint.header(name, value);
     }
     if let Some(path) = &args.bearer_file {
@@ -75,7 +91,7 @@ fn configured(args: &Connect, mut endpoint: Endpoint, url: &str) -> Result<Endpo
             return Err(Failure::usage(format!("--bearer-file {}: the file is empty", path.display())));
         }
         endpoint = endpoint.credentials(Credentials::Bearer(token.trim().to_owned()));
-    } else if !args.header.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+    } else if !headers.iter().any(|(name, _)| is(name, "authorization")) {
         endpoint = endpoint.credentials(credentials::credentials(url, args.ca.as_deref())?);
     }
     if let Some(path) = &args.ca {
@@ -134,7 +150,7 @@ fn run_session<T>(
 }
 
 /// `content` is how `--trace` shows a frame.
-fn options(args: &Connect, target: &Target, content: fn(&[u8]) -> String) -> ClientOptions {
+fn options(args: &Connect, target: &Target, content: fn(&[u8]) -> String) -> Result<ClientOptions, Failure> {
     let mut options = ClientOptions::new()
         .identity("papertape", env!("CARGO_PKG_VERSION"))
         .framing(args.framing.unwrap_or(Framing::Line).into())
@@ -149,6 +165,9 @@ fn options(args: &Connect, target: &Target, content: fn(&[u8]) -> String) -> Cli
     if let Some(path) = &args.tape {
         options = options.tape(path);
     }
+    if !args.root.is_empty() {
+        options = options.roots(args.root.iter().map(|path| root(path)).collect::<Result<_, _>>()?);
+    }
     if args.trace {
         let look = Look::of_stderr();
         options = options.on_frame(move |traced| print::err(&frame::line(look, traced, content)));
@@ -161,5 +180,19 @@ fn options(args: &Connect, target: &Target, content: fn(&[u8]) -> String) -> Cli
             .on_form(move |request| elicitation::form(form.clone(), request))
             .on_url(move |request| elicitation::url(url.clone(), request));
     }
-    options
+    Ok(options)
+}
+
+/// A directory as a root: its absolute path, and its name.
+fn root(path: &Path) -> Result<Root, Failure> {
+    let wrong = |problem: String| Failure::usage(format!("--root {}: {problem}", path.display()));
+    let absolute = path.canonicalize().map_err(|error| wrong(format!("cannot be used: {error}")))?;
+    if !absolute.is_dir() {
+        return Err(wrong("not a directory".to_owned()));
+    }
+    let uri = url::Url::from_file_path(&absolute).map_err(|()| wrong("has no file: URI".to_owned()))?;
+    let mut root = Root::default();
+    root.uri = uri.into();
+    root.name = absolute.file_name().map(|name| name.to_string_lossy().into_owned());
+    Ok(root)
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::arguments;
 use crate::print::text::{one_line, paragraphs};
 use crate::print::{self, Look, style};
-use crate::schema::{Argument, Schema, shown};
+use crate::schema::{Argument, Schema, SchemaType, shown};
 use checked_url::CheckedUrl;
 
 /// Prompts for each field of a form of the server `from`. Ctrl-D cancels the elicitation.
@@ -124,21 +124,48 @@ fn field_value(look: Look, field: &Argument<'_>) -> Option<Option<Value>> {
     if let Some(description) = field.description {
         print::err(&paragraphs(description, look.width, "  "));
     }
+    let words = if is_boolean(field) { "yes or no".to_owned() } else { field.schema.words() };
     let kind = match (field.default, field.required) {
-        (Some(default), _) => format!("{}; Enter: {}", field.schema.words(), shown(default)),
-        (None, true) => field.schema.words(),
-        (None, false) => format!("{}; Enter to skip", field.schema.words()),
+        (Some(default), _) => format!("{words}; Enter: {}", answer(field, default)),
+        (None, true) => words.clone(),
+        (None, false) => format!("{words}; Enter to skip"),
     };
     loop {
         let text = read_line(look, &format!("{} ({kind})", field.name))?;
         if text.is_empty() && (field.default.is_some() || !field.required) {
             return Some(field.default.cloned());
         }
+        if let Some(value) = yes_or_no(&text).filter(|_| is_boolean(field)) {
+            return Some(Some(value.into()));
+        }
         match arguments::read(field.schema, &text).map(|typed| typed.to_value()) {
             Some(Ok(value)) => return Some(Some(value)),
             Some(Err(inexact)) => print::err(&format!("  invalid: {inexact}\n")),
-            None => print::err(&format!("  invalid: {}\n", field.schema.words())),
+            None => print::err(&format!("  invalid: {}\n", one_line(&words))),
         }
+    }
+}
+
+/// Whether the field takes only `true` and `false`.
+fn is_boolean(field: &Argument<'_>) -> bool {
+    field.schema.kinds() == [SchemaType::Boolean]
+}
+
+/// A value as the user would type it.
+fn answer(field: &Argument<'_>, value: &Value) -> String {
+    match value {
+        Value::Bool(true) if is_boolean(field) => "yes".to_owned(),
+        Value::Bool(false) if is_boolean(field) => "no".to_owned(),
+        value => shown(value),
+    }
+}
+
+/// `y`, `Yes`, `NO`, `true`.
+fn yes_or_no(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "true" => Some(true),
+        "n" | "no" | "false" => Some(false),
+        _ => None,
     }
 }
 

@@ -10,6 +10,7 @@ use papertape::wire::error::INTERNAL_ERROR;
 use serde_json::{Map, Value, json};
 
 use crate::args::Output;
+use crate::http_refusal;
 use crate::print::text::{escaped, hanging, safe};
 use crate::print::{self, Look, style};
 
@@ -67,6 +68,22 @@ impl Failure {
     /// Before the session was open.
     pub(crate) fn opening(error: ClientError, hint: String) -> Self {
         Failure::Server { error: error.limited_by(LIMIT), opened: false, hint, whole_stderr: false }
+    }
+
+    /// The same with what to do about an HTTP error status of the server at `url`.
+    pub(crate) fn at_url(mut self, url: &str) -> Self {
+        if let Failure::Server { error, hint, .. } = &mut self {
+            *hint += &http_refusal::advice(error, url);
+        }
+        self
+    }
+
+    /// The same with a hint, if the server failed.
+    pub(crate) fn with_hint(mut self, more: String) -> Self {
+        if let Failure::Server { hint, .. } = &mut self {
+            *hint = more;
+        }
+        self
     }
 
     /// The same, printed with all that is known of the server's stderr.
@@ -162,7 +179,10 @@ impl fmt::Display for Failure {
             Failure::ToolError => f.write_str("the tool returned an error"),
             Failure::Reported(failure) => failure.fmt(f),
             Failure::NotStarted(error) => write!(f, "{error:#}"),
-            Failure::Server { error, hint, .. } => write!(f, "{error}{hint}"),
+            Failure::Server { error, hint, .. } => match http_refusal::sentence(error) {
+                Some(sentence) => write!(f, "{sentence}{hint}"),
+                None => write!(f, "{error}{hint}"),
+            },
             Failure::Signal(number) => write!(f, "interrupted by signal {number}"),
         }
     }
@@ -213,6 +233,10 @@ fn as_text(failure: &Failure, look: Look) -> String {
 /// The evidence that the sentence does not have, with at most this many lines of stderr.
 fn details(error: &ClientError, sentence: &str, most: usize, look: Look) -> String {
     let mut text = String::new();
+    // The sentence has all of it.
+    if http_refusal::sentence(error).is_some() {
+        return text;
+    }
     let mut note = |name: &str, value: &str| {
         let value = if value.is_empty() { String::new() } else { format!(" {value}") };
         text += &format!("  {}{value}\n", look.paint(style::DIM, name));
@@ -262,6 +286,9 @@ pub(crate) fn document(failure: &Failure) -> Map<String, Value> {
         if let ErrorKind::Rpc(rpc) = server.kind() {
             error.insert("code".to_owned(), rpc.code.into());
             error.extend(rpc.data.clone().map(|data| ("data".to_owned(), data)));
+        }
+        if let ErrorKind::Http { status, .. } = server.kind() {
+            error.insert("status".to_owned(), (*status).into());
         }
         error.insert("reached".to_owned(), server.stage().into());
         error.extend(server.exit().map(|exit| ("exit".to_owned(), exit_value(exit))));

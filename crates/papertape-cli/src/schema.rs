@@ -28,6 +28,8 @@ pub(crate) struct Schema<'a> {
     /// What `#` refers to.
     root: &'a Value,
     node: &'a Value,
+    /// The alternative that is chosen, of an object that has members besides them.
+    form: Option<&'a Value>,
 }
 
 /// An argument of a tool.
@@ -54,11 +56,11 @@ pub(crate) enum SchemaType {
 
 impl<'a> Schema<'a> {
     pub(crate) fn new(root: &'a Value) -> Self {
-        Self { root, node: root }.followed()
+        Self { root, node: root, form: None }.followed()
     }
 
     fn at(self, node: &'a Value) -> Self {
-        Self { node, ..self }.followed()
+        Self { node, form: None, ..self }.followed()
     }
 
     fn get(self, keyword: &str) -> Option<&'a Value> {
@@ -129,10 +131,14 @@ impl<'a> Schema<'a> {
         }
     }
 
-    /// The schema itself and the subschemas of its `allOf`.
+    /// The schema itself, its chosen form, and the subschemas of their `allOf`.
     fn parts(self) -> Vec<Self> {
-        let all = self.get("allOf").and_then(Value::as_array).into_iter().flatten();
-        std::iter::once(self).chain(all.take(MOST_ALL_OF).map(|node| self.at(node))).collect()
+        let all = |part: Self| {
+            let all = part.get("allOf").and_then(Value::as_array).into_iter().flatten();
+            std::iter::once(part).chain(all.take(MOST_ALL_OF).map(move |node| self.at(node)))
+        };
+        // The form is more specific: it has the value of a tag whose values the schema lists.
+        self.form.map(|node| self.at(node)).into_iter().chain([self]).flat_map(all).collect()
     }
 
     /// How many properties it names, at most.
@@ -145,7 +151,8 @@ impl<'a> Schema<'a> {
     /// The schema of additional properties, if they are allowed.
     pub(crate) fn additional(self) -> Option<Self> {
         const ANYTHING: &Value = &Value::Bool(true);
-        match self.get("additionalProperties") {
+        let of_form = self.form.and_then(|form| form.get("additionalProperties"));
+        match of_form.or_else(|| self.get("additionalProperties")) {
             Some(Value::Bool(false)) => None,
             Some(node) => Some(self.at(node)),
             // Not specified. Most authors who name properties mean only these.
@@ -166,6 +173,50 @@ impl<'a> Schema<'a> {
             (None, Some(values)) => values.as_array().map(Vec::as_slice),
             (None, None) => None,
         }
+    }
+
+    /// The values that are listed, here or in the alternatives: generators write an enumeration with descriptions as `oneOf`.
+    pub(crate) fn values(self) -> Vec<&'a Value> {
+        self.flat(|schema| schema.allowed()).into_iter().flat_map(|(_, values)| values).collect()
+    }
+
+    /// The forms of an object that are allowed: itself, or those of its alternatives that are objects.
+    pub(crate) fn objects(self) -> Vec<Self> {
+        let is_object = |schema: Self| {
+            let named = schema.members() > 0 || schema.kinds().contains(&SchemaType::Object);
+            named.then_some(())
+        };
+        self.flat(is_object).into_iter().flat_map(|(schema, ())| schema.forms()).collect()
+    }
+
+    /// An object whose alternatives add members, such as those of a flattened enumeration, in each of its forms.
+    fn forms(self) -> Vec<Self> {
+        let alternatives = self.alternatives().take(MOST_PARTS).filter(|form| form.members() > 0);
+        let forms: Vec<Self> = alternatives.map(|form| Self { form: Some(form.node), ..self }).collect();
+        if forms.is_empty() { vec![self] } else { forms }
+    }
+
+    /// The forms of a list that are allowed.
+    pub(crate) fn lists(self) -> Vec<Self> {
+        let is_list = |schema: Self| schema.kinds().contains(&SchemaType::Array).then_some(());
+        self.flat(is_list).into_iter().map(|(schema, ())| schema).collect()
+    }
+
+    /// The schema and its alternatives, theirs too, as far as `choose` takes them. What it takes is not searched further.
+    fn flat<T>(self, choose: impl Fn(Self) -> Option<T>) -> Vec<(Self, T)> {
+        let (mut found, mut waiting, mut parts) = (Vec::new(), vec![self], MOST_PARTS);
+        while let Some(schema) = waiting.pop() {
+            let Some(left) = parts.checked_sub(1) else { break };
+            parts = left;
+            match choose(schema) {
+                Some(chosen) => found.push((schema, chosen)),
+                None => {
+                    let alternatives: Vec<Self> = schema.alternatives().take(MOST_PARTS).collect();
+                    waiting.extend(alternatives.into_iter().rev());
+                }
+            }
+        }
+        found
     }
 
     /// The types named, in the schema's order; none if it names none.
@@ -198,15 +249,27 @@ impl<'a> Schema<'a> {
         if let Some(values) = self.allowed() {
             return match values {
                 [only] => format!("always {}", shown(only)),
-                values => named(values),
+                values => named(&values.iter().collect::<Vec<_>>()),
             };
         }
         let mut several: Vec<String> = Vec::new();
+        let mut listed: Vec<&Value> = Vec::new();
         for alternative in self.alternatives() {
             if *parts == 0 {
                 break;
             }
-            several.push(alternative.words_at(depth, parts));
+            match alternative.allowed() {
+                Some(values) => {
+                    *parts -= 1;
+                    listed.extend(values);
+                }
+                None => several.push(alternative.words_at(depth, parts)),
+            }
+        }
+        match listed.as_slice() {
+            [] => {}
+            [only] => several.insert(0, format!("always {}", shown(only))),
+            values => several.insert(0, named(values)),
         }
         if several.is_empty() {
             several.extend(self.kinds().into_iter().map(|kind| self.kind_words(kind, depth, parts)));
@@ -319,8 +382,8 @@ impl SchemaType {
 }
 
 /// "one of: past, present".
-fn named(values: &[Value]) -> String {
-    let mut names: Vec<String> = values.iter().take(MOST_NAMED).map(shown).collect();
+fn named(values: &[&Value]) -> String {
+    let mut names: Vec<String> = values.iter().take(MOST_NAMED).map(|value| shown(value)).collect();
     if values.len() > MOST_NAMED {
         names.push(format!("and {} more", values.len() - MOST_NAMED));
     }
@@ -374,6 +437,13 @@ mod tests {
             "list of integer, at most 3 of them",
         );
         check(&json!({"type": "array"}), "list");
+        let documented = json!({"oneOf": [
+            {"const": "asc", "type": "string", "description": "Up."},
+            {"const": "desc", "type": "string", "description": "Down."},
+            {"enum": ["random", "none"]},
+        ]});
+        check(&documented, "one of: asc, desc, random, none");
+        check(&json!({"anyOf": [{"type": "null"}, {"const": "a"}, {"const": "b"}]}), "one of: a, b, or null");
         check(&json!({"type": ["string", "null"]}), "text, or null");
         check(&json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}), "integer, or null");
         check(&json!({}), "anything");

@@ -1,14 +1,17 @@
-//! The target of a client command: a bundled server, a command or a URL.
+//! The target of a client command: a bundled server, a server of an `mcpServers` file, a command or a URL.
+
+mod mistake;
 
 use std::ffi::OsString;
 use std::fmt;
+use std::path::Path;
 
 use anyhow::Context;
-use papertape::http::Endpoint;
 use papertape::stdio::ServerCommand;
 
 use crate::args::BundledServer;
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
+use crate::servers_file::{ConfiguredServer, DEFAULT, ServersFile};
 use papertape::guess;
 
 /// A server to connect to.
@@ -16,6 +19,8 @@ use papertape::guess;
 pub(crate) enum Target {
     /// A bundled server, run by this same binary, with its own options.
     Bundled { name: String, options: Vec<String> },
+    /// A server of an `mcpServers` file.
+    Configured(ConfiguredServer),
     /// Any program.
     Command { program: OsString, arguments: Vec<OsString> },
     /// A server over HTTP.
@@ -25,26 +30,60 @@ pub(crate) enum Target {
 /// How to connect to a target.
 pub(crate) enum Connector {
     Process(ServerCommand),
-    Http(Endpoint),
+    Http { url: String, headers: Vec<(String, String)> },
 }
 
 impl Target {
-    /// A bundled name and its options, a URL, or a command line, which is split like a shell does and run without one.
-    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+    /// A name of an `mcpServers` file (`config`, or `.mcp.json` in the current directory), a bundled name and its options, a
+    /// URL, or a command line, which is split like a shell does and run without one.
+    pub(crate) fn parse(text: &str, config: Option<&Path>) -> Result<Self, Failure> {
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         if matches!(scheme.as_deref(), Some("http" | "https")) {
+            refuse_config(config, &format!("{text} is a URL"))?;
             return Ok(Target::Url(text.to_owned()));
         }
         let words = shell_words::split(text)
             .map_err(|error| Failure::usage(format!("{text}: not a command line: {error}")))?;
-        if let [first, options @ ..] = words.as_slice()
-            && BundledServer::names().contains(first)
-            && options.first().is_none_or(|option| option.starts_with('-'))
+        let file = servers_file(text, config)?;
+        let bundled = bundled_target(&words);
+        if let Some(file) = &file
+            && let Some(server) = file.find(text.trim())
         {
-            return Ok(Target::Bundled { name: first.clone(), options: options.to_vec() });
+            if bundled.is_some() {
+                exit::note(&format!(
+                    "using the server \"{text}\" of {}; the bundled one: -- papertape serve {text}",
+                    file.path()
+                ));
+            }
+            return server.map(Target::Configured);
+        }
+        if let Some(bundled) = bundled {
+            return Ok(bundled);
+        }
+        if let Some(file) = file.filter(|_| config.is_some() && !text.trim().is_empty()) {
+            return Err(file.unknown(text.trim(), &BundledServer::names()));
+        }
+        if let Some(problem) = mistake::explain(&words) {
+            return Err(Failure::usage(problem));
         }
         Self::of_words(words.into_iter().map(OsString::from).collect())
             .ok_or_else(|| Failure::usage(format!("which server? {KINDS}")))
+    }
+
+    /// The URL of a server over HTTP, which may be given by its name in an `mcpServers` file.
+    pub(crate) fn url(text: &str, config: Option<&Path>) -> Result<String, Failure> {
+        let target = Self::parse(text, config)?;
+        let url = match &target {
+            Target::Url(url) => Some(url.as_str()),
+            Target::Configured(server) => server.url(),
+            Target::Bundled { .. } | Target::Command { .. } => None,
+        };
+        url.map(str::to_owned).ok_or_else(|| {
+            Failure::usage(format!(
+                "{target} is started as a process, and authorization is for servers at a URL: give a URL, or the name of a \
+                 server at one"
+            ))
+        })
     }
 
     /// A command after `--`; `None` if it is empty.
@@ -61,7 +100,8 @@ impl Target {
             Target::Command { program, arguments } => {
                 Connector::Process(ServerCommand::new(program).args(arguments))
             }
-            Target::Url(url) => Connector::Http(Endpoint::new(url)),
+            Target::Configured(server) => server.connector(),
+            Target::Url(url) => Connector::Http { url: url.clone(), headers: Vec::new() },
         })
     }
 
@@ -71,11 +111,55 @@ impl Target {
         if program.to_string_lossy().contains("://") {
             return "; the URL of a server begins with http:// or https://".to_owned();
         }
-        let known = BundledServer::names();
-        match program.to_str().and_then(|typed| guess::nearest(typed, known.iter().map(String::as_str))) {
-            Some(name) if arguments.is_empty() => format!("; did you mean the bundled server \"{name}\"?"),
-            _ => String::new(),
+        let Some(typed) = program.to_str().filter(|_| arguments.is_empty()) else { return String::new() };
+        let bundled = BundledServer::names();
+        let file = ServersFile::in_current_directory().and_then(Result::ok);
+        let names = file.iter().flat_map(ServersFile::names);
+        match guess::nearest(typed, names.clone().chain(bundled.iter().map(String::as_str))) {
+            Some(name) if names.clone().any(|listed| listed == name) => {
+                format!("; did you mean the server \"{name}\" of {DEFAULT}?")
+            }
+            Some(name) => format!("; did you mean the bundled server \"{name}\"?"),
+            None if names.clone().next().is_some() => {
+                format!("; the servers of {DEFAULT}: {}", names.collect::<Vec<_>>().join(", "))
+            }
+            None => String::new(),
         }
+    }
+}
+
+/// A bundled name and its options.
+fn bundled_target(words: &[String]) -> Option<Target> {
+    let [first, options @ ..] = words else { return None };
+    let is_bundled = BundledServer::names().contains(first)
+        && options.first().is_none_or(|option| option.starts_with('-'));
+    is_bundled.then(|| Target::Bundled { name: first.clone(), options: options.to_vec() })
+}
+
+/// The file of `--config`, or that of the current directory. Without `--config`, an invalid one is only a warning.
+fn servers_file(text: &str, config: Option<&Path>) -> Result<Option<ServersFile>, Failure> {
+    match config {
+        Some(path) => ServersFile::open(path).map(Some),
+        None => Ok(ServersFile::in_current_directory().and_then(|file| {
+            file.inspect_err(|problem| {
+                // A path or a command line is not a name.
+                if !text.contains(['/', ' ']) {
+                    exit::note(&format!("warning: {DEFAULT} is not used: {problem}"));
+                }
+            })
+            .ok()
+        })),
+    }
+}
+
+/// `--config` is for names.
+fn refuse_config(config: Option<&Path>, because: &str) -> Result<(), Failure> {
+    match config {
+        Some(path) => Err(Failure::usage(format!(
+            "--config {} is for servers that are given by name, and {because}",
+            path.display()
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -89,20 +173,22 @@ pub(crate) fn bundled(name: &str) -> anyhow::Result<ServerCommand> {
 pub(crate) fn split(
     mut words: Vec<String>,
     command: Vec<OsString>,
+    config: Option<&Path>,
 ) -> Result<(Target, Vec<String>), Failure> {
     if let Some(target) = Target::of_words(command) {
+        refuse_config(config, "there is a command after --")?;
         return Ok((target, words));
     }
     if words.is_empty() {
         return Err(Failure::usage(format!("which server? {KINDS}")));
     }
-    let target = Target::parse(&words.remove(0))?;
+    let target = Target::parse(&words.remove(0), config)?;
     Ok((target, words))
 }
 
 /// What a target can be, for errors.
 pub(crate) const KINDS: &str = "give a bundled name (blog, grammar, text), a URL, a quoted command line such as \
-    'python3 server.py', or a command after --";
+    'python3 server.py', a name of .mcp.json or --config FILE, or a command after --";
 
 /// As it can be typed, with all arguments: a program name such as `python3` does not identify a server.
 impl fmt::Display for Target {
@@ -116,6 +202,7 @@ impl fmt::Display for Target {
                 let words = std::iter::once(program).chain(arguments).map(|word| word.to_string_lossy());
                 f.write_str(&shell_words::join(words))
             }
+            Target::Configured(server) => f.write_str(&server.name),
             Target::Url(url) => f.write_str(url),
         }
     }
@@ -131,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_target_is_a_name_a_url_or_a_command_line() {
-        let parse = |text| Target::parse(text).unwrap();
+        let parse = |text| Target::parse(text, None).unwrap();
         for url in ["http://localhost:1/mcp", "HTTPS://example.com"] {
             assert_eq!(parse(url), Target::Url(url.to_owned()));
         }
@@ -156,18 +243,18 @@ mod tests {
             "grammar",
             "https://example.com/mcp",
         ] {
-            assert_eq!(Target::parse(text).unwrap().to_string(), text);
+            assert_eq!(Target::parse(text, None).unwrap().to_string(), text);
         }
     }
 
     #[test]
     fn a_url_of_another_scheme_gets_a_hint() {
-        assert!(Target::parse("ws://x").unwrap().hint().contains("https://"));
+        assert!(Target::parse("ws://x", None).unwrap().hint().contains("https://"));
     }
 
     #[test]
     fn an_invalid_target_is_an_error() {
-        let refuse = |text| Target::parse(text).unwrap_err().to_string();
+        let refuse = |text| Target::parse(text, None).unwrap_err().to_string();
         assert!(refuse("a 'b").contains("not a command line"));
         for empty in ["", "  ", "''"] {
             assert!(refuse(empty).contains("which server?"), "{empty:?}");

@@ -16,9 +16,12 @@ use super::values::future_time;
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(LOGIN_EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Login {
-    /// The URL of the server.
+    /// The URL of the server, or its name in .mcp.json or --config.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: String,
+    /// Look up the name in this file of servers [default: .mcp.json in the current directory, if it exists].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
     /// Request this scope besides those that the server requires; may be repeated.
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Vec<String>,
@@ -40,9 +43,12 @@ pub(crate) struct Login {
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(LOGOUT_EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Logout {
-    /// The URL of the server.
+    /// The URL of the server, or its name in .mcp.json or --config.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: String,
+    /// Look up the name in this file of servers [default: .mcp.json in the current directory, if it exists].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// Make an API key for a server over HTTP.

@@ -16,8 +16,8 @@ use super::{Framing, Output, after_help};
     override_usage = "papertape list [OPTIONS] TARGET\n       papertape list [OPTIONS] -- COMMAND [ARGUMENT]..."
 )]
 pub(crate) struct List {
-    /// A bundled server (grammar, text, 'blog --content DIR'), a URL, or a quoted command line, which is split like a shell
-    /// does and run without one.
+    /// A bundled server (grammar, text, 'blog --content DIR'), a URL, the name of a server in .mcp.json or --config, or a
+    /// quoted command line, which is split like a shell does and run without one.
     #[arg(value_name = "TARGET", value_hint = ValueHint::CommandString)]
     pub(crate) target: Option<String>,
     #[command(flatten)]
@@ -104,12 +104,19 @@ pub(crate) struct Connect {
     /// Record every frame, in both directions, to FILE (an existing one is renamed to FILE.old; a FIFO is refused).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
+    /// Look up TARGET in this file of servers ({"mcpServers": {NAME: ..}}, or VS Code's "servers"). ${VAR} and
+    /// ${VAR:-default} in it are replaced from the environment [default: .mcp.json in the current directory, if it exists].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server")]
+    pub(crate) config: Option<PathBuf>,
     /// Use only this protocol revision [default: the newest that the server supports].
     #[arg(long, value_name = "REVISION", value_parser = revision(), help_heading = "Server")]
     pub(crate) revision: Option<Revision>,
     /// The framing of messages to the server; its own may be either [default: line].
     #[arg(long, value_enum, value_name = "FRAMING", help_heading = "Server process (stdio)")]
     pub(crate) framing: Option<Framing>,
+    /// Offer this directory to the server as a root, for servers that request roots; may be repeated.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server")]
+    pub(crate) root: Vec<PathBuf>,
     /// The timeout of the server [default: 30 for opening the session, 60 for each response].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Server")]
     pub(crate) timeout: Option<f64>,
@@ -120,6 +127,10 @@ pub(crate) struct Connect {
     /// Set an environment variable of the server; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server process (stdio)")]
     pub(crate) env: Vec<(String, String)>,
+    /// Set the environment variables in FILE (KEY=VALUE lines; comments, quotes and `export` are allowed); may be repeated.
+    /// --env takes precedence.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server process (stdio)")]
+    pub(crate) env_file: Vec<PathBuf>,
     /// The working directory of the server.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server process (stdio)")]
     pub(crate) cwd: Option<PathBuf>,
@@ -143,6 +154,7 @@ impl Connect {
         let given = [
             ("--framing", self.framing.is_some()),
             ("--env", !self.env.is_empty()),
+            ("--env-file", !self.env_file.is_empty()),
             ("--cwd", self.cwd.is_some()),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
@@ -164,6 +176,7 @@ const LIST_EXAMPLES: &str = "  \
   papertape list grammar
   papertape list 'python3 server.py --flag'
   papertape list https://tools.example/mcp --bearer-file token.txt
+  papertape list --config ~/.config/mcp.json github
   papertape list --trace -- npx -y @modelcontextprotocol/server-everything
   papertape list grammar --output json | jq '.tools[].name'";
 

@@ -124,7 +124,7 @@ const BLOG_EXAMPLES: &str = "  \
 const GRAMMAR_EXAMPLES: &str = "  \
   papertape serve grammar
   papertape serve grammar --tape session.tape
-  papertape serve grammar --http 127.0.0.1:8080";
+  papertape serve grammar --http 8080";
 
 const TEXT_EXAMPLES: &str = "  \
   papertape serve text

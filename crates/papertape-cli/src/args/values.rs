@@ -1,5 +1,6 @@
 //! Parsers of values: revisions, times, headers, variables.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::SystemTime;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -41,6 +42,36 @@ pub(super) fn future_time(text: &str) -> Result<SystemTime, String> {
         return Err("the time is in the past".to_owned());
     }
     Ok(time)
+}
+
+/// The address that a server listens on. A port alone means loopback.
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let forms = "write PORT, :PORT, localhost:PORT or ADDRESS:PORT, such as 8080 or 127.0.0.1:8080";
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    if let Some((scheme, _)) = text.split_once("://") {
+        return Err(format!("leave out {scheme}:// and the path, which is always /mcp: {forms}"));
+    }
+    let is_ip = text.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (host, port) = match text.rsplit_once(':') {
+        _ if is_ip => return Err(format!("the port is missing: {forms}")),
+        Some((host, port)) => (host, port),
+        None if is_number => ("", text),
+        None => return Err(forms.to_owned()),
+    };
+    let Ok(port) = port.parse::<u16>() else {
+        return Err(format!("\"{port}\" is not a port, which is a number from 0 to 65535: {forms}"));
+    };
+    match host {
+        "" | "localhost" => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        "*" => Err(format!("write 0.0.0.0:{port} to listen on every interface")),
+        host => Err(format!(
+            "\"{host}\" is not an IP address: give that of an interface, or 0.0.0.0 for all of them; names are for \
+             --allow-host"
+        )),
+    }
 }
 
 pub(super) fn header(text: &str) -> Result<(String, String), String> {

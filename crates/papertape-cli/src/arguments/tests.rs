@@ -173,6 +173,83 @@ fn a_dot_addresses_a_member() {
 }
 
 #[test]
+fn a_dot_addresses_a_member_of_an_optional_object() {
+    let schema = json!({
+        "properties": {
+            "at": {"anyOf": [{"$ref": "#/$defs/Point"}, {"type": "null"}]},
+            "box": {"type": ["object", "null"], "properties": {"corner": {"$ref": "#/properties/at"}}},
+        },
+        "$defs": {"Point": {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "string"}}}},
+    });
+    assert_eq!(typed(&schema, &["at.x=1", "at.y=2"]), Ok(json!({"at": {"x": 1, "y": "2"}})));
+    assert_eq!(typed(&schema, &["box.corner.y=2"]), Ok(json!({"box": {"corner": {"y": "2"}}})));
+    assert!(typed(&schema, &["at=null", "at.x=1"]).unwrap_err().contains("cannot be added to at"));
+    let right = "there is no argument \"at.yy\": did you mean \"y\"?\n  its arguments: x, y";
+    assert_eq!(typed(&schema, &["at.yy=1"]).unwrap_err(), right);
+    assert!(typed(&schema, &["at.x=one"]).unwrap_err().starts_with("at.x=one does not fit"));
+}
+
+#[test]
+fn a_dot_addresses_a_member_of_a_tagged_object() {
+    let form = |kind: &str, value: &str| {
+        json!({
+            "type": "object",
+            "properties": {"kind": {"const": kind}, "value": {"type": value}, kind: {"type": "string"}},
+            "required": ["kind"],
+        })
+    };
+    for keyword in ["oneOf", "anyOf"] {
+        let schema =
+            json!({"properties": {"x": {keyword: [form("number", "integer"), form("text", "string")]}}});
+        for (words, right) in [
+            (["x.kind=number", "x.value=5"], json!({"kind": "number", "value": 5})),
+            (["x.kind=text", "x.value=5"], json!({"kind": "text", "value": "5"})),
+            // The tag may come last.
+            (["x.value=5", "x.kind=text"], json!({"kind": "text", "value": "5"})),
+            (["x.value=5", "x.text=a"], json!({"value": "5", "text": "a"})),
+        ] {
+            assert_eq!(typed(&schema, &words), Ok(json!({"x": right})), "{words:?}");
+        }
+        let error = typed(&schema, &["x.kind=text", "x.value=a", "x.number=1"]).unwrap_err();
+        assert!(error.starts_with("there is no argument \"x.number\""), "{error}");
+        let error = typed(&schema, &["x.kind=number", "x.value=a"]).unwrap_err();
+        assert!(error.contains("does not fit"), "{error}");
+    }
+}
+
+#[test]
+fn a_flattened_enumeration_adds_arguments() {
+    let object = json!({
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "kind": {"enum": ["circle", "label"]}},
+        "required": ["id"],
+        "oneOf": [
+            {"type": "object", "properties": {"kind": {"const": "circle"}, "size": {"type": "number"}}, "required": ["kind", "size"]},
+            {"$ref": "#/$defs/Label"},
+        ],
+        "$defs": {"Label": {"properties": {"kind": {"const": "label"}, "size": {"type": "string"}}, "required": ["kind"]}},
+    });
+    let right = json!({"id": 1, "kind": "label", "size": "5"});
+    assert_eq!(typed(&object, &["id=1", "size=5", "kind=label"]), Ok(right));
+    let right = json!({"id": 1, "kind": "circle", "size": 5});
+    assert_eq!(typed(&object, &["id=1", "size=5", "kind=circle"]), Ok(right.clone()));
+    assert!(typed(&object, &["kind=circle", "size=5"]).unwrap_err().contains("missing:\n  id: integer"));
+    assert!(typed(&object, &["id=1", "sise=5"]).unwrap_err().contains("did you mean \"size\"?"));
+    let nested = json!({"properties": {"x": {"$ref": "#/$defs/Shape"}}, "$defs": {"Shape": object, "Label": object["$defs"]["Label"]}});
+    assert_eq!(typed(&nested, &["x.id=1", "x.size=5", "x.kind=circle"]), Ok(json!({"x": right})));
+    // Alternatives that only require members are not forms.
+    let either = json!({"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    assert_eq!(typed(&either, &["a=1"]), Ok(json!({"a": "1"})));
+}
+
+#[test]
+fn a_value_of_a_documented_enumeration_gets_a_suggestion() {
+    let schema = json!({"oneOf": [{"const": "past", "description": "Then."}, {"const": "present"}]});
+    let error = one(&schema, &["x=presnt"]).unwrap_err();
+    assert_eq!(error, "x=presnt does not fit: did you mean \"present\"?\n  x: one of: past, present");
+}
+
+#[test]
 fn raw_json_is_sent_as_it_is() {
     let schema = json!({"type": "integer"});
     assert_eq!(one(&schema, &["x:=\"five\""]), Ok(json!("five")));
@@ -234,6 +311,9 @@ fn a_recursive_schema_terminates() {
     let branches: Vec<Value> = vec![json!({"$ref": "#/properties/x"}); 20];
     assert!(one(&json!({"anyOf": branches}), &["x=1"]).is_err());
     assert!(one(&json!({"type": "array", "items": {"$ref": "#/properties/x"}}), &["x=1"]).is_err());
+    let form = json!({"type": "object", "properties": {"a": {"$ref": "#/properties/x"}}});
+    let forms = json!({"anyOf": vec![form; 50]});
+    assert!(one(&forms, &[&format!("x{}.b=1", ".a".repeat(100))]).is_err());
 }
 
 /// A schema and a value of it that is not ambiguous as text.

@@ -23,7 +23,8 @@ use crate::schema::Schema;
 use crate::{arguments, target};
 
 pub(crate) fn run(args: Call) -> Result<(), Failure> {
-    let (target, words) = target::split(args.words, args.connect.command.clone())?;
+    let (target, words) =
+        target::split(args.words, args.connect.command.clone(), args.connect.config.as_deref())?;
     let (tool, typed) = name_and_rest(&words, "tool", &target.to_string())?;
     let document = args.json.as_deref().map(read_document).transpose()?;
     with_server(&args.connect, &target, async |client| {

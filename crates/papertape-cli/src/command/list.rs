@@ -17,7 +17,8 @@ use crate::print::{self, Look, listing};
 use crate::target;
 
 pub(crate) fn run(args: List) -> Result<(), Failure> {
-    let (target, _) = target::split(args.target.into_iter().collect(), args.connect.command.clone())?;
+    let words = args.target.into_iter().collect();
+    let (target, _) = target::split(words, args.connect.command.clone(), args.connect.config.as_deref())?;
     with_server(&args.connect, &target, async |client| {
         let (lists, failures) = Lists::request(&client).await;
         // Lets the tasks that collect the server's stderr run.

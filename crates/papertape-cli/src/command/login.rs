@@ -14,8 +14,10 @@ use crate::credentials;
 use crate::exit::Failure;
 use crate::print::{self, text::one_line};
 use crate::sync::lock;
+use crate::target::Target;
 
 pub(crate) fn run(args: Login) -> Result<(), Failure> {
+    let server = Target::url(&args.url, args.config.as_deref())?;
     let file = credentials::store()?;
     let given = Arc::new(Mutex::new(None));
     let store = UnverifiedTokens { file: file.clone(), given: given.clone() };
@@ -28,7 +30,7 @@ pub(crate) fn run(args: Login) -> Result<(), Failure> {
     if let Some(port) = args.port {
         oauth = oauth.redirect_uri(format!("http://127.0.0.1:{port}/callback"));
     }
-    let mut endpoint = Endpoint::new(&args.url).credentials(oauth.scopes(args.scope).into());
+    let mut endpoint = Endpoint::new(&server).credentials(oauth.scopes(args.scope).into());
     if let Some(path) = args.ca {
         endpoint = endpoint.ca(path);
     }
@@ -38,7 +40,7 @@ pub(crate) fn run(args: Login) -> Result<(), Failure> {
         .context("cannot start the runtime")?;
     let attempt = runtime.block_on(list_tools(endpoint));
     runtime.shutdown_background();
-    let url = one_line(&args.url);
+    let url = one_line(&server);
     let Some((key, tokens)) = lock(&given).take() else {
         attempt?;
         return Ok(print::out(format!("{url} does not require authorization.\n"))?);

@@ -4,11 +4,13 @@ use crate::args::Logout;
 use crate::credentials;
 use crate::exit::Failure;
 use crate::print::{self, text::one_line};
+use crate::target::Target;
 
 pub(crate) fn run(args: &Logout) -> Result<(), Failure> {
-    let url = one_line(&args.url);
+    let server = Target::url(&args.url, args.config.as_deref())?;
+    let url = one_line(&server);
     let forgotten = credentials::store()?
-        .forget(&args.url)
+        .forget(&server)
         .map_err(|error| Failure::Output(format!("cannot delete the tokens: {error}")))?;
     let text = if forgotten == 0 {
         format!("There are no saved tokens for {url}.\n")

@@ -14,7 +14,8 @@ use crate::schema::Schema;
 use crate::{arguments, target};
 
 pub(crate) fn run(args: Prompt) -> Result<(), Failure> {
-    let (target, words) = target::split(args.words, args.connect.command.clone())?;
+    let (target, words) =
+        target::split(args.words, args.connect.command.clone(), args.connect.config.as_deref())?;
     let (name, typed) = name_and_rest(&words, "prompt", &target.to_string())?;
     with_server(&args.connect, &target, async |client| {
         let schema = schema_of(&client, name).await?;

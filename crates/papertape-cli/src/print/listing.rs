@@ -16,6 +16,15 @@ use crate::schema::{Argument, Schema, shown};
 /// Names up to this width are beside their description, longer ones above it.
 const WIDEST_NAME: usize = 20;
 
+/// How deep the members of objects are described.
+const DEEPEST_MEMBER: usize = 3;
+
+/// The most forms of a tool's arguments that are considered.
+const MOST_FORMS: usize = 20;
+
+/// The most members of one tool's arguments that are considered: a schema that refers to itself has infinitely many.
+const MOST_MEMBERS: usize = 200;
+
 /// The name of the server, its description and its instructions.
 pub(crate) fn server(
     look: Look,
@@ -101,22 +110,78 @@ pub(crate) fn tool(look: Look, tool: &ToolDefinition) -> String {
     let hints = tool.annotations.as_ref().map(hints).unwrap_or_default();
     let mut text = name_line(look, &tool.name, title, &hints);
     text += &description(look, tool.description.as_deref());
-    let arguments: Vec<Row<'_>> = Schema::new(&tool.input_schema)
-        .arguments()
-        .into_iter()
-        .map(|argument| Row {
-            name: argument.name,
-            required: argument.required,
-            words: with_default(&argument),
-            description: argument.description,
-        })
-        .collect();
-    text += &table(look, &arguments);
+    text += &table(look, &argument_rows(Schema::new(&tool.input_schema)));
     if let Some(schema) = &tool.output_schema {
         let words = Schema::new(schema).words();
         text += &hanging(look, "returns", style::DIM, &words, "returns".len());
     }
     text
+}
+
+/// The arguments of a tool, in all forms that they may have.
+fn argument_rows(schema: Schema<'_>) -> Vec<Row<'_>> {
+    let (mut rows, mut visits): (Vec<Row<'_>>, usize) = (Vec::new(), MOST_MEMBERS);
+    let forms = match schema.objects() {
+        forms if forms.is_empty() => vec![schema],
+        forms => forms,
+    };
+    for (index, form) in forms.iter().take(MOST_FORMS).enumerate() {
+        let arguments = form.arguments();
+        // What one form does not have is optional.
+        for row in &mut rows {
+            row.required &=
+                row.name.contains('.') || arguments.iter().any(|argument| argument.name == row.name);
+        }
+        for argument in &arguments {
+            let mut row = Row::new(argument.name.to_owned(), argument);
+            row.required &= index == 0 || rows.iter().any(|known| known.name == row.name);
+            match rows.iter_mut().find(|known| known.name == row.name) {
+                None => {
+                    rows.push(row);
+                    add_members(&mut rows, argument.name, argument.schema, DEEPEST_MEMBER, &mut visits);
+                }
+                Some(known) => {
+                    known.required &= row.required;
+                    // A tag has another value in each form.
+                    if !known.words.split(", or ").any(|words| words == row.words) {
+                        known.words += &format!(", or {}", row.words);
+                    }
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// Adds the members of an object, or of a list of objects, that have a description: `place.city`, `places[].city`.
+fn add_members<'a>(
+    rows: &mut Vec<Row<'a>>,
+    name: &str,
+    schema: Schema<'a>,
+    depth: usize,
+    visits: &mut usize,
+) {
+    let Some(depth) = depth.checked_sub(1) else { return };
+    let of_list = schema.lists().into_iter().filter_map(Schema::items);
+    let of_list = of_list.flat_map(Schema::objects).map(|object| (format!("{name}[]"), object));
+    let objects = schema.objects().into_iter().map(|object| (name.to_owned(), object));
+    for (name, object) in objects.chain(of_list) {
+        for member in object.arguments() {
+            let name = format!("{name}.{}", member.name);
+            match visits.checked_sub(1) {
+                Some(left) => *visits = left,
+                None => return,
+            }
+            // The forms of a tagged object have members in common.
+            if rows.iter().any(|row| row.name == name) {
+                continue;
+            }
+            if member.description.is_some() {
+                rows.push(Row::new(name.clone(), &member));
+            }
+            add_members(rows, &name, member.schema, depth, visits);
+        }
+    }
 }
 
 /// The annotations of a tool.
@@ -161,7 +226,7 @@ pub(crate) fn prompt(look: Look, prompt: &PromptDefinition) -> String {
         .arguments
         .iter()
         .map(|argument| Row {
-            name: &argument.name,
+            name: argument.name.clone(),
             required: argument.required,
             words: argument.title.clone().unwrap_or_else(|| "text".to_owned()),
             description: argument.description.as_deref(),
@@ -191,16 +256,23 @@ fn description(look: Look, text: Option<&str>) -> String {
 
 /// An argument in a table.
 struct Row<'a> {
-    name: &'a str,
+    name: String,
     required: bool,
     words: String,
     description: Option<&'a str>,
 }
 
+impl<'a> Row<'a> {
+    fn new(name: String, argument: &Argument<'a>) -> Self {
+        let Argument { required, description, .. } = *argument;
+        Self { name, required, words: with_default(argument), description }
+    }
+}
+
 /// The arguments: name, whether it is required, type; below, the description.
 fn table(look: Look, rows: &[Row<'_>]) -> String {
     let widest =
-        rows.iter().map(|row| one_line(row.name).width()).filter(|&width| width <= WIDEST_NAME).max();
+        rows.iter().map(|row| one_line(&row.name).width()).filter(|&width| width <= WIDEST_NAME).max();
     let column = widest.unwrap_or(WIDEST_NAME);
     let mut text = String::new();
     for row in rows {
@@ -210,7 +282,7 @@ fn table(look: Look, rows: &[Row<'_>]) -> String {
         let indent = " ".repeat(6 + column + 2 + "required".len() + 2);
         // The mark goes into the first line, where the wrapped text has only spaces.
         let words = paragraphs(&row.words, look.width, &indent);
-        let name = one_line(row.name);
+        let name = one_line(&row.name);
         let painted = look.paint(style::NAME, &name);
         let first = words.get(indent.len()..).unwrap_or("\n");
         match column.checked_sub(name.width()) {

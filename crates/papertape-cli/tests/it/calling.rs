@@ -141,6 +141,24 @@ fn an_error_of_the_server_is_code_1_with_its_data() {
 }
 
 #[test]
+fn members_of_optional_and_tagged_objects_are_arguments() {
+    let schema = json!({"type": "object", "properties": {
+        "at": {"anyOf": [{"$ref": "#/$defs/Point"}, {"type": "null"}]},
+        "shape": {"oneOf": [
+            {"type": "object", "properties": {"kind": {"const": "circle"}, "size": {"type": "number"}}},
+            {"type": "object", "properties": {"kind": {"const": "label"}, "size": {"type": "string"}}},
+        ]},
+    }, "$defs": {"Point": {"type": "object", "properties": {"x": {"type": "integer"}}}}});
+    let tools = json!({"tools": [{"name": "t", "inputSchema": schema}]});
+    let result = json!({"content": []});
+    let server = canned(&[opening(&json!({"tools": {}})), tools, result]);
+    let words =
+        ["call", "t", "at.x=1", "shape.size=3", "shape.kind=label", "--trace", "--revision", "2025-11-25"];
+    let end = run(papertape(words).arg("--").args(&server), "");
+    contains(&end.is_clean().log, &[r#""arguments":{"at":{"x":1},"shape":{"kind":"label","size":"3"}}"#]);
+}
+
+#[test]
 fn structured_content_is_printed_if_there_is_no_text() {
     let tools = json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]});
     let call = |result| {

@@ -126,6 +126,28 @@ fn a_field_can_be_corrected_whatever_its_name() {
     assert!(result.contains("two") && !result.contains("one"), "{screen}");
 }
 
+#[test]
+fn a_boolean_takes_yes_and_no() {
+    let schema = serde_json::json!({"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]});
+    let params = serde_json::json!({"mode": "form", "message": "Sure?", "requestedSchema": schema});
+    let mode = ["--legacy", "asks", "elicitation/create", &params.to_string()];
+    for (typed, value) in [("y", "true"), ("YES", "true"), ("True", "true"), ("n", "false"), ("No", "false")]
+    {
+        let line = format!("{typed}\n");
+        let typed = [
+            ("sure (yes or no)", ""),
+            (": ", "maybe\n"),
+            ("invalid: yes or no", ""),
+            (": ", &line),
+            ("or n to decline", ""),
+            (": ", "\n"),
+        ];
+        let mut command = against(&["call", "fault", "--revision", "2025-11-25"], &mode);
+        let (screen, _) = on_terminal(command.env("NO_COLOR", "1"), &typed);
+        contains(&screen, &[&format!("sure: {value}\n")]);
+    }
+}
+
 /// Requests a visit to a URL, and returns the response.
 fn visiting(url: &str, typed: &[(&str, &str)]) -> String {
     let params = serde_json::json!({"mode": "url", "message": "Sign in.", "url": url, "elicitationId": "e"});

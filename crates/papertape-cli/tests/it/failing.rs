@@ -150,3 +150,30 @@ fn the_server_gets_the_given_environment_and_working_directory() {
     command.arg(&folder).args(["--", "sh", "-c", &script]);
     fails(command, 3, &[&format!("| a=b in {}", folder.display())]);
 }
+
+#[test]
+fn an_environment_file_is_read() {
+    let folder = crate::scratch("environment_file");
+    let path = folder.join("variables");
+    std::fs::write(&path, "# keys\nexport PT_A=\"a b\"\nPT_B='$x' # y\nPT_C=file\n").unwrap();
+    let script = "echo \"$PT_A|$PT_B|$PT_C\" >&2; exit 5";
+    let mut command = papertape(["list", "--env", "PT_C=option", "--env-file"]);
+    command.arg(&path).args(["--", "sh", "-c", script]);
+    fails(command, 3, &["a b|$x|option"]);
+    std::fs::write(&path, "PT_A=1\nsecret\n").unwrap();
+    let mut command = papertape(["list", "text", "--env-file"]);
+    command.arg(&path);
+    let end = fails(command, 2, &["variables: line 2: write KEY=VALUE"]);
+    assert!(!end.log.contains("secret"), "{end:?}");
+}
+
+#[test]
+fn roots_are_offered_to_the_server() {
+    let folder = crate::scratch("my roots");
+    let mode = ["--legacy", "asks", "roots/list", "{}"];
+    let end = run(&mut against(&["call", "fault", "--trace", "--root", folder.to_str().unwrap()], &mode), "");
+    let uri = format!("file://{}", folder.canonicalize().unwrap().display()).replace(' ', "%20");
+    contains(&end.log, &[&format!(r#"{{"roots":[{{"uri":"{uri}","name":"my roots"}}]}}"#), r#""roots":{"#]);
+    let end = run(&mut against(&["call", "fault", "--trace"], &mode), "");
+    assert!(!end.log.contains(r#""roots":"#), "{end:?}");
+}

@@ -144,6 +144,16 @@ fn rest(mut stream: TcpStream) -> String {
 
 // G9: 100 running requests, 50 subscriptions, 50 half-sent requests, 50 silent connections: none prevents a clean shutdown.
 #[test]
+fn a_port_alone_and_localhost_are_loopback() {
+    for address in ["0", ":0", "localhost:0"] {
+        let served = Served::start(&mut papertape(["serve", "text", "--http", address]));
+        assert_eq!(served.address.ip().to_string(), "127.0.0.1", "{address}");
+        assert_eq!(served.ask(&count(1, "one two")).0, 200, "{address}");
+        served.kill();
+    }
+}
+
+#[test]
 fn sigterm_finishes_requests_and_closes_streams() {
     let mut server = Served::start(&mut serve(["--grace", "600", "--log-level", "info", "--metrics"]));
     let listen = request(1, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));

@@ -52,6 +52,59 @@ fn arguments_are_shown_with_all_that_is_known_of_them() {
     assert!(!text.contains('\u{1b}'));
 }
 
+#[test]
+fn enumerations_and_members_are_described() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "order": {"oneOf": [{"const": "asc", "description": "Up."}, {"const": "desc", "description": "Down."}]},
+            "place": {"anyOf": [{"$ref": "#/$defs/Place"}, {"type": "null"}], "description": "Where."},
+            "stops": {"type": "array", "items": {"$ref": "#/$defs/Place"}},
+        },
+        "$defs": {"Place": {"type": "object", "required": ["city"], "properties": {
+            "city": {"type": "string", "description": "Its name."},
+            "plain": {"type": "string"},
+        }}},
+    });
+    let tools = json!({"tools": [{"name": "t", "inputSchema": schema}]});
+    let server = canned(&[opening(&json!({"tools": {}})), tools]);
+    let end = run(papertape(["list", "--revision", "2025-11-25", "--"]).args(&server), "");
+    let right = "  t
+      order         optional  one of: asc, desc
+      place         optional  {city: text, plain?: text}, or null
+                              Where.
+      place.city    required  text
+                              Its name.
+      stops         optional  list of {city: text, plain?: text}
+      stops[].city  required  text
+                              Its name.
+";
+    contains(text(end.is_clean()), &[right]);
+}
+
+#[test]
+fn the_arguments_of_all_forms_are_listed() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"id": {"type": "integer"}},
+        "required": ["id"],
+        "oneOf": [
+            {"type": "object", "properties": {"kind": {"const": "circle"}, "radius": {"type": "number"}}, "required": ["kind", "radius"]},
+            {"type": "object", "properties": {"kind": {"const": "label"}, "text": {"type": "string"}}, "required": ["kind", "text"]},
+        ],
+    });
+    let tools = json!({"tools": [{"name": "t", "inputSchema": schema}]});
+    let server = canned(&[opening(&json!({"tools": {}})), tools]);
+    let end = run(papertape(["list", "--revision", "2025-11-25", "--"]).args(&server), "");
+    let right = "  t
+      kind    required  always circle, or always label
+      radius  optional  number
+      id      required  integer
+      text    optional  text
+";
+    contains(text(end.is_clean()), &[right]);
+}
+
 /// A server with a bit of everything.
 fn varied() -> Vec<String> {
     let schema = json!({

@@ -29,6 +29,7 @@ mod logs;
 mod parse_errors;
 mod pipes;
 mod reading;
+mod servers_file;
 mod session;
 mod signals;
 mod streams;

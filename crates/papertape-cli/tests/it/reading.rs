@@ -43,6 +43,30 @@ fn a_server_without_resources_is_an_error() {
     contains(&end.log, &["reading the resource \"x:y\"", "-32601"]);
 }
 
+#[test]
+fn a_mistyped_uri_gets_the_known_ones() {
+    // The second response is an error.
+    let resources = json!({"resources": [{"uri": "file:///notes/today.md", "name": "today"}]});
+    let templates = json!({"resourceTemplates": [{"uriTemplate": "file:///{name}", "name": "any"}]});
+    for (code, uri, hinted) in [
+        (-32002, "file:///notes/tody.md", ": did you mean \"file:///notes/today.md\"?\n"),
+        (
+            -32602,
+            "x:y",
+            "\n  its resources: file:///notes/today.md\n  its resource templates: file:///{name}\n",
+        ),
+    ] {
+        let offer = opening(&json!({"resources": {}}));
+        let mut server = canned(&[offer, json!({}), resources.clone(), templates.clone()]);
+        let error = json!({"code": code, "message": "unknown resource"});
+        // After the shell and its script.
+        server[5] = json!({"jsonrpc": "2.0", "id": 2, "error": error}).to_string();
+        let end = run(papertape(["read", uri, "--revision", "2025-11-25", "--"]).args(server), "");
+        assert_eq!((end.status.code(), text(&end)), (Some(1), ""), "{end:?}");
+        contains(&end.log, &["unknown resource", hinted]);
+    }
+}
+
 fn prompt(words: &[&str], results: &[Value]) -> End {
     let prompts = json!({"prompts": [{
         "name": "review",

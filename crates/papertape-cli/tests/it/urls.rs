@@ -10,12 +10,23 @@ use crate::process::run;
 use crate::{contains, document, papertape, scratch, text};
 
 /// A server with these responses, one per connection, and the heads of the requests it received.
-fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
+pub(crate) fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
+    serve(results.into_iter().map(|(status, message)| (status, "", message)))
+}
+
+/// A server with the same error status for every request. A string is a body that is not JSON, and `null` is none.
+fn refusing(status: u16, headers: &'static str, body: &Value) -> (String, Receiver<String>) {
+    serve(std::iter::repeat((status, headers, body.clone())))
+}
+
+fn serve(
+    results: impl Iterator<Item = (u16, &'static str, Value)> + Send + 'static,
+) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        for (status, mut message) in results {
+        for (status, headers, mut message) in results {
             let (mut stream, _) = listener.accept().unwrap();
             let mut reader = BufReader::new(stream.try_clone().unwrap());
             let (mut head, mut length) = (String::new(), 0);
@@ -32,26 +43,31 @@ fn canned(results: Vec<(u16, Value)>) -> (String, Receiver<String>) {
             }
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
-            let asked: Value = serde_json::from_slice(&body).unwrap();
+            // Metadata of OAuth is requested without a body.
+            let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
             drop(sender.send(head));
-            if message.is_object() {
+            if message.get("result").is_some() {
                 message["jsonrpc"] = "2.0".into();
                 message["id"] = asked["id"].clone();
             }
-            let body = message.to_string();
+            let body = match &message {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                json => json.to_string(),
+            };
             let head =
                 format!("HTTP/1.1 {status} x\r\nconnection: close\r\ncontent-type: application/json\r\n");
-            write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
+            write!(stream, "{head}{headers}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
         }
     });
     (url, receiver)
 }
 
-fn discovered() -> (u16, Value) {
+pub(crate) fn discovered() -> (u16, Value) {
     (200, json!({"result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}}))
 }
 
-fn tools() -> (u16, Value) {
+pub(crate) fn tools() -> (u16, Value) {
     let echo = json!({"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}});
     (200, json!({"result": {"tools": [echo]}}))
 }
@@ -106,4 +122,56 @@ fn unreachable_is_exit_code_3_and_a_broken_session_4() {
     let (url, _heads) = canned(vec![discovered(), tools(), (500, Value::Null)]);
     let end = run(&mut papertape(["call", &url, "echo", "--output", "json"]), "");
     assert_eq!((end.status.code(), &document(&end)["error"]["kind"]), (Some(4), &json!("http")), "{end:?}");
+}
+
+#[test]
+fn an_http_error_status_is_explained() {
+    let page = Value::from("<html><title>Sign in</title></html>");
+    for (status, body, words) in [
+        (
+            403,
+            json!({"detail": "not for you"}),
+            &["HTTP 403 Forbidden\n", "  its response: not for you\n", "papertape login http"][..],
+        ),
+        (
+            404,
+            Value::Null,
+            &["HTTP 404 Not Found\n", "what to do: check the path of http", "many servers are at /mcp"],
+        ),
+        (
+            405,
+            page.clone(),
+            &["HTTP 405 Method Not Allowed\n", "  its response: Sign in\n", "check the path of"],
+        ),
+        (
+            500,
+            json!("it broke\nbadly"),
+            &["HTTP 500 Internal Server Error\n", "  its response: it broke\n", "the log of the server"],
+        ),
+        (502, page, &["HTTP 502 Bad Gateway\n", "a proxy in front of the server cannot reach it"]),
+        (503, Value::Null, &["HTTP 503 Service Unavailable\n", "try again later\n"]),
+    ] {
+        // A client that gets no response to its probe also sends `initialize`, and may try again.
+        let (url, _heads) = refusing(status, "", &body);
+        let end = run(&mut papertape(["list", &url, "--timeout", "30"]), "");
+        assert_eq!((end.status.code(), text(&end)), (Some(3), ""), "{end:?}");
+        contains(&end.log, words);
+        assert!(!end.log.contains("the bytes:") && !end.log.contains("last step:"), "{end:?}");
+        let (url, _heads) = refusing(status, "", &body);
+        let end = run(&mut papertape(["list", &url, "--timeout", "30", "--output", "json"]), "");
+        let error = document(&end)["error"].take();
+        assert_eq!((&error["kind"], &error["status"]), (&json!("http"), &json!(status)), "{error}");
+    }
+}
+
+#[test]
+fn a_rejected_token_is_explained() {
+    let body = json!({"error": "invalid_token", "error_description": "The token has expired"});
+    let (url, _heads) = refusing(401, "www-authenticate: Bearer error=\"invalid_token\"\r\n", &body);
+    let end = run(&mut papertape(["list", &url, "--header", "Authorization: Bearer secret"]), "");
+    assert_eq!((end.status.code(), text(&end)), (Some(3), ""), "{end:?}");
+    let login =
+        format!("sign in with `papertape login {url}`, or send a valid token with --bearer-file FILE");
+    contains(&end.log, &["not authorized", "401", "  its response: The token has expired\n", &login]);
+    assert!(!end.log.contains("secret"), "{end:?}");
 }

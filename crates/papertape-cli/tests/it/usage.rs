@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use crate::process::{End, Process, run};
-use crate::{contains, papertape};
+use crate::{contains, papertape, scratch};
 
 fn say<'a>(arguments: impl IntoIterator<Item = &'a str>) -> End {
     run(&mut papertape(arguments), "")
@@ -71,7 +71,12 @@ fn help_for_serve_lists_the_servers() {
 #[test]
 fn help_for_a_server_shows_its_own_options_only() {
     let common = ["--tape <FILE>", "FILE.old", "--grace <SECONDS>", "[default: 10]", "--outlive-parent"];
-    let http = ["--http <ADDRESS:PORT>", "--allow-host <NAME>", "Expose Prometheus metrics at /metrics"];
+    let http = [
+        "--http <[ADDRESS:]PORT>",
+        "mean loopback, 127.0.0.1",
+        "--allow-host <NAME>",
+        "Expose Prometheus metrics at /metrics",
+    ];
     let blog = ["--content <DIR>", "--index <PATH>", "--store <URL>", "--embed <MODEL>", "--watch"];
     for server in ["grammar", "text", "all", "blog"] {
         let long = help(&["serve", server, "--help"]);
@@ -162,7 +167,7 @@ fn an_invalid_target_is_explained() {
     wrong(&["list", "--trace"], &["which server?", kinds]);
     wrong(&["list", "sh 'x"], &["not a command line: missing closing quote"]);
     let url = "http://localhost:1/mcp";
-    for (option, value) in [("--env", "A=b"), ("--cwd", "/"), ("--framing", "line")] {
+    for (option, value) in [("--env", "A=b"), ("--cwd", "/"), ("--framing", "line"), ("--env-file", "x")] {
         wrong(&["list", url, option, value], &[option, "for servers that are started as a process", url]);
     }
     for (option, value) in [("--header", "A: b"), ("--bearer-file", "x"), ("--ca", "x")] {
@@ -171,6 +176,9 @@ fn an_invalid_target_is_explained() {
             &[option, "for servers at a URL", "grammar is started as a process"],
         );
     }
+    wrong(&["list", "text", "--env-file", "/nowhere"], &["--env-file /nowhere: cannot read the file"]);
+    wrong(&["list", "text", "--root", "/nowhere"], &["--root /nowhere: cannot be used: No such file"]);
+    wrong(&["list", "text", "--root", "/dev/null"], &["--root /dev/null: not a directory"]);
     wrong(&["list", url, "--header", "A"], &["write NAME: VALUE"]);
     wrong(&["list", url, "--bearer-file", "/nowhere"], &["--bearer-file /nowhere: cannot read the file"]);
     wrong(&["call", "grammar"], &["which tool? `papertape list grammar` lists them"]);
@@ -178,6 +186,40 @@ fn an_invalid_target_is_explained() {
     wrong(&["read", "grammar"], &["which resource?"]);
     wrong(&["read", "grammar", "a:b", "c:d"], &["unexpected argument \"c:d\""]);
     wrong(&["prompt", "grammar"], &["which prompt?"]);
+}
+
+#[test]
+fn a_target_that_is_not_a_server_gets_a_remedy() {
+    for (target, url) in [
+        ("localhost:8080/mcp", "did you mean http://localhost:8080/mcp?"),
+        ("127.0.0.1:8080", "did you mean http://127.0.0.1:8080/mcp?"),
+        ("tools.example.com/mcp", "did you mean https://tools.example.com/mcp?"),
+    ] {
+        wrong(&["list", target], &[target, "begins with http:// or https://", url]);
+        wrong(&["call", target, "echo"], &[url]);
+    }
+    let npm = "@modelcontextprotocol/server-everything is the name of an npm package, not of a program; \
+               to run it: -- npx -y @modelcontextprotocol/server-everything";
+    wrong(&["list", "@modelcontextprotocol/server-everything"], &[npm]);
+    wrong(&["list", "@a/b@1.2 /tmp"], &["to run it: -- npx -y @a/b@1.2 /tmp"]);
+}
+
+#[test]
+fn a_script_that_is_not_executable_gets_its_interpreter() {
+    let folder = scratch("usage_scripts");
+    for (name, interpreter) in [("server.py", "python3"), ("server.js", "node"), ("server.ts", "node")] {
+        std::fs::write(folder.join(name), "").unwrap();
+        let end = run(papertape(["list", &format!("./{name} --fast")]).current_dir(&folder), "");
+        assert_eq!((end.status.code(), &end.output[..]), (Some(2), &b""[..]), "{end:?}");
+        let right = format!("./{name} is not executable; to run it: '{interpreter} ./{name} --fast'");
+        contains(&end.log, &[&right]);
+    }
+    // An executable one is not in PATH.
+    let path = folder.join("server.py");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(path, executable).unwrap();
+    let end = run(papertape(["list", "server.py"]).current_dir(&folder), "");
+    contains(&end.log, &["not searched for in the current directory", "'python3 server.py'"]);
 }
 
 #[test]
@@ -193,6 +235,18 @@ fn a_wrong_option_is_explained() {
     wrong(&["demo", "--framing", "xml"], &["'xml'", "content-length"]);
     wrong(&["serve", "text", "--log-level", "loud"], &["'loud'", "debug"]);
     wrong(&["serve", "text", "--log-format", "xml"], &["'xml'", "json"]);
+    for (address, words) in [
+        ("", "write PORT, :PORT, localhost:PORT or ADDRESS:PORT"),
+        ("127.0.0.1", "the port is missing"),
+        ("[::1]", "the port is missing"),
+        (":99999", "\"99999\" is not a port, which is a number from 0 to 65535"),
+        ("localhost:", "\"\" is not a port"),
+        ("http://localhost:8080/mcp", "leave out http:// and the path"),
+        ("tools.example.com:8080", "\"tools.example.com\" is not an IP address"),
+        ("*:8080", "write 0.0.0.0:8080"),
+    ] {
+        wrong(&["serve", "text", "--http", address], &["--http", words]);
+    }
     for grace in ["-1", "soon", "nan", "1e9", "inf"] {
         wrong(&["serve", "text", &format!("--grace={grace}")], &["--grace", "from 0 to 86400"]);
     }

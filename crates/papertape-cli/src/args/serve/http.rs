@@ -5,12 +5,15 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 
+use crate::args::values::listen_address;
+
 /// How to serve over HTTP.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct Http {
-    /// Serve over HTTP at this address, such as 127.0.0.1:8080 (port 0: any free port, printed to stderr).
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    /// Serve over HTTP at this address: 127.0.0.1:8080, [::1]:8080, 0.0.0.0:8080. A port alone (8080 or :8080) and localhost
+    /// mean loopback, 127.0.0.1. Port 0 is any free port, printed to stderr.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = listen_address)]
     pub(crate) http: Option<SocketAddr>,
     /// Allow this host name in the Host header, besides loopback names; may be repeated.
     #[arg(long, value_name = "NAME", requires = "http")]
