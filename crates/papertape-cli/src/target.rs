@@ -36,6 +36,8 @@ pub(crate) enum Connector {
 impl Target {
     /// A name of an `mcpServers` file (`config`, or `.mcp.json` in the current directory), a bundled name and its options, a
     /// URL, or a command line, which is split like a shell does and run without one.
+    ///
+    /// A bundled name means another server only with `--config`: a directory must not decide which program `grammar` starts.
     pub(crate) fn parse(text: &str, config: Option<&Path>) -> Result<Self, Failure> {
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         if matches!(scheme.as_deref(), Some("http" | "https")) {
@@ -44,8 +46,13 @@ impl Target {
         }
         let words = shell_words::split(text)
             .map_err(|error| Failure::usage(format!("{text}: not a command line: {error}")))?;
-        let file = servers_file(text, config)?;
         let bundled = bundled_target(&words);
+        if config.is_none()
+            && let Some(bundled) = bundled
+        {
+            return Ok(bundled);
+        }
+        let file = servers_file(text, config)?;
         if let Some(file) = &file
             && let Some(server) = file.find(text.trim())
         {

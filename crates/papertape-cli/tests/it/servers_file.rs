@@ -53,9 +53,18 @@ fn a_server_is_found_by_its_name() {
 }
 
 #[test]
-fn a_name_of_the_file_goes_before_a_bundled_one() {
+fn a_directory_cannot_replace_a_bundled_server() {
+    let folder = folder("config_shadow", ".mcp.json", &json!({"mcpServers": {"grammar": text_server()}}));
+    let end = run(&mut within(&folder, &["list", "grammar", "--output", "json"]), "");
+    assert_eq!(document(end.is_clean())["server"]["name"], "papertape-grammar");
+    assert_eq!(end.log, "");
+}
+
+#[test]
+fn a_name_of_the_file_of_config_goes_before_a_bundled_one() {
     let folder = folder("config_both", ".mcp.json", &json!({"mcpServers": {"grammar": text_server()}}));
-    let end = run(&mut within(&folder, &["call", "grammar", "echo", "text=a"]), "");
+    let arguments = ["call", "--config", ".mcp.json", "grammar", "echo", "text=a"];
+    let end = run(&mut within(&folder, &arguments), "");
     assert_eq!(text(end.is_clean()), "a\n");
     let note =
         "papertape: using the server \"grammar\" of .mcp.json; the bundled one: -- papertape serve grammar\n";
@@ -177,7 +186,9 @@ fn an_invalid_file_is_explained() {
     // The one of the current directory is not in the way of other targets.
     std::fs::write(folder.join(".mcp.json"), "{").unwrap();
     let end = run(&mut within(&folder, &["call", "text", "echo", "text=a"]), "");
-    assert_eq!(text(end.is_clean()), "a\n");
+    assert_eq!((text(end.is_clean()), end.log.as_str()), ("a\n", ""));
+    let end = run(&mut within(&folder, &["list", "no-such-server"]), "");
+    assert_eq!(end.status.code(), Some(3), "{end:?}");
     contains(&end.log, &["warning: .mcp.json is not used: not JSON"]);
 }
 
