@@ -43,6 +43,11 @@ async fn child(args: Child, _: Cx) -> Result<String, ToolError> {
     Ok(tokio::task::spawn_blocking(run).await??.to_string())
 }
 
+/// Fail with an error that the client must not see.
+async fn internal((): (), _: Cx) -> Result<(), ToolError> {
+    Err(ToolError::internal("the password is \u{1b}[1mswordfish\nand more"))
+}
+
 /// Read all of stdin, and tell how much there was.
 async fn read_stdin((): (), _: Cx) -> Result<String, ToolError> {
     let mut bytes = Vec::new();
@@ -129,6 +134,7 @@ async fn main() -> std::io::Result<()> {
         .limits(Limits { grace: Duration::from_secs_f64(grace), ..Limits::default() })
         .tool("print", print)
         .tool("child", child)
+        .tool(Tool::new("internal").description("Fail with an error that the client must not see."), internal)
         .tool(
             Tool::new("read_stdin").description("Read all of stdin, and tell how much there was."),
             read_stdin,

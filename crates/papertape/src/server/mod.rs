@@ -31,7 +31,7 @@ pub use features::skills::{Skill, Skills};
 pub use features::tool::{Json, Tool, ToolOutput};
 pub use features::warning::{Warning, WarningKind};
 pub use handler::context::Cx;
-pub use handler::error::{SetupError, ToolError};
+pub use handler::error::{SetupError, ToolError, ToolErrorKind};
 pub use handler::middleware::{Next, Operation, Outcome};
 pub use limits::Limits;
 pub use papertape_oauth::Principal;

@@ -185,6 +185,16 @@ fn two_hundred_slow_tools_respond_in_whole_lines() {
 
 // S-77
 #[test]
+fn an_internal_error_reaches_stderr_without_a_subscriber() {
+    let end = run(&mut example("noisy"), format!("{OPEN}{}", call(1, "internal", &json!({}))));
+    let messages = end.messages();
+    let error = &answer(&messages, 1)["error"];
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32603), &json!("internal error")));
+    let line = "internal: internal error: the password is \\u{1b}[1mswordfish\\nand more\n";
+    assert!(end.log.contains(line), "{}", end.log);
+}
+
+#[test]
 fn stray_prints_go_to_stderr() {
     let requests = [
         OPEN,

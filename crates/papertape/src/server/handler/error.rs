@@ -2,18 +2,37 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io::Write;
+
+use serde_json::Value;
 
 use crate::server::elicitation::ask::ClientRequest;
-use crate::wire::RpcError;
+use crate::wire::{RpcError, shown};
 
 /// Why a tool gives no result.
 ///
-/// `?` works on any error and means *failed*: the model reads the message and can try something else.
+/// `?` means *failed*: the model reads the message and can try something else. It works on standard errors, `anyhow::Error`,
+/// `Box<dyn Error + Send + Sync>`, `String` and `&str`, that is, on everything that converts into the box.
+///
+/// ```
+/// use papertape::{Cx, ToolError};
+///
+/// fn parse(line: &str) -> Result<u32, String> {
+///     line.parse().map_err(|_| format!("not a number: {line}"))
+/// }
+///
+/// async fn add(_: (), _: Cx) -> Result<String, ToolError> {
+///     let text = std::fs::read_to_string("numbers.txt")?;
+///     let first = text.lines().next().ok_or("the file is empty")?;
+///     Ok(parse(first)?.to_string())
+/// }
+/// ```
 pub struct ToolError(pub(crate) Failure);
 
 pub(crate) enum Failure {
     Failed(String),
     Refused(RpcError),
+    Rpc(RpcError),
     Internal(Box<dyn Error + Send + Sync>),
     /// Input of the client is needed first.
     InputRequired(Vec<(String, ClientRequest)>),
@@ -30,37 +49,110 @@ impl ToolError {
         Self(Failure::Refused(RpcError::invalid_params(message)))
     }
 
-    /// The server is at fault: the error is logged, the client receives only "internal error" (-32603).
+    /// The client gets this JSON-RPC error as it is. -32000 to -32768 are reserved for JSON-RPC and MCP, except for -32000 to
+    /// -32019, which servers may define.
+    ///
+    /// ```
+    /// use papertape::ToolError;
+    ///
+    /// let error = ToolError::rpc(-32010, "the quota is used up", serde_json::json!({"retryAfterSeconds": 60}));
+    /// assert_eq!(error.to_string(), "the quota is used up");
+    /// let error = ToolError::rpc(-32011, "the index is being built", None);
+    /// ```
+    pub fn rpc(code: i64, message: impl Into<String>, data: impl Into<Option<Value>>) -> Self {
+        Self(Failure::Rpc(RpcError { code, message: message.into(), data: data.into() }))
+    }
+
+    /// The server is at fault: the error is logged (to stderr if there is no `tracing` subscriber), the client receives only "internal error" (-32603).
     pub fn internal(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(Failure::Internal(error.into()))
     }
-}
 
-/// Any error can be thrown with `?`.
-/// (For this to work `ToolError` itself must not implement [`std::error::Error`].)
-impl<E: Error> From<E> for ToolError {
-    fn from(error: E) -> Self {
-        let mut message = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            message = format!("{message}: {cause}");
-            source = cause.source();
+    /// What the client gets for it.
+    #[must_use]
+    pub fn kind(&self) -> ToolErrorKind {
+        match &self.0 {
+            Failure::Failed(_) => ToolErrorKind::Failed,
+            Failure::Refused(_) => ToolErrorKind::Refused,
+            Failure::Rpc(_) => ToolErrorKind::Rpc,
+            Failure::Internal(_) => ToolErrorKind::Internal,
+            Failure::InputRequired(_) => ToolErrorKind::InputRequired,
         }
-        Self::failed(message)
     }
 }
 
-impl fmt::Debug for ToolError {
+/// The kinds of [`ToolError`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ToolErrorKind {
+    /// A result with `isError: true`.
+    Failed,
+    /// Error -32602; a resource does not exist.
+    Refused,
+    /// The JSON-RPC error of [`ToolError::rpc`].
+    Rpc,
+    /// "internal error", -32603.
+    Internal,
+    /// No error: the client is asked for input first, and the handler runs again.
+    InputRequired,
+}
+
+/// For this `ToolError` itself must not implement [`std::error::Error`].
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        Self::failed(with_sources(&*error.into()))
+    }
+}
+
+/// The message of an error, and those of its sources.
+fn with_sources(error: &(dyn Error + 'static)) -> String {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        message = format!("{message}: {cause}");
+        source = cause.source();
+    }
+    message
+}
+
+/// Logs an internal error; without a subscriber of `tracing` it would be lost, so it goes to stderr.
+pub(crate) fn log_internal(name: &str, error: &(dyn Error + 'static)) {
+    if tracing::dispatcher::has_been_set() {
+        tracing::error!(name, error, "internal error");
+    } else {
+        let line = format!("{name}: internal error: {}", with_sources(error));
+        // If stderr is closed, there is no place left for it.
+        let escaped = shown::characters(&line)
+            .map(|(c, shown)| if shown { c.to_string() } else { c.escape_default().to_string() });
+        drop(writeln!(std::io::stderr(), "{}", escaped.collect::<String>()));
+    }
+}
+
+/// The message alone; of an internal error the details, which the client does not get.
+impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Failure::Failed(message) => write!(f, "failed: {message}"),
-            Failure::Refused(error) => write!(f, "refused: {error}"),
-            Failure::Internal(error) => write!(f, "internal: {error}"),
+            Failure::Failed(message) => f.write_str(message),
+            Failure::Refused(error) | Failure::Rpc(error) => f.write_str(&error.message),
+            Failure::Internal(error) => f.write_str(&with_sources(&**error)),
             Failure::InputRequired(requests) => {
                 let names: Vec<&str> = requests.iter().map(|(name, _)| name.as_str()).collect();
                 write!(f, "needs input: {}", names.join(", "))
             }
         }
+    }
+}
+
+impl fmt::Debug for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind() {
+            ToolErrorKind::Failed => "failed: ",
+            ToolErrorKind::Refused => "refused: ",
+            ToolErrorKind::Rpc => "rpc: ",
+            ToolErrorKind::Internal => "internal: ",
+            ToolErrorKind::InputRequired => "",
+        };
+        write!(f, "{kind}{self}")
     }
 }
 

@@ -14,7 +14,7 @@ use crate::protocol::project::{CacheHint, CacheScope};
 use crate::protocol::tools::CallToolResult;
 use crate::protocol::{Completion, ResourceContents, Revision, project};
 use crate::server::elicitation::request_state;
-use crate::server::handler::error::{Failure, ToolError};
+use crate::server::handler::error::{Failure, ToolError, log_internal};
 use crate::server::service::Service;
 use crate::server::session::{ReplyTo, Session};
 use crate::sync::lock;
@@ -110,8 +110,9 @@ pub(crate) fn complete(call: &Call, outcome: HandlerOutcome) -> Result<Output, R
             Some(uri) => resource_not_found(uri, error.message, call.revision),
             None => error,
         }),
+        Ok(Err(ToolError(Failure::Rpc(error)))) => Err(error),
         Ok(Err(ToolError(Failure::Internal(error)))) => {
-            tracing::error!(name = call.feature.name(), error = &*error, "internal error");
+            log_internal(call.feature.name(), &*error);
             Err(RpcError::internal("internal error"))
         }
         Err(panic) => Err(panicked(&call.feature, panic)),

@@ -1,7 +1,7 @@
 //! What a tool gives back, and how it fails.
 
 use papertape::protocol::Content;
-use papertape::server::Tool;
+use papertape::server::{Tool, ToolErrorKind};
 use papertape::{Cx, Json, Server, ToolError};
 use serde_json::{Value, json};
 
@@ -36,6 +36,53 @@ fn a_tool_fails_in_three_ways() {
     check_call(server, "later", "E(-32603,7)", "internal error", "swordfish");
     check_call(server, "thrown", "F(7)", "invalid digit", "");
     check_call(server, "caused", "F(7)", "outer: invalid digit", "");
+}
+
+#[test]
+fn whatever_a_library_fails_with_can_be_returned_with_the_question_mark() {
+    fn anyhow() -> anyhow::Result<()> {
+        anyhow::Context::context("x".parse::<u8>().map(drop), "the line 3")
+    }
+    fn boxed() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Err("a box".into())
+    }
+    let server = || {
+        Server::new("failing", "1")
+            .tool("anyhow", async |_: Nothing, _: Cx| Ok(anyhow()?))
+            .tool("boxed", async |_: Nothing, _: Cx| Ok(boxed()?))
+            .tool("string", async |_: Nothing, _: Cx| Ok(Err::<(), _>("a string".to_owned())?))
+            .tool("str", async |_: Nothing, _: Cx| Ok(None::<String>.ok_or("a str")?))
+            .tool("io", async |_: Nothing, _: Cx| Ok(std::fs::read_to_string("/no/such/file")?))
+    };
+    check_call(server, "anyhow", "F(7)", "the line 3: invalid digit", "");
+    check_call(server, "boxed", "F(7)", "a box", "");
+    check_call(server, "string", "F(7)", "a string", "");
+    check_call(server, "str", "F(7)", "a str", "");
+    check_call(server, "io", "F(7)", "No such file", "");
+}
+
+#[test]
+fn an_rpc_error_reaches_the_client_as_it_is() {
+    let server = || {
+        Server::new("failing", "1").tool("quota", async |_: Nothing, _: Cx| {
+            Err::<(), _>(ToolError::rpc(-32010, "the quota is used up", json!({"retryAfterSeconds": 60})))
+        })
+    };
+    check_call(server, "quota", "E(-32010,7)", "the quota is used up", "");
+    check_call(server, "quota", "E(-32010,7)", "retryAfterSeconds", "");
+}
+
+#[test]
+fn a_tool_error_has_a_message_and_a_kind() {
+    for (error, kind, message) in [
+        (ToolError::failed("a"), ToolErrorKind::Failed, "a"),
+        (ToolError::refused("b"), ToolErrorKind::Refused, "b"),
+        (ToolError::rpc(-32010, "c", None), ToolErrorKind::Rpc, "c"),
+        (ToolError::internal("d"), ToolErrorKind::Internal, "d"),
+        (ToolError::from("e"), ToolErrorKind::Failed, "e"),
+    ] {
+        assert_eq!((error.kind(), error.to_string().as_str()), (kind, message), "{error:?}");
+    }
 }
 
 #[test]
