@@ -11,7 +11,7 @@ use crate::args::values::listen_address;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct Http {
-    /// Serve over HTTP at this address: 127.0.0.1:8080, [::1]:8080, 0.0.0.0:8080. A port alone (8080 or :8080) and localhost
+    /// Serve over HTTP at this address: 127.0.0.1:8080, 0.0.0.0:8080. A port alone (8080 or :8080) and localhost
     /// mean loopback, 127.0.0.1. Port 0 is any free port, printed to stderr.
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = listen_address)]
     pub(crate) http: Option<SocketAddr>,
