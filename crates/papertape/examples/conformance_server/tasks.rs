@@ -28,7 +28,7 @@ pub(crate) fn register(server: Server) -> Server {
             named("protocol_error_job", "Come to an error of the protocol.").long_running(),
             |(), _| async {
                 tokio::time::sleep(A_WHILE).await;
-                Err::<String, _>(ToolError::internal("the job broke, as it should"))
+                Err::<String, _>(ToolError::rpc(-32603, "the job broke, as it should", None))
             },
         )
         .tool(Tool::new("confirm_delete").long_running(), |args: Delete, cx| delete(args, cx))
