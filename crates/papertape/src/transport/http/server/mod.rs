@@ -122,8 +122,9 @@ fn give_up_after(site: &Arc<Site>, time: Duration) {
 
 /// A server as a service to be mounted in an application (tower, axum) that accepts connections itself.
 ///
-/// It serves the path of its options and nothing around it, so that it can be a fallback or be nested. Limits on
-/// connections and deadlines are then the application's to set.
+/// It serves the path of its options (`/mcp`) and nothing around it: `Router::fallback_service` or `route_service("/mcp", ..)`.
+/// `nest_service("/mcp", ..)` removes the prefix, so it needs [`Options::path`] `"/"`. Limits on connections and deadlines are
+/// then the application's to set.
 ///
 /// # Errors
 /// If a tool has a bad schema.
