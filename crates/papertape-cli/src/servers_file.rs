@@ -68,7 +68,8 @@ impl ServersFile {
 
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read the file: {error}"))?;
-        let mut document: Value = serde_json::from_str(&text)
+        // Some editors, and PowerShell, write a byte order mark.
+        let mut document: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
             .map_err(|error| format!("not JSON: {error} (comments are not allowed)"))?;
         // VS Code has `servers`.
         let keys = ["mcpServers", "servers"];

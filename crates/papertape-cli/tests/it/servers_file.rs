@@ -53,6 +53,16 @@ fn a_server_is_found_by_its_name() {
 }
 
 #[test]
+fn a_byte_order_mark_is_skipped() {
+    let folder = folder("config_bom", ".mcp.json", &json!({"mcpServers": {"words": text_server()}}));
+    let file = folder.join(".mcp.json");
+    let marked = format!("\u{feff}{}", std::fs::read_to_string(&file).unwrap());
+    std::fs::write(&file, marked).unwrap();
+    let end = run(&mut within(&folder, &["call", "words", "word_count", "text=one two"]), "");
+    assert_eq!((text(end.is_clean()), end.log.as_str()), ("2\n", ""));
+}
+
+#[test]
 fn a_directory_cannot_replace_a_bundled_server() {
     let folder = folder("config_shadow", ".mcp.json", &json!({"mcpServers": {"grammar": text_server()}}));
     let end = run(&mut within(&folder, &["list", "grammar", "--output", "json"]), "");
