@@ -49,15 +49,14 @@ impl ToolError {
         Self(Failure::Refused(RpcError::invalid_params(message)))
     }
 
-    /// The client gets this JSON-RPC error as it is. -32000 to -32768 are reserved for JSON-RPC and MCP, except for -32000 to
-    /// -32019, which servers may define.
+    /// The client gets this JSON-RPC error as it is. Choose a code outside -32768 to -32000: those belong to JSON-RPC and MCP.
     ///
     /// ```
     /// use papertape::ToolError;
     ///
-    /// let error = ToolError::rpc(-32010, "the quota is used up", serde_json::json!({"retryAfterSeconds": 60}));
+    /// let error = ToolError::rpc(1001, "the quota is used up", serde_json::json!({"retryAfterSeconds": 60}));
     /// assert_eq!(error.to_string(), "the quota is used up");
-    /// let error = ToolError::rpc(-32011, "the index is being built", None);
+    /// let error = ToolError::rpc(1002, "the index is being built", None);
     /// ```
     pub fn rpc(code: i64, message: impl Into<String>, data: impl Into<Option<Value>>) -> Self {
         Self(Failure::Rpc(RpcError { code, message: message.into(), data: data.into() }))

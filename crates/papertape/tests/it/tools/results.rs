@@ -39,7 +39,7 @@ fn a_tool_fails_in_three_ways() {
 }
 
 #[test]
-fn whatever_a_library_fails_with_can_be_returned_with_the_question_mark() {
+fn the_question_mark_converts_errors_of_libraries() {
     fn anyhow() -> anyhow::Result<()> {
         anyhow::Context::context("x".parse::<u8>().map(drop), "the line 3")
     }
@@ -65,11 +65,11 @@ fn whatever_a_library_fails_with_can_be_returned_with_the_question_mark() {
 fn an_rpc_error_reaches_the_client_as_it_is() {
     let server = || {
         Server::new("failing", "1").tool("quota", async |_: Nothing, _: Cx| {
-            Err::<(), _>(ToolError::rpc(-32010, "the quota is used up", json!({"retryAfterSeconds": 60})))
+            Err::<(), _>(ToolError::rpc(1001, "the quota is used up", json!({"retryAfterSeconds": 60})))
         })
     };
-    check_call(server, "quota", "E(-32010,7)", "the quota is used up", "");
-    check_call(server, "quota", "E(-32010,7)", "retryAfterSeconds", "");
+    check_call(server, "quota", "E(1001,7)", "the quota is used up", "");
+    check_call(server, "quota", "E(1001,7)", "retryAfterSeconds", "");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_tool_error_has_a_message_and_a_kind() {
     for (error, kind, message) in [
         (ToolError::failed("a"), ToolErrorKind::Failed, "a"),
         (ToolError::refused("b"), ToolErrorKind::Refused, "b"),
-        (ToolError::rpc(-32010, "c", None), ToolErrorKind::Rpc, "c"),
+        (ToolError::rpc(1001, "c", None), ToolErrorKind::Rpc, "c"),
         (ToolError::internal("d"), ToolErrorKind::Internal, "d"),
         (ToolError::from("e"), ToolErrorKind::Failed, "e"),
     ] {
