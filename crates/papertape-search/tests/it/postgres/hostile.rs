@@ -130,7 +130,7 @@ async fn a_password_is_not_hashed_two_thousand_million_times() {
                 stream.write_all(&offer).await.unwrap();
                 let length = stream.read(&mut heard).await.unwrap();
                 let said = String::from_utf8_lossy(&heard[..length]).into_owned();
-                let nonce = said.split("r=").nth(1).unwrap();
+                let (_, nonce) = said.split_once(",r=").unwrap();
                 let body = format!("r={nonce}more,s=c2FsdA==,i=2147483647");
                 stream.write_all(&message(b'R', &[b"\0\0\0\x0b", body.as_bytes()].concat())).await.unwrap();
                 while let Ok(1..) = stream.read(&mut heard).await {}
