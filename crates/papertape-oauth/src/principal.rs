@@ -2,21 +2,53 @@
 
 #[cfg(feature = "server")]
 use std::collections::BTreeMap;
+use std::fmt;
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
 
 /// The authenticated caller of a request.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+///
+/// ```
+/// use papertape_oauth::Principal;
+/// let alice = Principal::new("alice").scope("notes:write").claim("tenant", 7);
+/// assert_eq!(alice.claims()["tenant"], 7);
+/// ```
+#[derive(Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Principal {
-    /// Unique identifier: the name of an API key, or the issuer and the subject of an access token, separated by a space.
+    /// Unique identifier: the name of an API key, or the issuer and the subject of an access token, separated by a space; or
+    /// what the application names its users by. What belongs to a principal (sessions, tasks, limits) belongs to this name.
     pub name: String,
     /// Granted scopes, including those that they imply.
     pub scopes: Vec<String>,
+    claims: Map<String, Value>,
+    expires: Option<SystemTime>,
 }
 
 impl Principal {
     /// A principal without scopes.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), scopes: Vec::new() }
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// The caller of a request without credentials, where these are optional: it has no name and no scopes.
+    #[must_use]
+    pub fn anonymous() -> Self {
+        Self::default()
+    }
+
+    /// Whether it has no name.
+    #[must_use]
+    pub fn is_anonymous(&self) -> bool {
+        self.name.is_empty()
+    }
+
+    /// Adds a scope.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
     }
 
     /// Adds scopes.
@@ -26,10 +58,55 @@ impl Principal {
         self
     }
 
+    /// Adds a claim: what else is known of the principal, for handlers. `{:?}` shows the names of claims only.
+    #[must_use]
+    pub fn claim(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.claims.insert(name.into(), value.into());
+        self
+    }
+
+    /// Adds claims.
+    #[must_use]
+    pub fn with_claims(mut self, claims: Map<String, Value>) -> Self {
+        self.claims.extend(claims);
+        self
+    }
+
+    /// The claims: those of the access token, or those that the application has set. API keys have none.
+    #[must_use]
+    pub fn claims(&self) -> &Map<String, Value> {
+        &self.claims
+    }
+
+    /// When the authorization ends: streams of the principal are closed then. For principals that the application
+    /// authenticates; keys and tokens have an expiry of their own.
+    #[must_use]
+    pub fn expires(mut self, time: SystemTime) -> Self {
+        self.expires = Some(time);
+        self
+    }
+
+    #[cfg(feature = "server")]
+    pub(crate) fn expiry(&self) -> Option<SystemTime> {
+        self.expires
+    }
+
     /// Whether all of the required scopes are granted.
     #[must_use]
-    pub fn has_scopes(&self, required: &[String]) -> bool {
-        required.iter().all(|scope| self.scopes.contains(scope))
+    pub fn has_scopes<S: AsRef<str>>(&self, required: &[S]) -> bool {
+        required.iter().all(|scope| self.scopes.iter().any(|granted| granted == scope.as_ref()))
+    }
+}
+
+/// Claims may be personal or secret, so that only their names are shown.
+impl fmt::Debug for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let claims: Vec<&String> = self.claims.keys().collect();
+        f.debug_struct("Principal")
+            .field("name", &self.name)
+            .field("scopes", &self.scopes)
+            .field("claims", &claims)
+            .finish_non_exhaustive()
     }
 }
 
@@ -83,7 +160,14 @@ impl ScopeHierarchy {
 
 #[cfg(test)]
 mod tests {
-    use super::is_scope;
+    use super::{Principal, is_scope};
+
+    #[test]
+    fn debug_shows_no_values_of_claims() {
+        let alice = Principal::new("alice").scope("read").claim("email", "alice@example.com");
+        let shown = format!("{alice:?}");
+        assert!(shown.contains("email") && !shown.contains("example.com"), "{shown}");
+    }
 
     #[test]
     fn a_scope_needs_no_escape_within_quotes() {

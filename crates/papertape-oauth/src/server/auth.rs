@@ -4,14 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, header};
+use http::{Extensions, HeaderMap, header};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::ResourceServer;
+use super::application::Application;
 use super::challenge::{Challenge, Refusal};
 use super::error::AuthSetupError;
 use super::keys::{HeldKey, Keys};
+use super::{Recheck, ResourceServer};
 use crate::principal::ScopeHierarchy;
 use crate::{Principal, is_scope};
 
@@ -29,14 +30,26 @@ pub struct Admitted {
     pub lease: Lease,
 }
 
-/// How a server authenticates requests: with API keys, with access tokens of an authorization server, or with both.
+/// How a server authenticates requests: with API keys, with access tokens of an authorization server, or by the application
+/// ([`from_extensions`](Self::from_extensions), [`verifier`](Self::verifier)).
 ///
-/// With neither, every request is rejected.
+/// They can be combined: API keys (`pt_..`) are tried first, then the application; other tokens are access tokens. With none
+/// of them, every request is rejected.
+///
+/// ```
+/// use papertape_oauth::server::{Auth, OAuthServer};
+///
+/// let oauth = OAuthServer::new("https://tools.example.com/mcp").issuer("https://login.example.com");
+/// let auth = Auth::new().oauth(oauth).implies("admin", ["read", "write"]);
+/// assert_eq!(auth.problem(), None);
+/// ```
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Auth {
     keys: Option<Keys>,
     pub(super) oauth: Option<ResourceServer>,
+    pub(super) application: Option<Application>,
+    optional: bool,
     required_scopes: Vec<String>,
     hierarchy: ScopeHierarchy,
     problem: Option<AuthSetupError>,
@@ -51,6 +64,13 @@ impl Auth {
     /// Accepts these API keys.
     pub fn keys(mut self, keys: Keys) -> Self {
         self.keys = Some(keys);
+        self
+    }
+
+    /// Serves requests without credentials as well: their handlers get no principal, and what needs scopes is refused with 401.
+    /// Invalid credentials are still rejected.
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
         self
     }
 
@@ -90,19 +110,37 @@ impl Auth {
     /// # Errors
     /// The challenge to respond with, if the request has no valid key or token, or lacks the scopes that every request needs.
     pub async fn check(&self, headers: &HeaderMap) -> Result<Admitted, Challenge> {
-        let (mut principal, lease, required) = self.authenticate(headers).await.map_err(|refusal| {
-            tracing::debug!(?refusal, "authentication failed");
-            refusal.challenge(&self.needed_scopes(&[]), self.metadata_url())
-        })?;
+        self.check_request(headers, &Extensions::new()).await
+    }
+
+    /// Authenticates a request by its headers and extensions.
+    ///
+    /// # Errors
+    /// The challenge to respond with, if the request has no valid credentials, or lacks the scopes that every request needs.
+    pub async fn check_request(
+        &self,
+        headers: &HeaderMap,
+        extensions: &Extensions,
+    ) -> Result<Admitted, Challenge> {
+        let (mut principal, lease, required) = self.authenticate(headers, extensions).await?;
         principal.scopes = self.hierarchy.expand(principal.scopes);
         if !principal.has_scopes(&self.required_scopes) || !principal.has_scopes(required) {
             tracing::debug!(
                 principal = principal.name,
                 "the principal lacks the scopes that every request needs"
             );
-            return Err(self.insufficient(required));
+            return Err(self.lacking(&principal, required));
         }
         Ok(Admitted { principal: Arc::new(principal), lease })
+    }
+
+    /// The challenge for a principal that lacks some of these scopes: 403, or 401 if it is anonymous.
+    #[must_use]
+    pub fn lacking(&self, principal: &Principal, scopes: &[String]) -> Challenge {
+        if principal.is_anonymous() {
+            return self.missing().challenge(&self.needed_scopes(scopes), self.metadata_url());
+        }
+        self.insufficient(scopes)
     }
 
     /// The challenge for a principal that lacks scopes (`insufficient_scope`). It names these scopes and those that every request
@@ -120,22 +158,67 @@ impl Auth {
     }
 
     /// The principal, for how long, and the scopes that every request authenticated in this way needs.
-    async fn authenticate(&self, headers: &HeaderMap) -> Result<(Principal, Lease, &[String]), Refusal> {
+    async fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        extensions: &Extensions,
+    ) -> Result<(Principal, Lease, &[String]), Challenge> {
+        let reject = |refusal: Refusal| {
+            tracing::debug!(?refusal, "authentication failed");
+            refusal.challenge(&self.needed_scopes(&[]), self.metadata_url())
+        };
+        if let Some(application) = &self.application
+            && !(self.keys.is_some() && bearer_token(headers).is_ok_and(Keys::is_api_key))
+        {
+            let principal = application.principal(headers, extensions).await.inspect_err(|challenge| {
+                tracing::debug!(reason = challenge.message, "the application has rejected a request");
+            })?;
+            if let Some(principal) = principal {
+                let until = principal.expiry();
+                if until.is_some_and(|until| until <= SystemTime::now()) {
+                    return Err(reject(Refusal::invalid_token("the authorization has expired")));
+                }
+                return Ok((principal, Lease::until(until), &[]));
+            }
+            if self.keys.is_none() && self.oauth.is_none() && !self.optional {
+                return Err(reject(self.missing()));
+            }
+        }
+        if self.optional && !headers.contains_key(header::AUTHORIZATION) {
+            return Ok((Principal::anonymous(), Lease::until(None), &[]));
+        }
+        self.authenticate_token(headers).await.map_err(reject)
+    }
+
+    async fn authenticate_token(
+        &self,
+        headers: &HeaderMap,
+    ) -> Result<(Principal, Lease, &[String]), Refusal> {
         let token = bearer_token(headers)?;
         if let Some(keys) = &self.keys
             && Keys::is_api_key(token)
         {
             let (principal, until, key) = keys.check(token).await?;
-            return Ok((principal, Lease { until, key: Some(key) }, &[]));
+            return Ok((principal, Lease { key: Some(key), ..Lease::until(until) }, &[]));
         }
         if let Some(oauth) = &self.oauth {
             let (principal, until) = oauth.check(token).await?;
-            return Ok((principal, Lease { until, key: None }, oauth.required_scopes()));
+            let lease = Lease { recheck: oauth.recheck(token, &principal), ..Lease::until(until) };
+            return Ok((principal, lease, oauth.required_scopes()));
         }
-        Err(Refusal::invalid_token(match self.keys {
-            Some(_) => "the token is not an API key of this server",
-            None => "this server is configured without API keys and without OAuth",
+        Err(Refusal::invalid_token(match (&self.keys, &self.application) {
+            (Some(_), _) => "the token is not an API key of this server",
+            (None, Some(_)) => "the application has not authenticated the request",
+            (None, None) => "this server is configured without API keys and without OAuth",
         }))
+    }
+
+    /// Why a request without credentials is rejected.
+    fn missing(&self) -> Refusal {
+        if self.keys.is_none() && self.oauth.is_none() && self.application.is_some() {
+            return Refusal::missing_principal();
+        }
+        Refusal::missing_token()
     }
 
     /// These scopes and those that every request needs, each once.
@@ -194,21 +277,38 @@ pub struct Lease {
     until: Option<SystemTime>,
     /// As long as the API key, if it is one, is valid with the same scopes.
     key: Option<HeldKey>,
+    /// As long as the token, if it is opaque, is not revoked.
+    recheck: Option<Recheck>,
 }
 
 impl Lease {
+    fn until(until: Option<SystemTime>) -> Self {
+        Self { until, key: None, recheck: None }
+    }
+
     /// Waits until the authorization ends.
     pub async fn over(self) {
-        let Self { mut until, key } = self;
-        let Some(mut key) = key else { return wait_until(until).await };
-        loop {
-            tokio::select! {
-                () = wait_until(until) => return,
-                expires = key.changed() => match expires {
-                    Some(expires) => until = expires,
-                    None => return,
-                },
-            }
+        let Self { until, key, recheck } = self;
+        match (key, recheck) {
+            (Some(key), _) => key_over(until, key).await,
+            (None, Some(recheck)) => tokio::select! {
+                () = wait_until(until) => {}
+                () = recheck.revoked() => {}
+            },
+            (None, None) => wait_until(until).await,
+        }
+    }
+}
+
+/// Waits until a key has expired or is revoked.
+async fn key_over(mut until: Option<SystemTime>, mut key: HeldKey) {
+    loop {
+        tokio::select! {
+            () = wait_until(until) => return,
+            expires = key.changed() => match expires {
+                Some(expires) => until = expires,
+                None => return,
+            },
         }
     }
 }

@@ -3,14 +3,59 @@
 use http::StatusCode;
 
 /// The response to a request that is not authenticated or not authorized.
+///
+/// ```
+/// use papertape_oauth::server::Challenge;
+/// let missing = Challenge::unauthorized("sign in at https://app.example.com/login").authenticate("Cookie realm=\"app\"");
+/// let forbidden = Challenge::forbidden("your account is locked");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
     /// 400, 401, 403 or 503.
     pub status: StatusCode,
-    /// The value of `WWW-Authenticate`; always a valid header value.
+    /// The value of `WWW-Authenticate`; the header is left out if this is empty, or not a valid header value.
     pub authenticate: String,
     /// The reason, for people. It never contains a part of a token.
     pub message: String,
+}
+
+impl Challenge {
+    /// 401: the request has no credentials. `WWW-Authenticate` asks for a bearer token, unless
+    /// [`authenticate`](Self::authenticate) says something else.
+    pub fn unauthorized(message: impl Into<String>) -> Self {
+        let refusal = Refusal { status: StatusCode::UNAUTHORIZED, error: None, message: message.into() };
+        refusal.challenge(&[], None)
+    }
+
+    /// 401 with the error `invalid_token`: the credentials are not valid, or have expired. The message must not quote them.
+    #[must_use]
+    pub fn invalid_token(message: &str) -> Self {
+        Refusal::invalid_token(message).challenge(&[], None)
+    }
+
+    /// 403 with the error `insufficient_scope`, which makes clients request these scopes.
+    #[must_use]
+    pub fn insufficient_scope<S: Into<String>>(scopes: impl IntoIterator<Item = S>) -> Self {
+        let scopes: Vec<String> = scopes.into_iter().map(Into::into).collect();
+        Refusal::insufficient_scope(&scopes).challenge(&scopes, None)
+    }
+
+    /// 403: other credentials of the same user would not help.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self { status: StatusCode::FORBIDDEN, authenticate: String::new(), message: message.into() }
+    }
+
+    /// 503: the credentials cannot be verified now.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, authenticate: String::new(), message: message.into() }
+    }
+
+    /// The value of `WWW-Authenticate`.
+    #[must_use]
+    pub fn authenticate(mut self, value: impl Into<String>) -> Self {
+        self.authenticate = value.into();
+        self
+    }
 }
 
 /// Why a request is rejected. The message is sent to the client: it never contains a part of a token.
@@ -25,6 +70,11 @@ pub(super) struct Refusal {
 impl Refusal {
     pub(super) fn missing_token() -> Self {
         let message = "authorization is required: send `Authorization: Bearer TOKEN`".to_owned();
+        Self { status: StatusCode::UNAUTHORIZED, error: None, message }
+    }
+
+    pub(super) fn missing_principal() -> Self {
+        let message = "authentication is required".to_owned();
         Self { status: StatusCode::UNAUTHORIZED, error: None, message }
     }
 
@@ -45,6 +95,11 @@ impl Refusal {
     pub(super) fn insufficient_scope(scopes: &[String]) -> Self {
         let message = format!("this needs the scopes: {}", scopes.join(" "));
         Self { status: StatusCode::FORBIDDEN, error: Some("insufficient_scope"), message }
+    }
+
+    #[cfg(feature = "oauth")]
+    pub(super) fn unavailable(problem: &str) -> Self {
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, error: None, message: problem.to_owned() }
     }
 
     /// The challenge. `scopes` are those that a token needs, `metadata` is the URL of the protected resource metadata.

@@ -15,6 +15,10 @@ impl ResourceServer {
         match *self {}
     }
 
+    pub(super) fn recheck(&self, _: &str, _: &Principal) -> Option<Recheck> {
+        match *self {}
+    }
+
     pub(super) fn required_scopes(&self) -> &[String] {
         match *self {}
     }
@@ -25,5 +29,13 @@ impl ResourceServer {
 
     pub(super) fn metadata(&self, _: &str) -> Option<Value> {
         match *self {}
+    }
+}
+
+pub(super) enum Recheck {}
+
+impl Recheck {
+    pub(super) async fn revoked(self) {
+        match self {}
     }
 }

@@ -14,6 +14,18 @@ type Authorize =
     dyn Fn(String) -> Pin<Box<dyn Future<Output = Result<Redirect, BoxError>> + Send>> + Send + Sync;
 
 /// The user agent: opens the authorization URL and returns the redirect that ends the authorization.
+///
+/// ```
+/// use papertape_oauth::client::Browser;
+///
+/// // The redirect arrives at a port of this machine.
+/// let browser = Browser::loopback(|url: &str| {
+///     eprintln!("Please open {url}");
+///     Ok::<_, std::io::Error>(())
+/// });
+/// // Without a user:
+/// let none = Browser::unavailable("this is a cron job");
+/// ```
 #[derive(Clone)]
 pub struct Browser {
     kind: BrowserKind,

@@ -19,6 +19,16 @@ type BoxError = Box<dyn Error + Send + Sync>;
 type BoxedAssertion = Pin<Box<dyn Future<Output = Result<Secret, BoxError>> + Send>>;
 
 /// A token of another issuer: the identity of a workload, or the ID token of a user.
+///
+/// ```
+/// use papertape_oauth::client::{Assertion, OAuth, OAuthClient, Secret};
+///
+/// // Kubernetes writes a new token into the file before the old one expires.
+/// let assertion = Assertion::from_fn(async |_audience| {
+///     std::fs::read_to_string("/var/run/secrets/tokens/mcp").map(Secret::new)
+/// });
+/// let oauth = OAuth::workload(OAuthClient::new("nightly-job"), assertion);
+/// ```
 #[derive(Clone)]
 pub struct Assertion {
     make: Arc<dyn Fn(String) -> BoxedAssertion + Send + Sync>,
@@ -59,6 +69,15 @@ impl fmt::Debug for Assertion {
 }
 
 /// The identity provider of an organisation, which decides what its users may access (enterprise-managed authorization).
+///
+/// ```
+/// use papertape_oauth::client::{Assertion, IdentityProvider, OAuth, OAuthClient};
+///
+/// let sso = OAuthClient::new("host-at-the-identity-provider").secret("s3cret");
+/// let id_token = Assertion::fixed("eyJ..");
+/// let provider = IdentityProvider::new("https://sso.example.com/token", sso, id_token);
+/// let oauth = OAuth::enterprise(OAuthClient::new("host-at-the-server"), provider);
+/// ```
 #[derive(Debug, Clone)]
 pub struct IdentityProvider {
     token_endpoint: String,

@@ -23,6 +23,13 @@ use crate::oauth::install_crypto_provider;
 const ASSERTION_LIFETIME: u64 = 120;
 
 /// A client that is registered with an authorization server.
+///
+/// ```
+/// use papertape_oauth::client::{OAuth, OAuthClient};
+///
+/// let client = OAuthClient::new("nightly-job").secret("s3cret").issuer("https://login.example.com");
+/// let oauth = OAuth::client_credentials(client);
+/// ```
 #[derive(Clone)]
 pub struct OAuthClient {
     pub(super) id: String,

@@ -5,6 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// A token, password or key: `{:?}` does not show it.
+///
+/// ```
+/// use papertape_oauth::client::Secret;
+///
+/// let secret = Secret::new("hunter2");
+/// assert!(!format!("{secret:?}").contains("hunter2"));
+/// ```
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);

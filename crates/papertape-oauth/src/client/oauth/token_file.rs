@@ -16,6 +16,12 @@ use crate::private_file;
 const MAX_LENGTH: u64 = 4 * 1024 * 1024;
 
 /// A token store in a file that only its owner can read.
+///
+/// ```
+/// use papertape_oauth::client::{FileTokens, OAuth};
+///
+/// let oauth = OAuth::new().store(FileTokens::new("/home/me/.local/share/my-host/tokens.json"));
+/// ```
 #[derive(Debug, Clone)]
 pub struct FileTokens {
     path: PathBuf,

@@ -59,6 +59,12 @@ pub trait TokenStore: Send + Sync + 'static {
 }
 
 /// Keeps tokens in memory.
+///
+/// ```
+/// use papertape_oauth::client::{MemoryTokens, OAuth};
+///
+/// let oauth = OAuth::new().store(MemoryTokens::new());
+/// ```
 #[derive(Default)]
 pub struct MemoryTokens {
     tokens: Mutex<HashMap<TokenKey, SavedTokens>>,

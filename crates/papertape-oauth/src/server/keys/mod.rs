@@ -137,7 +137,7 @@ impl Keys {
         if key.expires.is_some_and(|expires| expires <= SystemTime::now()) {
             return Err(Refusal::invalid_token("the API key has expired"));
         }
-        let principal = Principal { name: key.name.clone(), scopes: key.scopes.clone() };
+        let principal = Principal::new(&key.name).with_scopes(key.scopes.iter().cloned());
         let held = HeldKey { key: Arc::clone(key), shared: Arc::clone(&self.shared), changes };
         Ok((principal, key.expires, held))
     }

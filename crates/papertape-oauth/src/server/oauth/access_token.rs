@@ -4,11 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::StatusCode;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{DecodingKey, Header, Validation, dangerous};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::algorithm::Algorithm;
 use super::issuer::Issuer;
@@ -32,15 +31,8 @@ struct IssuerClaim {
     iss: String,
 }
 
-#[derive(Deserialize)]
-struct Claims {
-    sub: String,
-    /// Checked together with the signature.
-    exp: Option<Value>,
-    scope: Option<Value>,
-    scp: Option<Value>,
-    cnf: Option<Value>,
-}
+/// The claims of a token.
+type Claims = Map<String, Value>;
 
 impl Verifier {
     /// The principal of a token, and when it expires.
@@ -54,21 +46,24 @@ impl Verifier {
             .map_err(|_| Refusal::invalid_token("the token has no issuer (`iss`)"))?;
         let known = self.issuers.iter().find(|issuer| issuer.name == claim.iss);
         let issuer = known.ok_or_else(|| Refusal::invalid_token("the issuer of the token is not trusted"))?;
-        let claims = *self.verify(token, &header, algorithm, issuer).await?;
-        if claims.cnf.is_some() {
+        let claims = self.verify(token, &header, algorithm, issuer).await?;
+        if claims.contains_key("cnf") {
             // Without a check of the proof of possession, a stolen token would be accepted.
             return Err(Refusal::invalid_token("sender-constrained tokens (`cnf`) are not supported"));
         }
-        if claims.sub.is_empty() {
-            return Err(Refusal::invalid_token("the token has no subject (`sub`)"));
-        }
-        let scopes = [claims.scope, claims.scp].iter().flatten().flat_map(scopes_of).collect();
+        let subject = match claims.get("sub") {
+            Some(Value::String(subject)) if !subject.is_empty() => subject,
+            Some(Value::String(_)) | None => {
+                return Err(Refusal::invalid_token("the token has no subject (`sub`)"));
+            }
+            Some(_) => return Err(Refusal::invalid_token("the claims of the token are malformed")),
+        };
+        let scopes: Vec<String> =
+            [claims.get("scope"), claims.get("scp")].into_iter().flatten().flat_map(scopes_of).collect();
         // A time that cannot be represented is later than the end of any stream.
-        let until = claims
-            .exp
-            .and_then(|exp| Duration::try_from_secs_f64(exp.as_f64()?).ok())
-            .and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)?.checked_add(self.leeway()));
-        Ok((Principal { name: format!("{} {}", issuer.name, claims.sub), scopes }, until))
+        let until = claims.get("exp").and_then(time).and_then(|until| until.checked_add(self.leeway()));
+        let principal = Principal::new(format!("{} {subject}", issuer.name)).with_scopes(scopes);
+        Ok((principal.with_claims(claims), until))
     }
 
     /// The algorithm of a token, if it is accepted.
@@ -92,12 +87,9 @@ impl Verifier {
         header: &Header,
         algorithm: Algorithm,
         issuer: &Arc<Issuer>,
-    ) -> Result<Box<Claims>, Refusal> {
-        let unavailable = || Refusal {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            error: None,
-            message: "the keys of the issuer cannot be fetched: try again in some seconds".to_owned(),
-        };
+    ) -> Result<Claims, Refusal> {
+        let unavailable =
+            || Refusal::unavailable("the keys of the issuer cannot be fetched: try again in some seconds");
         let id = header.kid.as_deref();
         let validation = self.validation(algorithm, issuer);
         let keys = issuer.keys().await.ok_or_else(unavailable)?;
@@ -117,7 +109,7 @@ impl Verifier {
         }
     }
 
-    fn leeway(&self) -> Duration {
+    pub(super) fn leeway(&self) -> Duration {
         self.leeway.min(MAX_LEEWAY)
     }
 
@@ -134,7 +126,7 @@ impl Verifier {
 
 enum Tried {
     /// The signature is valid; the claims may not be.
-    Done(Result<Box<Claims>, Refusal>),
+    Done(Result<Claims, Refusal>),
     /// None of the keys has signed it.
     Forged,
     NoKey,
@@ -148,7 +140,7 @@ fn try_keys(token: &str, keys: &[&DecodingKey], validation: &Validation) -> Trie
     let mut tried = Tried::NoKey;
     for key in keys {
         match jsonwebtoken::decode::<Claims>(token, key, validation) {
-            Ok(token) => return Tried::Done(Ok(Box::new(token.claims))),
+            Ok(token) => return Tried::Done(Ok(token.claims)),
             Err(error) => match problem(error.kind()) {
                 Some(problem) => return Tried::Done(Err(Refusal::invalid_token(problem))),
                 None => tried = Tried::Forged,
@@ -177,8 +169,23 @@ fn problem(kind: &ErrorKind) -> Option<&'static str> {
     })
 }
 
+/// A moment (`exp`, `nbf`): seconds since 1970.
+pub(super) fn time(claim: &Value) -> Option<SystemTime> {
+    let since = Duration::try_from_secs_f64(claim.as_f64()?).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(since)
+}
+
+/// Whether an audience (`aud`), a string or a list of them, has one of the accepted ones.
+pub(super) fn audience_is_one_of(audience: &Value, accepted: &HashSet<String>) -> bool {
+    match audience {
+        Value::String(audience) => accepted.contains(audience),
+        Value::Array(list) => list.iter().filter_map(Value::as_str).any(|one| accepted.contains(one)),
+        _ => false,
+    }
+}
+
 /// Scopes are a list, or a string with spaces.
-fn scopes_of(claim: &Value) -> Vec<String> {
+pub(super) fn scopes_of(claim: &Value) -> Vec<String> {
     match claim {
         Value::String(text) => split_scopes(text),
         Value::Array(list) => list.iter().filter_map(Value::as_str).map(str::to_owned).collect(),

@@ -1,10 +1,11 @@
-//! Fetching the keys of an issuer: discovery and JWKS, bounded in size and time.
+//! Requests to an authorization server (discovery, JWKS, introspection), bounded in size and time.
 
 use std::error::Error;
 use std::time::Duration;
 
+use http::{HeaderValue, header};
 use reqwest::redirect::Policy;
-use reqwest::{Client, StatusCode};
+use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::Value;
 use url::Url;
 
@@ -14,6 +15,8 @@ use crate::oauth::{USER_AGENT, authorization_server_metadata, read_body};
 
 /// The longest response: key sets have some kilobytes.
 const MAX_BODY: usize = 512 * 1024;
+/// The longest introspection response.
+const MAX_CLAIMS: usize = 64 * 1024;
 
 #[derive(Debug, Clone)]
 pub(super) struct Fetcher {
@@ -77,15 +80,34 @@ impl Fetcher {
     }
 
     async fn json(&self, url: &Url) -> Result<Value, String> {
-        let request = self.client.get(url.clone()).header(http::header::ACCEPT, "application/json");
-        let response = request.send().await.map_err(|error| chain(&error.without_url()))?;
-        if response.status() != StatusCode::OK {
-            return Err(format!("HTTP {}", response.status().as_u16()));
-        }
-        let body = read_body(response, MAX_BODY).await.map_err(|error| chain(&error.without_url()))?;
-        let body = body.ok_or_else(|| format!("the response is longer than {MAX_BODY} bytes"))?;
-        serde_json::from_slice(&body).map_err(|_| "the response is not JSON".to_owned())
+        read_json(self.client.get(url.clone()), MAX_BODY).await
     }
+
+    /// Sends a form, with credentials, and reads the JSON that comes back.
+    pub(super) async fn post_form(
+        &self,
+        url: &Url,
+        authorization: &HeaderValue,
+        form: String,
+    ) -> Result<Value, String> {
+        let request = self.client.post(url.clone()).header(header::AUTHORIZATION, authorization);
+        let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
+        read_json(request, MAX_CLAIMS).await.map_err(|problem| match problem.as_str() {
+            "HTTP 401" => "HTTP 401: the client id or secret of this server is rejected".to_owned(),
+            _ => problem,
+        })
+    }
+}
+
+async fn read_json(request: RequestBuilder, limit: usize) -> Result<Value, String> {
+    let request = request.header(header::ACCEPT, "application/json");
+    let response = request.send().await.map_err(|error| chain(&error.without_url()))?;
+    if response.status() != StatusCode::OK {
+        return Err(format!("HTTP {}", response.status().as_u16()));
+    }
+    let body = read_body(response, limit).await.map_err(|error| chain(&error.without_url()))?;
+    let body = body.ok_or_else(|| format!("the response is longer than {limit} bytes"))?;
+    serde_json::from_slice(&body).map_err(|_| "the response is not JSON".to_owned())
 }
 
 /// Whether a URL is of an authenticated server: https, or loopback.

@@ -9,6 +9,7 @@ use url::Url;
 use super::access_token::Verifier;
 use super::algorithm::Algorithm;
 use super::fetch::{Fetcher, check_url};
+use super::introspection::{Expected, Introspection, Introspector, Recheck};
 use super::issuer::{Freshness, Issuer};
 use crate::oauth::install_crypto_provider;
 use crate::server::AuthSetupError;
@@ -17,7 +18,7 @@ use crate::{Principal, is_scope};
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// A protected resource: accepts the access tokens (JWT) of trusted issuers.
+/// A protected resource: accepts the access tokens of trusted issuers, which are JWTs, or are introspected.
 ///
 /// ```
 /// use papertape_oauth::server::{Auth, OAuthServer};
@@ -37,6 +38,7 @@ pub struct OAuthServer {
     name: Option<String>,
     freshness: Freshness,
     timeout: Duration,
+    introspection: Option<Introspection>,
     allow_http: bool,
 }
 
@@ -59,6 +61,7 @@ impl OAuthServer {
             name: None,
             freshness,
             timeout: Duration::from_secs(5),
+            introspection: None,
             allow_http: false,
         }
     }
@@ -72,6 +75,13 @@ impl OAuthServer {
     /// Trusts an issuer whose keys are at this URL.
     pub fn issuer_with_keys(mut self, issuer: impl Into<String>, jwks_url: impl Into<String>) -> Self {
         self.issuers.push((issuer.into(), Some(jwks_url.into())));
+        self
+    }
+
+    /// Accepts opaque tokens as well: those that are not JWTs are introspected (RFC 7662). The issuers are still needed, because
+    /// the metadata names them to clients.
+    pub fn introspection(mut self, introspection: Introspection) -> Self {
+        self.introspection = Some(introspection);
         self
     }
 
@@ -124,7 +134,7 @@ impl OAuthServer {
         self
     }
 
-    /// The timeout for fetching the keys of an issuer: 5 seconds by default.
+    /// The timeout for fetching the keys of an issuer, and for introspecting a token: 5 seconds by default.
     pub fn fetch_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -168,7 +178,17 @@ impl OAuthServer {
             algorithms: self.algorithms,
             leeway: self.leeway,
         };
-        Ok(ResourceServer { verifier, metadata, metadata_url, paths, required_scopes: self.required })
+        let introspect = |options| {
+            let expected = Expected {
+                issuers: self.issuers.iter().map(|(name, _)| name.clone()).collect(),
+                audiences: verifier.audiences.clone(),
+                leeway: verifier.leeway(),
+            };
+            Introspector::new(options, expected, fetcher, self.timeout, self.allow_http).map(Arc::new)
+        };
+        let introspector = self.introspection.map(introspect).transpose().map_err(bad)?;
+        let required_scopes = self.required;
+        Ok(ResourceServer { verifier, introspector, metadata, metadata_url, paths, required_scopes })
     }
 
     fn check_resource(&self) -> Result<Url, String> {
@@ -216,6 +236,8 @@ impl OAuthServer {
 #[derive(Debug)]
 pub(in crate::server) struct ResourceServer {
     verifier: Verifier,
+    /// For opaque tokens.
+    introspector: Option<Arc<Introspector>>,
     metadata: Value,
     /// The URL of the metadata, for challenges.
     metadata_url: String,
@@ -230,7 +252,22 @@ impl ResourceServer {
         &self,
         token: &str,
     ) -> Result<(Principal, Option<SystemTime>), Refusal> {
-        self.verifier.check(token).await
+        match self.introspector_of(token) {
+            Some(introspector) => introspector.check(token).await,
+            None => self.verifier.check(token).await,
+        }
+    }
+
+    /// How to notice that a token is revoked, if that is possible.
+    pub(in crate::server) fn recheck(&self, token: &str, principal: &Principal) -> Option<Recheck> {
+        let introspector = Arc::clone(self.introspector_of(token)?);
+        let (name, scopes) = (principal.name.clone(), principal.scopes.clone());
+        Some(Recheck { introspector, token: token.to_owned(), name, scopes })
+    }
+
+    fn introspector_of(&self, token: &str) -> Option<&Arc<Introspector>> {
+        let is_jwt = || jsonwebtoken::decode_header(token).is_ok();
+        self.introspector.as_ref().filter(|introspector| introspector.takes_every_token() || !is_jwt())
     }
 
     pub(in crate::server) fn required_scopes(&self) -> &[String] {

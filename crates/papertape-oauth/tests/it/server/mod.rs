@@ -1,11 +1,13 @@
 //! The server: request headers against an [`Auth`], with signed tokens and an issuer on a loopback socket.
 
+mod application;
 mod bearer;
 mod challenges;
 mod claims;
 mod discovery;
 mod fetching;
 mod forging;
+mod introspection;
 mod key_file;
 mod keys;
 
