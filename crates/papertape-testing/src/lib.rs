@@ -2,6 +2,7 @@
 //!
 //! - [`faulty`]: an MCP server that misbehaves in one named way per mode
 //! - `oauth` (a feature): signed access tokens, and an issuer with scripted responses
+//! - `otlp` (a feature): a collector that receives spans and metrics in OTLP
 //! - [`process`]: a server process on real pipes
 
 #![cfg(unix)]
@@ -17,6 +18,8 @@
 pub mod faulty;
 #[cfg(feature = "oauth")]
 pub mod oauth;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod process;
 
 /// The example in the README is compiled.

@@ -1,7 +1,7 @@
 //! A server whose tools do what tools should not: print, read stdin, start children, block, hang, panic.
 //!
 //! None of it may reach the wire, stop the server or keep it from ending; `tests/it/stdio_process.rs` holds it to that.
-//! `noisy [SECONDS]` sets the grace period.
+//! `noisy [SECONDS]` sets the grace period; `noisy SECONDS background` has background work that blocks its thread.
 
 use std::io::{Read, Write};
 use std::process::Command;
@@ -83,7 +83,7 @@ struct Block {
 }
 
 #[expect(clippy::print_stdout, reason = "tells the test that it has begun")]
-async fn block(args: Block, _: Cx) -> Result<(), ToolError> {
+async fn block<C>(args: Block, _: C) -> Result<(), ToolError> {
     let block = || -> () {
         println!("blocking");
         loop {
@@ -129,6 +129,7 @@ async fn panic(args: Panic, _: Cx) -> Result<(), ToolError> {
 async fn main() -> std::io::Result<()> {
     // What is still in the standard library's buffer when serving begins must not come out on the wire either.
     write!(std::io::stdout(), "printed before serving")?;
+    let blocks = std::env::args().nth(2).is_some_and(|what| what == "background");
     let grace = std::env::args().nth(1).and_then(|seconds| seconds.parse().ok()).unwrap_or(10.0);
     let server = Server::new("noisy", "1.0.0")
         .limits(Limits { grace: Duration::from_secs_f64(grace), ..Limits::default() })
@@ -143,6 +144,11 @@ async fn main() -> std::io::Result<()> {
         .tool(Tool::new("hang").description("Never return."), hang)
         .tool("block", block)
         .tool("busy", busy)
-        .tool("panic", panic);
+        .tool("panic", panic)
+        .notification("notifications/noisy/block", block);
+    if blocks {
+        return stdio::serve(server.background(|_| async { drop(block(Block { here: true }, ()).await) }))
+            .await;
+    }
     stdio::serve(server).await
 }

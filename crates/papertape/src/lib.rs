@@ -1,15 +1,7 @@
-//! The Model Context Protocol, with every byte in sight.
+//! The Model Context Protocol (MCP) for servers and clients, with every byte in sight.
 //!
-//! Bytes become a *frame*, a frame becomes a *message*, a request goes through one *pipeline* to a *handler*, whose output
-//! becomes a message, a frame, and bytes again. The modules stand in that order:
-//!
-//! - [`wire`]: bytes to messages and back, and the tape that records them
-//! - [`protocol`]: the types of MCP as plain data, and how its five revisions differ
-//! - [`server`](Server): tools, resources, prompts, and how they are served
-//! - [`client`](Client): a client of any server, in any revision
-//! - [`stdio`], `http` (a feature), [`memory`] and [`streams`]: transports
-//!
-//! A server with one tool:
+//! A server is built from async functions: their argument types become the schemas that clients see and that every call is
+//! validated against.
 //!
 //! ```no_run
 //! use papertape::{Cx, Server, ToolError, stdio};
@@ -32,6 +24,44 @@
 //!     stdio::serve(Server::new("text", "1.0.0").tool("word_count", word_count)).await
 //! }
 //! ```
+//!
+//! # By task
+//!
+//! | to | see |
+//! |---|---|
+//! | write a tool | [`Server::tool`], [`Tool`](server::Tool), what it can return: [`ToolOutput`](server::ToolOutput), [`Json`] |
+//! | report errors | [`ToolError`] |
+//! | share state between handlers | [`Server::with_state`], [`Cx::state`] |
+//! | report progress, notice cancellation, know the caller | [`Cx`] |
+//! | serve resources, templates, prompts, completion | [`Server::resource`], [`Server::resource_template`], [`Server::prompt`], [`ResourceTemplate::complete`](server::ResourceTemplate::complete) |
+//! | ask the user | [`Cx::ask`] with a [`Form`](server::Form) or a [`UrlElicitation`](server::UrlElicitation) |
+//! | add and remove tools while serving | [`Server::tools`], [`Server::resources`], [`Server::prompts`] |
+//! | run long calls as tasks | [`Tool::long_running`](server::Tool::long_running), [`Server::task_store`] |
+//! | limit, cache or log calls | [`Server::middleware`] |
+//! | combine servers | [`Server::mount`] |
+//! | serve on stdio | [`stdio::serve`] |
+//! | serve over HTTP, or in an axum application | `http::serve`, `http::service` (feature `http-server`) |
+//! | serve on a Unix socket, or any byte stream | [`unix::serve`], [`streams::serve`] |
+//! | serve in several ways at once | [`Server::build`], [`Service`](server::Service) |
+//! | authenticate clients, and require scopes | `http::Auth`, [`Tool::scopes`](server::Tool::scopes), [`Server::visible`] |
+//! | test a server | [`memory::connect`], [`Server::check`] |
+//! | call a server | [`stdio::connect`], `http::connect` (feature `http-client`), [`Client::call`] |
+//! | sign in to a server | `http::OAuth` (feature `oauth`) |
+//! | follow changes of a server | [`Client::listen`] |
+//! | record the bytes | [`stdio::Options::tape`], [`ClientOptions::tape`](client::ClientOptions::tape), [`tape`] |
+//!
+//! The guides in the repository's `docs/` show each of these with complete programs, and `examples/` has larger ones.
+//!
+//! # How it is made
+//!
+//! Bytes become a *frame*, a frame becomes a *message*, a request goes through one *pipeline* to a *handler*, whose output
+//! becomes a message, a frame, and bytes again. The modules stand in that order:
+//!
+//! - [`wire`]: bytes to messages and back, and the tape that records them
+//! - [`protocol`]: the types of MCP as plain data, and how its five revisions differ
+//! - [`server`](Server): tools, resources, prompts, and how they are served
+//! - [`client`](Client): a client of any server, in any revision
+//! - [`stdio`], `http` (a feature), [`unix`], [`memory`] and [`streams`]: transports
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -43,6 +73,7 @@ mod schema;
 pub mod server;
 mod sync;
 pub mod tape;
+mod telemetry;
 mod transport;
 pub mod wire;
 
@@ -50,9 +81,9 @@ pub use client::Client;
 pub use server::{Cx, Json, Server, ToolError};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use transport::http;
-#[cfg(unix)]
-pub use transport::stdio;
 pub use transport::{memory, streams};
+#[cfg(unix)]
+pub use transport::{stdio, unix};
 
 /// The Rust in the Markdown files is compiled.
 #[cfg(doctest)]
@@ -61,13 +92,38 @@ mod markdown {
     struct Readme;
     #[doc = include_str!("../README.md")]
     struct Crate;
-    #[cfg(feature = "skills")]
+    #[cfg(all(feature = "skills", feature = "http-server"))]
     #[doc = include_str!("../../../docs/tools.md")]
     struct Tools;
+    #[doc = include_str!("../../../docs/agents.md")]
+    struct Agents;
+    #[doc = include_str!("../../../docs/middleware.md")]
+    struct Middleware;
+    #[doc = include_str!("../../../docs/errors.md")]
+    struct Errors;
+    #[doc = include_str!("../../../docs/testing.md")]
+    struct Testing;
+    #[doc = include_str!("../../../docs/from-rmcp.md")]
+    struct FromRmcp;
+    #[doc = include_str!("../../../docs/state.md")]
+    struct State;
+    #[doc = include_str!("../../../docs/extending.md")]
+    struct Extending;
+    #[doc = include_str!("../../../docs/apps.md")]
+    struct Apps;
     #[cfg(feature = "skills")]
     #[doc = include_str!("../../../docs/client.md")]
     struct Client;
     #[cfg(any(feature = "http-client", feature = "http-server"))]
     #[doc = include_str!("../../../docs/http.md")]
     struct Http;
+    #[cfg(all(feature = "metrics", feature = "opentelemetry"))]
+    #[doc = include_str!("../../../docs/telemetry.md")]
+    struct Telemetry;
+    #[cfg(all(feature = "http-server", feature = "oauth"))]
+    #[doc = include_str!("../../../docs/authentication.md")]
+    struct Authentication;
+    #[cfg(feature = "http-server")]
+    #[doc = include_str!("../../../docs/deploy.md")]
+    struct Deploy;
 }

@@ -82,7 +82,12 @@ pub(crate) const MODES: &[Mode] = &[
         "C-09",
         "flood [KIND=progress] [COUNT=200000]",
         "so many notifications before the answer: `progress` 1, 2, 3 ..., `list-changed` or `message`",
-        |server| server.at_fault(flood),
+        |server| {
+            if server.argument(0, String::new()) == "list-changed" {
+                server.capabilities = json!({"tools": {"listChanged": true}});
+            }
+            server.at_fault(flood)
+        },
     ),
     Mode::new(
         "C-24",

@@ -4,7 +4,7 @@ mod signing;
 mod stub_issuer;
 
 pub use signing::{RESOURCE, TokenSigner, claims, claims_with, encode_jwt, now};
-pub use stub_issuer::{StubIssuer, StubResponse, key_set};
+pub use stub_issuer::{INTROSPECTION_CLIENT, StubIssuer, StubResponse, key_set};
 
 /// An RSA key of 2048 bits in PKCS #8.
 pub const RSA_PRIVATE_KEY: &[u8] = include_bytes!("rsa.pem");

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use data_encoding::BASE64;
 use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
@@ -21,6 +22,9 @@ use tokio::sync::Semaphore;
 use super::signing::TokenSigner;
 
 const JWKS: &str = "/keys";
+const INTROSPECTION: &str = "/introspect";
+/// The id and secret that may introspect tokens; both have characters that must be encoded.
+pub const INTROSPECTION_CLIENT: (&str, &str) = ("mcp server", "s3cret:+%");
 
 /// A scripted response.
 #[derive(Debug, Clone)]
@@ -45,6 +49,8 @@ pub enum StubResponse {
 struct Script {
     responses: HashMap<String, StubResponse>,
     requests: Vec<String>,
+    /// What is known of each opaque token.
+    tokens: HashMap<String, Value>,
 }
 
 /// An issuer on a loopback socket.
@@ -94,6 +100,32 @@ impl StubIssuer {
         self.respond_with_keys(StubResponse::Json(key_set(signers)));
     }
 
+    /// The URL where tokens are introspected (RFC 7662), by [`INTROSPECTION_CLIENT`].
+    pub fn introspection_url(&self) -> String {
+        self.url(INTROSPECTION)
+    }
+
+    /// Issues an opaque token with these claims.
+    pub fn issue(&self, token: &str, mut claims: Value) {
+        claims["active"] = json!(true);
+        self.script.lock().unwrap().tokens.insert(token.to_owned(), claims);
+    }
+
+    /// Revokes an opaque token.
+    pub fn revoke(&self, token: &str) {
+        self.script.lock().unwrap().tokens.remove(token);
+    }
+
+    /// Sets the response to every introspection.
+    pub fn respond_to_introspection(&self, response: StubResponse) {
+        self.respond(INTROSPECTION, response);
+    }
+
+    /// How often a token was introspected.
+    pub fn introspections(&self) -> usize {
+        self.requests().iter().filter(|path| *path == INTROSPECTION).count()
+    }
+
     /// The paths of the requests, in order.
     pub fn requests(&self) -> Vec<String> {
         self.script.lock().unwrap().requests.clone()
@@ -115,7 +147,7 @@ async fn serve(listener: TcpListener, script: Arc<Mutex<Script>>) {
         let script = Arc::clone(&script);
         let service = service_fn(move |request: Request<Incoming>| {
             let script = Arc::clone(&script);
-            async move { Ok::<_, Infallible>(respond(request.uri().path(), &script).await) }
+            async move { Ok::<_, Infallible>(respond(request, &script).await) }
         });
         let connection =
             hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
@@ -123,12 +155,16 @@ async fn serve(listener: TcpListener, script: Arc<Mutex<Script>>) {
     }
 }
 
-async fn respond(path: &str, script: &Mutex<Script>) -> Response<BoxBody<Bytes, Infallible>> {
-    let response = {
+async fn respond(request: Request<Incoming>, script: &Mutex<Script>) -> Response<BoxBody<Bytes, Infallible>> {
+    let path = request.uri().path().to_owned();
+    let mut response = {
         let mut script = script.lock().unwrap();
-        script.requests.push(path.to_owned());
-        script.responses.get(path).cloned()
+        script.requests.push(path.clone());
+        script.responses.get(&path).cloned()
     };
+    if response.is_none() && path == INTROSPECTION {
+        response = Some(introspect(request, script).await);
+    }
     let full = |text: String| Response::new(Full::from(text).boxed());
     let status = |status| {
         let mut response = full(String::new());
@@ -151,6 +187,27 @@ async fn respond(path: &str, script: &Mutex<Script>) -> Response<BoxBody<Bytes, 
             full(document.to_string())
         }
     }
+}
+
+/// The introspection of a token, for the client that may do that.
+async fn introspect(request: Request<Incoming>, script: &Mutex<Script>) -> StubResponse {
+    let (id, secret) = INTROSPECTION_CLIENT;
+    let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = BASE64.encode(format!("{}:{}", encode(id), encode(secret)).as_bytes());
+    if request
+        .headers()
+        .get(http::header::AUTHORIZATION)
+        .is_none_or(|value| *value != format!("Basic {pair}"))
+    {
+        return StubResponse::Status(StatusCode::UNAUTHORIZED);
+    }
+    let form = request.method() == http::Method::POST
+        && request.headers()[http::header::CONTENT_TYPE] == "application/x-www-form-urlencoded";
+    let body = request.into_body().collect().await.unwrap().to_bytes();
+    let token = url::form_urlencoded::parse(&body).find(|(name, _)| form && name == "token");
+    let Some((_, token)) = token else { return StubResponse::Status(StatusCode::BAD_REQUEST) };
+    let known = script.lock().unwrap().tokens.get(&*token).cloned();
+    StubResponse::Json(known.unwrap_or_else(|| json!({"active": false})))
 }
 
 /// A body that repeats its frame for ever, or never has one.

@@ -5,12 +5,17 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use super::config::ConfigError;
 use super::evidence::Evidence;
 use super::skill_mismatch::SkillMismatch;
 use super::stderr::error_line;
-use crate::protocol::Revision;
 use crate::protocol::raw_json::InexactNumber;
+use crate::protocol::{CallToolResult, Revision};
+use crate::wire::error::excerpt;
 use crate::wire::{RpcError, shown};
+
+/// The stage of a request that was not sent.
+pub(crate) const NOT_SENT: &str = "the request was not sent";
 
 /// How many bytes of an invalid message an error keeps.
 pub(super) const MOST_BYTES: usize = 4 * 1024;
@@ -23,11 +28,10 @@ const LONGEST_DISPLAY: usize = 900;
 
 /// Why a client's request failed.
 ///
-/// It displays as one line; [`ClientError::stderr`] and [`ClientError::bytes`] have the details.
-#[derive(Debug)]
+/// It displays as one line; [`ClientError::stderr`] and [`ClientError::bytes`] have the details. Its `Debug` form, which
+/// `main` and `unwrap` print, is that line and the last step on a second one.
 pub struct ClientError(Box<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     operation: String,
     kind: ErrorKind,
@@ -53,6 +57,10 @@ pub enum ErrorKind {
     },
     /// No response arrived in time.
     TimedOut(Duration),
+    /// The task did not end in time.
+    TaskTimedOut(Duration),
+    /// The task was cancelled.
+    TaskCancelled,
     /// The server process exited, or the connection was closed.
     Closed,
     /// The server cannot be reached: which address, and why.
@@ -72,16 +80,28 @@ pub enum ErrorKind {
     Protocol(String),
     /// The server returned a result whose `resultType` is not allowed for the request: the value, quoted if it is a string.
     ResultType(String),
+    /// The tool ran and failed (`isError`), where its result was to be of a type: [`Client::call_as`](crate::Client::call_as).
+    ToolFailed(Box<CallToolResult>),
+    /// The arguments cannot be written as a JSON object: why.
+    InvalidArguments(String),
+    /// The result is not one of the requested type.
+    ResultMismatch(serde_json::Error),
     /// The result has a number that no [`serde_json::Value`] can hold, and a `Value` was requested.
     Inexact(InexactNumber),
     /// The server requested input that this client does not provide.
     Refused(String),
-    /// The server does not declare the capability.
+    /// The server does not declare the capability, or has acknowledged nothing of a subscription.
     NotOffered(String),
     /// A file of a skill differs from what the skill's definition says.
     Unverified(SkillMismatch),
     /// The tape cannot be written.
     Tape(io::Error),
+    /// A file of servers, or its entry of this server, cannot be used.
+    Config(ConfigError),
+    /// This server of a [`Clients`](super::Clients) is not connected: why.
+    NotConnected(String),
+    /// No server of a [`Clients`](super::Clients) has this tool, prompt or resource: what there is.
+    NotFound(String),
 }
 
 impl ClientError {
@@ -93,6 +113,23 @@ impl ClientError {
     ) -> Self {
         let (operation, stage) = (operation.into(), stage.into());
         Self(Box::new(Inner { operation, kind, stage, bytes: None, evidence, limit: None }))
+    }
+
+    /// A failure on this side of the connection: nothing was sent.
+    pub(crate) fn local(operation: impl Into<String>, kind: ErrorKind) -> Self {
+        Self::new(operation, kind, "nothing was sent", Evidence::default())
+    }
+
+    /// The same error with the name of the server, one of several.
+    pub(crate) fn of_server(mut self, name: &str) -> Self {
+        self.0.operation = format!("{} of the server {}", self.0.operation, excerpt(name));
+        self
+    }
+
+    /// The same error of an operation with another name.
+    pub(crate) fn of_operation(mut self, operation: String) -> Self {
+        self.0.operation = operation;
+        self
     }
 
     /// The same error with the bytes that it is about.
@@ -139,6 +176,13 @@ impl ClientError {
         &self.0.evidence.stderr
     }
 
+    /// The line of [`ClientError::stderr`] that most likely names the cause, such as that of a panic before its backtrace. `None`
+    /// if stderr has no text.
+    #[must_use]
+    pub fn stderr_line(&self) -> Option<String> {
+        error_line(&self.0.evidence.stderr)
+    }
+
     /// The first 4 KiB of the invalid message; or, if the server never sent a valid one, of what it wrote instead.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
@@ -150,13 +194,29 @@ impl ClientError {
 /// One line that fits a terminal, whatever the server has sent.
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.text();
-        let mut chars = shown::characters(&text).flat_map(|(c, is_shown)| visible(c, is_shown));
-        for c in chars.by_ref().take(LONGEST_DISPLAY) {
-            f.write_char(c)?;
-        }
-        if chars.next().is_some() { f.write_str("…") } else { Ok(()) }
+        write_line(f, &self.text())
     }
+}
+
+/// For readers, as `main` prints it: the line, and how far the operation got.
+impl fmt::Debug for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)?;
+        if self.stage().is_empty() {
+            return Ok(());
+        }
+        f.write_str("\n  last step: ")?;
+        write_line(f, self.stage())
+    }
+}
+
+/// Writes text as one line of a bounded length.
+fn write_line(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let mut chars = shown::characters(text).flat_map(|(c, is_shown)| visible(c, is_shown));
+    for c in chars.by_ref().take(LONGEST_DISPLAY) {
+        f.write_char(c)?;
+    }
+    if chars.next().is_some() { f.write_str("…") } else { Ok(()) }
 }
 
 /// A character as it can be displayed: control characters and invisible characters are escaped.
@@ -170,11 +230,14 @@ fn visible(c: char, is_shown: bool) -> Vec<char> {
 
 impl ClientError {
     fn text(&self) -> String {
-        let Inner { operation, kind, evidence, limit, .. } = &*self.0;
+        let Inner { operation, kind, stage, evidence, limit, .. } = &*self.0;
+        let was_sent = stage != NOT_SENT;
         let mut text = match (kind, evidence.exit) {
             (ErrorKind::Closed, Some(exit)) => {
-                format!("{operation} failed: the server process {} before it responded", Exit(exit))
+                let before = if was_sent { " before it responded" } else { "" };
+                format!("{operation} failed: the server process {}{before}", Exit(exit))
             }
+            (ErrorKind::Closed, None) if !was_sent => format!("{operation} failed: the session has ended"),
             _ => format!("{operation} failed: {kind}"),
         };
         if let (ErrorKind::TimedOut(_), Some(option)) = (kind, limit) {
@@ -186,6 +249,9 @@ impl ClientError {
         };
         if let Some(exit) = evidence.exit.filter(|_| !matches!(kind, ErrorKind::Closed)) {
             add(format!("the server process {}", Exit(exit)));
+        }
+        if let Some(given_up) = evidence.given_up.as_ref().filter(|_| matches!(kind, ErrorKind::Closed)) {
+            add(given_up.clone());
         }
         if matches!(kind, ErrorKind::TimedOut(_) | ErrorKind::Closed) {
             evidence.stray.advice().map(&mut add);
@@ -215,6 +281,8 @@ impl std::error::Error for ClientError {
         match &self.0.kind {
             ErrorKind::NotStarted(error) | ErrorKind::Tape(error) => Some(error),
             ErrorKind::Rpc(error) => Some(error),
+            ErrorKind::ResultMismatch(error) => Some(error),
+            ErrorKind::Config(error) => Some(error),
             _ => None,
         }
     }
@@ -228,6 +296,10 @@ impl fmt::Display for ErrorKind {
             ErrorKind::TimedOut(time) => {
                 write!(f, "the server did not respond within {} s", time.as_secs_f64())
             }
+            ErrorKind::TaskTimedOut(time) => {
+                write!(f, "the task did not end within {} s", time.as_secs_f64())
+            }
+            ErrorKind::TaskCancelled => f.write_str("the task was cancelled"),
             ErrorKind::Closed => f.write_str("the server closed the connection before it responded"),
             ErrorKind::Unreachable(why) => write!(f, "the server cannot be reached: {why}"),
             ErrorKind::Http { status, message } => {
@@ -241,6 +313,18 @@ impl fmt::Display for ErrorKind {
                 f,
                 "the server violated the protocol: `resultType` is {value}, which is not allowed for this request"
             ),
+            ErrorKind::ToolFailed(result) => match &*result.text() {
+                "" => f.write_str("the tool failed without saying why"),
+                text => write!(f, "the tool failed: {text}"),
+            },
+            ErrorKind::InvalidArguments(why) => write!(f, "the arguments are invalid: {why}"),
+            ErrorKind::ResultMismatch(error) => {
+                let text = error.to_string();
+                // Without a place in the text, serde_json names column 0.
+                let place = format!(" at line {} column 0", error.line());
+                let text = text.strip_suffix(&place).unwrap_or(&text);
+                write!(f, "the result is not of the requested type: {text}")
+            }
             ErrorKind::Inexact(inexact) => inexact.fmt(f),
             ErrorKind::Refused(what) => {
                 write!(f, "the server requested input that this client does not provide: {what}")
@@ -250,6 +334,9 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the file differs from the skill's definition: {mismatch}")
             }
             ErrorKind::Tape(error) => write!(f, "cannot write the tape: {error}"),
+            ErrorKind::Config(problem) => problem.fmt(f),
+            ErrorKind::NotConnected(why) => write!(f, "the server is not connected: {why}"),
+            ErrorKind::NotFound(what) => f.write_str(what),
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Evidence {
     pub(crate) exit: Option<ExitStatus>,
     /// The end of its stderr.
     pub(crate) stderr: String,
+    /// Why it is not started again, if it was to be.
+    pub(crate) given_up: Option<String>,
     /// What it wrote to stdout that was not a message.
     pub(crate) stray: StrayOutput,
 }
@@ -27,11 +29,28 @@ pub(crate) struct Evidence {
 pub(crate) struct ProcessRecord {
     exit: Mutex<Option<ExitStatus>>,
     stderr: Mutex<VecDeque<u8>>,
+    given_up: Mutex<Option<String>>,
 }
 
 impl ProcessRecord {
     pub(crate) fn set_exit(&self, status: ExitStatus) {
         *lock(&self.exit) = Some(status);
+    }
+
+    /// The process is started again.
+    #[cfg(unix)]
+    pub(crate) fn forget_exit(&self) {
+        *lock(&self.exit) = None;
+    }
+
+    /// The process is not started again, for this reason.
+    #[cfg(unix)]
+    pub(crate) fn give_up(&self, why: String) {
+        *lock(&self.given_up) = Some(why);
+    }
+
+    pub(super) fn given_up(&self) -> Option<String> {
+        lock(&self.given_up).clone()
     }
 
     pub(crate) fn exit(&self) -> Option<ExitStatus> {
@@ -46,6 +65,11 @@ impl ProcessRecord {
         let excess = excess.min(tail.len());
         tail.drain(..excess);
         tail.extend(bytes);
+    }
+
+    /// Forgets what is known of stderr.
+    pub(super) fn forget_stderr(&self) {
+        lock(&self.stderr).clear();
     }
 
     pub(super) fn stderr(&self) -> String {

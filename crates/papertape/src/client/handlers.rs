@@ -3,21 +3,25 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::log_message::LogMessage;
+use crate::protocol::apps::{APPS, client_settings};
 use crate::protocol::capabilities::{
-    ClientCapabilities, ElicitationCapability, EmptyObject, SamplingCapability,
+    ClientCapabilities, ElicitationCapability, EmptyObject, SamplingCapability, TASKS,
 };
 use crate::protocol::{
-    ElicitResult, FormRequest, Revision, Root, SamplingRequest, SamplingResult, UrlRequest, method,
+    ElicitResult, FormRequest, RawJson, Revision, Root, SamplingRequest, SamplingResult, UrlRequest, method,
 };
 use crate::wire::RpcError;
+use crate::wire::error::{excerpt, shortened};
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type Handler<Q, A> = Arc<dyn Fn(Q) -> BoxFuture<A> + Send + Sync>;
@@ -31,7 +35,15 @@ pub(crate) struct Handlers {
     /// Whether the model can use tools.
     sampling_tools: bool,
     roots: Option<Arc<[Root]>>,
+    apps: bool,
+    /// The tasks extension is not declared.
+    without_tasks: bool,
+    on_log: Option<OnLog>,
+    on_notification: Option<OnNotification>,
 }
+
+type OnLog = Arc<dyn Fn(LogMessage) + Send + Sync>;
+type OnNotification = Arc<dyn Fn(&str, RawJson) + Send + Sync>;
 
 impl Handlers {
     pub(crate) fn set_form<F>(&mut self, handler: impl Fn(FormRequest) -> F + Send + Sync + 'static)
@@ -63,6 +75,49 @@ impl Handlers {
         self.roots = Some(roots.into());
     }
 
+    pub(crate) fn set_apps(&mut self) {
+        self.apps = true;
+    }
+
+    pub(crate) fn set_tasks(&mut self, declared: bool) {
+        self.without_tasks = !declared;
+    }
+
+    /// Whether the tasks extension is declared.
+    pub(crate) fn has_tasks(&self) -> bool {
+        !self.without_tasks
+    }
+
+    pub(crate) fn set_log(&mut self, callback: impl Fn(LogMessage) + Send + Sync + 'static) {
+        self.on_log = Some(Arc::new(callback));
+    }
+
+    pub(crate) fn set_notification(&mut self, callback: impl Fn(&str, RawJson) + Send + Sync + 'static) {
+        self.on_notification = Some(Arc::new(callback));
+    }
+
+    /// Takes the params of a log message.
+    pub(super) fn log(&self, params: &str) {
+        let Some(on_log) = &self.on_log else {
+            return tracing::debug!("log message of the server: {}", shortened(params));
+        };
+        match serde_json::from_str(params) {
+            Ok(message) => unless_it_panics("on_log", || on_log(message)),
+            Err(error) => {
+                tracing::info!(%error, "ignored an invalid log message: {}", shortened(params));
+            }
+        }
+    }
+
+    /// Takes a notification that nothing else handles.
+    pub(super) fn notification(&self, method: &str, params: Option<&RawValue>) {
+        let Some(on_notification) = &self.on_notification else {
+            return tracing::debug!("ignored the notification {}", excerpt(method));
+        };
+        let params = params.map_or_else(|| json!({}).into(), |params| params.to_owned().into());
+        unless_it_panics("on_notification", || on_notification(method, params));
+    }
+
     /// The capabilities that have a handler.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let declared = |is_set: bool| is_set.then_some(EmptyObject {});
@@ -70,6 +125,13 @@ impl Handlers {
             form: declared(self.form.is_some()),
             url: declared(self.url.is_some()),
         });
+        let mut extensions = Map::new();
+        if self.apps {
+            extensions.insert(APPS.to_owned(), client_settings());
+        }
+        if self.has_tasks() {
+            extensions.insert(TASKS.to_owned(), json!({}));
+        }
         ClientCapabilities {
             roots: declared(self.roots.is_some()),
             sampling: self
@@ -77,6 +139,7 @@ impl Handlers {
                 .is_some()
                 .then(|| SamplingCapability { tools: declared(self.sampling_tools) }),
             elicitation,
+            extensions: (!extensions.is_empty()).then_some(extensions),
         }
     }
 
@@ -95,10 +158,9 @@ impl Handlers {
                 }
                 Mode::Form => elicit(self.form.as_ref(), "form", params).await,
                 Mode::Url => elicit(self.url.as_ref(), "URL", params).await,
-                Mode::Other(mode) => Err(RpcError::invalid_params(format!(
-                    "unknown elicitation mode {}",
-                    crate::wire::error::excerpt(&mode)
-                ))),
+                Mode::Other(mode) => {
+                    Err(RpcError::invalid_params(format!("unknown elicitation mode {}", excerpt(&mode))))
+                }
             },
             method::SAMPLE => {
                 let Some(handler) = &self.sampling else { return Err(RpcError::method_not_found(requested)) };
@@ -110,6 +172,13 @@ impl Handlers {
             }
             other => Err(RpcError::method_not_found(other)),
         }
+    }
+}
+
+/// Calls a callback of the program. One that panics must not end the connection, on whose task it runs.
+pub(super) fn unless_it_panics(callback: &str, call: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(call)).is_err() {
+        tracing::error!("the callback `{callback}` has panicked");
     }
 }
 

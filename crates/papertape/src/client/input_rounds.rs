@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout};
 
 use super::Client;
 use super::error::ErrorKind;
-use super::options::{OnProgress, Timeouts};
-use super::session::result_type::{self, InputRequest};
+use super::options::{CallOptions, OnProgress, Timeouts};
+use super::session::result_type::{self, InputRequest, ResultType};
 use super::session::{Failure, Params};
 use crate::sync::lock;
 use crate::wire::error::excerpt;
@@ -19,15 +19,38 @@ use crate::wire::error::excerpt;
 /// How many times a server may request input for one request.
 const MOST_ROUNDS: usize = 10;
 
+/// A result that needs no more input.
+pub(super) enum RawOutcome {
+    Complete(Box<RawValue>),
+    /// The call has become a task, which this is.
+    Task(Box<RawValue>),
+}
+
 impl Client {
     /// One request and its complete result; what the server requests in between is handled.
     pub(super) async fn request_with_input(
         &self,
         method: &str,
+        mut params: Params,
+        options: CallOptions,
+    ) -> Result<Box<RawValue>, Failure> {
+        let timeouts = options.timeouts(self.timeouts());
+        params.push_meta(options.meta);
+        let on_progress = options.on_progress.map(|on_progress| Arc::new(Mutex::new(on_progress)));
+        match self.request_in_rounds(method, params, timeouts, on_progress).await? {
+            RawOutcome::Complete(raw) => Ok(raw),
+            RawOutcome::Task(raw) => Err(*result_type::not_a_task(&raw)),
+        }
+    }
+
+    /// One request, repeated with input until its result is complete or a task.
+    pub(super) async fn request_in_rounds(
+        &self,
+        method: &str,
         params: Params,
         timeouts: Timeouts,
         on_progress: Option<Arc<Mutex<OnProgress>>>,
-    ) -> Result<Box<RawValue>, Failure> {
+    ) -> Result<RawOutcome, Failure> {
         let mut deadline = Instant::now() + timeouts.total;
         let mut next = params.clone();
         let mut round = 0;
@@ -37,11 +60,16 @@ impl Client {
                 .map(|on_progress| -> OnProgress { Box::new(move |progress| lock(&on_progress)(progress)) });
             let raw = self.request_any_result(method, next, timeouts, deadline, on_progress).await?;
             if self.revision().opens_with_handshake() {
-                return Ok(raw);
+                return Ok(RawOutcome::Complete(raw));
             }
             let invalid = |problem: String| Failure::protocol(problem, raw.get().as_bytes());
-            let Some(required) = result_type::input_required(&raw).map_err(|failure| *failure)? else {
-                return Ok(raw);
+            let required = match result_type::read(&raw).map_err(|failure| *failure)? {
+                ResultType::Complete => return Ok(RawOutcome::Complete(raw)),
+                ResultType::InputRequired(required) => required,
+                ResultType::Task if self.session().handlers.has_tasks() => {
+                    return Ok(RawOutcome::Task(raw));
+                }
+                ResultType::Task => return Err(*result_type::not_a_task(&raw)),
             };
             if required.input_requests.is_none() && required.request_state.is_none() {
                 return Err(invalid(
@@ -55,12 +83,7 @@ impl Client {
             round += 1;
             next = params.clone();
             let began = Instant::now();
-            let handling = self.handle_all(required.input_requests.unwrap_or_default());
-            let limit = self.session().handler_timeout;
-            let responses = timeout(limit, handling).await.map_err(|_| {
-                let what = format!("its handler did not return within {} s", limit.as_secs_f64());
-                Failure::new(ErrorKind::Refused(what), "the server requested input")
-            })??;
+            let responses = self.handle_all(required.input_requests.unwrap_or_default()).await?;
             // The time that our handlers take does not count against the server.
             deadline += began.elapsed();
             if !responses.is_empty() {
@@ -72,7 +95,19 @@ impl Client {
         }
     }
 
-    async fn handle_all(
+    /// The responses of our handlers to input requests, within their timeout.
+    pub(super) async fn handle_all(
+        &self,
+        requests: BTreeMap<String, InputRequest<'_>>,
+    ) -> Result<Map<String, Value>, Failure> {
+        let limit = self.session().handler_timeout;
+        timeout(limit, self.handle_each(requests)).await.map_err(|_| {
+            let what = format!("its handler did not return within {} s", limit.as_secs_f64());
+            Failure::new(ErrorKind::Refused(what), "the server requested input")
+        })?
+    }
+
+    async fn handle_each(
         &self,
         requests: BTreeMap<String, InputRequest<'_>>,
     ) -> Result<Map<String, Value>, Failure> {

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use papertape_schema::Validator;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Client;
 use super::error::{ClientError, ErrorKind};
+use super::list_cache::ReadList;
+use super::options::{CallOptions, Timeouts};
 use super::session::{Failure, Params};
+use super::subscriptions::Change;
 use crate::protocol::{
     PromptDefinition, RawJson, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition, method,
     param_headers,
@@ -50,8 +53,12 @@ enum Cursor {
 }
 
 /// What a list consists of.
-pub(super) trait Listable: DeserializeOwned + Serialize + Default {
+pub(super) trait Listable:
+    DeserializeOwned + Serialize + Default + Clone + Send + Sync + 'static
+{
     const METHOD: &'static str;
+    /// The change with which servers announce another list.
+    const CHANGE: Option<Change> = None;
     /// The member of the result that has the list.
     const LIST: &'static str;
     /// The member of an entry that identifies it.
@@ -65,6 +72,7 @@ pub(super) trait Listable: DeserializeOwned + Serialize + Default {
 
 impl Listable for ToolDefinition {
     const METHOD: &'static str = method::TOOLS_LIST;
+    const CHANGE: Option<Change> = Some(Change::Tools);
     const LIST: &'static str = "tools";
     const KEY: &'static str = "name";
 
@@ -90,6 +98,7 @@ impl Listable for ToolDefinition {
 
 impl Listable for ResourceDefinition {
     const METHOD: &'static str = method::RESOURCES_LIST;
+    const CHANGE: Option<Change> = Some(Change::Resources);
     const LIST: &'static str = "resources";
     const KEY: &'static str = "uri";
 
@@ -100,6 +109,7 @@ impl Listable for ResourceDefinition {
 
 impl Listable for ResourceTemplateDefinition {
     const METHOD: &'static str = method::TEMPLATES_LIST;
+    const CHANGE: Option<Change> = Some(Change::Resources);
     const LIST: &'static str = "resourceTemplates";
     const KEY: &'static str = "uriTemplate";
 
@@ -110,6 +120,7 @@ impl Listable for ResourceTemplateDefinition {
 
 impl Listable for PromptDefinition {
     const METHOD: &'static str = method::PROMPTS_LIST;
+    const CHANGE: Option<Change> = Some(Change::Prompts);
     const LIST: &'static str = "prompts";
     const KEY: &'static str = "name";
 
@@ -124,23 +135,36 @@ impl Client {
     /// On HTTP, tools whose `x-mcp-header` annotations are invalid are left out, as MCP requires; that is reported among
     /// the problems of the last one.
     ///
+    /// A server of a stateless revision says for how long a list may be used (`ttlMs`, 0 by default): until then, or until it
+    /// announces a change, the same list is returned again. [`CallOptions::fresh`] reads it in any case.
+    ///
     /// From here on, structured results are validated against the tools' output schemas.
     ///
     /// # Errors
     /// If the server does not return the list.
     pub async fn tools(&self) -> Result<Vec<ListEntry<ToolDefinition>>, ClientError> {
-        // A change after this point may be missing in the list.
-        self.session().take_tools_changed();
-        let mut tools = self.list_all::<ToolDefinition>().await?;
-        if self.sends_param_headers() {
-            self.set_param_headers(&mut tools);
-        }
-        let schemas = tools.iter().filter_map(|tool| {
-            let schema = tool.item.output_schema.as_ref()?;
-            Some((tool.item.name.clone(), schema::compile(schema).ok().map(Arc::new)?))
-        });
-        *lock(&self.shared.output_schemas) = schemas.collect();
-        Ok(tools)
+        self.tools_with(CallOptions::new()).await
+    }
+
+    /// [`Client::tools`] with options.
+    ///
+    /// # Errors
+    /// If the server does not return the list.
+    pub async fn tools_with(
+        &self,
+        options: CallOptions,
+    ) -> Result<Vec<ListEntry<ToolDefinition>>, ClientError> {
+        let finish = |tools: &mut Vec<ListEntry<ToolDefinition>>| {
+            if self.sends_param_headers() {
+                self.set_param_headers(tools);
+            }
+            let schemas = tools.iter().filter_map(|tool| {
+                let schema = tool.item.output_schema.as_ref()?;
+                Some((tool.item.name.clone(), schema::compile(schema).ok().map(Arc::new)?))
+            });
+            *lock(&self.shared.output_schemas) = schemas.collect();
+        };
+        self.list_all(options, finish).await
     }
 
     /// Remembers which arguments are repeated in headers. A tool with invalid annotations must not be called, and is left
@@ -177,7 +201,18 @@ impl Client {
     /// # Errors
     /// If the server does not return the list.
     pub async fn resources(&self) -> Result<Vec<ListEntry<ResourceDefinition>>, ClientError> {
-        self.list_all().await
+        self.resources_with(CallOptions::new()).await
+    }
+
+    /// [`Client::resources`] with options.
+    ///
+    /// # Errors
+    /// If the server does not return the list.
+    pub async fn resources_with(
+        &self,
+        options: CallOptions,
+    ) -> Result<Vec<ListEntry<ResourceDefinition>>, ClientError> {
+        self.list_all(options, |_| ()).await
     }
 
     /// Lists the resource templates, from all pages.
@@ -187,7 +222,18 @@ impl Client {
     pub async fn resource_templates(
         &self,
     ) -> Result<Vec<ListEntry<ResourceTemplateDefinition>>, ClientError> {
-        self.list_all().await
+        self.resource_templates_with(CallOptions::new()).await
+    }
+
+    /// [`Client::resource_templates`] with options.
+    ///
+    /// # Errors
+    /// If the server does not return the list.
+    pub async fn resource_templates_with(
+        &self,
+        options: CallOptions,
+    ) -> Result<Vec<ListEntry<ResourceTemplateDefinition>>, ClientError> {
+        self.list_all(options, |_| ()).await
     }
 
     /// Lists the prompts, from all pages.
@@ -195,26 +241,63 @@ impl Client {
     /// # Errors
     /// If the server does not return the list.
     pub async fn prompts(&self) -> Result<Vec<ListEntry<PromptDefinition>>, ClientError> {
-        self.list_all().await
+        self.prompts_with(CallOptions::new()).await
     }
 
-    async fn list_all<T: Listable>(&self) -> Result<Vec<ListEntry<T>>, ClientError> {
-        self.list(T::METHOD, Map::new()).await
+    /// [`Client::prompts`] with options.
+    ///
+    /// # Errors
+    /// If the server does not return the list.
+    pub async fn prompts_with(
+        &self,
+        options: CallOptions,
+    ) -> Result<Vec<ListEntry<PromptDefinition>>, ClientError> {
+        self.list_all(options, |_| ()).await
     }
 
-    /// Reads all pages of a list, within the timeout of one request. `params` are sent with each page.
+    /// A list, which is read unless the last one may still be used; `finish` is applied to it when it has been read.
+    async fn list_all<T: Listable>(
+        &self,
+        options: CallOptions,
+        finish: impl FnOnce(&mut Vec<ListEntry<T>>),
+    ) -> Result<Vec<ListEntry<T>>, ClientError> {
+        // Session-based revisions have no `ttlMs`, and `_meta` may change what a server lists.
+        let uses_cache = !self.revision().opens_with_handshake() && options.meta.is_empty();
+        let changes = T::CHANGE.map_or(0, |change| self.session().changes_of(&change));
+        if uses_cache
+            && !options.fresh
+            && let Some(entries) = self.shared.lists.get(changes)
+        {
+            return Ok(entries);
+        }
+        if T::CHANGE == Some(Change::Tools) {
+            // A change after this point may be missing in the list.
+            self.session().take_tools_changed();
+        }
+        let mut list = self.list(T::METHOD, Params::default(), options).await?;
+        finish(&mut list.entries);
+        if uses_cache {
+            self.shared.lists.put(&list, changes);
+        }
+        Ok(list.entries)
+    }
+
+    /// Reads all pages of a list, within the total timeout of one request. `params` are sent with each page.
     ///
     /// A server may reject a cursor that it has returned, because the list has changed or because another replica responds.
     /// Then the list is read again from the start.
     pub(super) async fn list<T: Listable>(
         &self,
         method: &str,
-        params: Map<String, Value>,
-    ) -> Result<Vec<ListEntry<T>>, ClientError> {
-        let deadline = Instant::now() + self.timeouts().total;
+        mut params: Params,
+        options: CallOptions,
+    ) -> Result<ReadList<T>, ClientError> {
+        let timeouts = options.timeouts(self.timeouts());
+        let deadline = Instant::now() + timeouts.total;
+        params.push_meta(options.meta);
         let mut restarts = 0;
         loop {
-            match self.list_from_start(method, &params, deadline).await {
+            match self.list_from_start(method, &params, (timeouts, deadline)).await {
                 Err((error, Cursor::Rejected)) if restarts < MOST_RESTARTS => {
                     restarts += 1;
                     tracing::info!("listing again from the start: {error}");
@@ -228,30 +311,28 @@ impl Client {
     async fn list_from_start<T: Listable>(
         &self,
         method: &str,
-        params: &Map<String, Value>,
-        deadline: Instant,
-    ) -> Result<Vec<ListEntry<T>>, (ClientError, Cursor)> {
-        let mut entries: Vec<ListEntry<T>> = Vec::new();
+        params: &Params,
+        (timeouts, deadline): (Timeouts, Instant),
+    ) -> Result<ReadList<T>, (ClientError, Cursor)> {
+        let mut list = ReadList::new();
         let mut names = HashSet::new();
-        let mut bytes = 0;
         let mut cursor: Option<String> = None;
         for page in 1.. {
             let operation = || match page {
                 1 => format!("listing {}", T::LIST),
                 page => format!("listing {} (page {page})", T::LIST),
             };
-            let mut params: Params = params.clone().into_iter().collect();
+            let mut params = params.clone();
             if let Some(cursor) = cursor.take() {
                 params.push("cursor", cursor.into());
             }
-            let timeouts = self.timeouts();
             let result = self.request_complete_result(method, params, timeouts, deadline, None).await;
             let raw = result.map_err(|failure| {
                 let rejected = matches!(&failure.kind, ErrorKind::Rpc(error) if error.code == INVALID_PARAMS);
                 let cursor = if page > 1 && rejected { Cursor::Rejected } else { Cursor::Valid };
                 (self.session().error(operation(), failure), cursor)
             })?;
-            bytes += raw.get().len();
+            list.bytes += raw.get().len();
             let invalid = |problem: String| {
                 let failure = Failure::protocol(problem, raw.get().as_bytes());
                 (self.session().error(operation(), failure), Cursor::Valid)
@@ -263,16 +344,19 @@ impl Client {
                 return Err(invalid(format!("the result has no array `{}`", T::LIST)));
             };
             for raw in page_entries {
-                entries.push(read_entry(raw, &mut names));
+                list.entries.push(read_entry(raw, &mut names));
             }
+            list.limit_freshness(result.get("ttlMs").and_then(|ttl| ttl.parse().ok()));
             // A cursor may repeat: its meaning is up to the server, and the number of pages is bounded.
             let next = result.remove("nextCursor").unwrap_or_else(|| Value::Null.into());
             let problem = match next.rounded() {
-                Value::Null => return Ok(entries),
+                Value::Null => return Ok(list),
                 Value::String(_)
-                    if page >= MOST_PAGES || entries.len() >= MOST_ENTRIES || bytes >= MOST_BYTES =>
+                    if page >= MOST_PAGES
+                        || list.entries.len() >= MOST_ENTRIES
+                        || list.bytes >= MOST_BYTES =>
                 {
-                    let count = entries.len();
+                    let count = list.entries.len();
                     format!("the list is too long: it was read up to page {page}, {count} entries")
                 }
                 Value::String(next) => {
@@ -284,20 +368,21 @@ impl Client {
                     format!("the list may be incomplete: `nextCursor` is {next}, not a string")
                 }
             };
-            return end_incomplete(entries, problem).map_err(invalid);
+            return end_incomplete(list, problem).map_err(invalid);
         }
-        Ok(entries)
+        Ok(list)
     }
 }
 
 /// A problem of a list as a whole is reported with its last entry.
-fn end_incomplete<T>(mut entries: Vec<ListEntry<T>>, problem: String) -> Result<Vec<ListEntry<T>>, String> {
+fn end_incomplete<T>(mut list: ReadList<T>, problem: String) -> Result<ReadList<T>, String> {
     tracing::warn!("{problem}");
-    match entries.last_mut() {
+    list.limit_freshness(None);
+    match list.entries.last_mut() {
         Some(last) => last.problems.push(problem),
         None => return Err(problem),
     }
-    Ok(entries)
+    Ok(list)
 }
 
 fn read_entry<T: Listable>(raw: RawJson, names: &mut HashSet<String>) -> ListEntry<T> {

@@ -3,23 +3,39 @@
 //! - `open` finds out which revision that is, and opens the session
 //! - `session` matches responses and notifications to requests, and handles requests of the server
 //! - `requests`, `lists`, `skills`, `subscriptions`: what a client can request, by kind
+//! - `tasks`: calls that continue after their response
+//! - `typed_call`: tool calls with typed arguments and results
+//! - `list_cache`: lists that may still be used
+//! - `log_message`: log messages
+//! - `restart`: how often a server process is started again
 //! - `handlers`: elicitation, sampling and roots, for servers that request input
+//! - `clients` with [`config`]: several servers as one; [`model_api`]: their tools for OpenAI, Anthropic and Gemini
 //! - `error` with `evidence` and `stderr`: why a request failed
 
+mod call_options;
+mod clients;
+pub mod config;
 mod error;
 mod evidence;
 mod handlers;
 mod input_rounds;
+mod list_cache;
 mod lists;
+mod log_message;
+pub mod model_api;
+mod names;
 mod open;
 mod options;
 mod requests;
+mod restart;
 mod session;
 mod skill_mismatch;
 #[cfg(feature = "skills")]
 mod skills;
 mod stderr;
 mod subscriptions;
+mod tasks;
+mod typed_call;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,21 +44,35 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use papertape_schema::Validator;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+pub use clients::{Clients, Merged, ServerEntry, ServerFailure};
+#[cfg(feature = "http-client")]
+pub(crate) use error::NOT_SENT;
 pub use error::{ClientError, ErrorKind};
 pub(crate) use evidence::{Evidence, ProcessRecord};
 pub(crate) use handlers::Handlers;
+use list_cache::ListCache;
 pub use lists::ListEntry;
+pub use log_message::LogMessage;
 pub(crate) use open::{Negotiated, OpenError, Opener};
 pub(crate) use options::Timeouts;
 pub use options::{CallOptions, ClientOptions, Progress};
-#[cfg(feature = "http-client")]
+pub use restart::Restart;
+#[cfg(unix)]
+pub(crate) use restart::RestartBudget;
+#[cfg(any(unix, feature = "http-client"))]
 pub(crate) use session::Failure;
 pub(crate) use session::Session;
 pub use skill_mismatch::SkillMismatch;
+pub(crate) use stderr::OnStderr;
+#[cfg(unix)]
+pub(crate) use stderr::StderrLines;
 pub use subscriptions::{Change, Subscription, SubscriptionFilter};
+pub use tasks::{Called, TaskHandle, TaskState};
 
+pub use crate::protocol::TaskStatus;
 pub use crate::schema::Violation;
 
 use crate::protocol::Revision;
@@ -62,7 +92,7 @@ pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// use serde_json::json;
 ///
 /// let client = stdio::connect(ServerCommand::new("papertape").args(["serve", "grammar"])).await?;
-/// let result = client.call("conjugate", json!({"verb": "eat", "tense": "past_simple", "person": "3sg"})).await?;
+/// let result = client.call("conjugate", json!({"verb": "eat", "tense": "past simple", "person": "3sg"})).await?;
 /// client.close().await;
 /// # Ok(())
 /// # }
@@ -74,9 +104,12 @@ pub struct Client {
 
 struct Shared {
     session: Arc<Session>,
-    opener: Opener,
     negotiated: Negotiated,
     timeouts: Timeouts,
+    task_timeout: Duration,
+    /// The `_meta` of every request of a stateless revision; empty in others.
+    meta: Map<String, Value>,
+    lists: ListCache,
     /// The output schemas of the tools that have been listed.
     output_schemas: Mutex<HashMap<String, Arc<Validator>>>,
     /// Becomes true when no process of the server is left.
@@ -93,15 +126,26 @@ impl Drop for Shared {
 impl Client {
     pub(crate) fn new(
         session: Arc<Session>,
-        opener: Opener,
+        opener: &Opener,
         negotiated: Negotiated,
-        timeouts: Timeouts,
+        (timeouts, task_timeout): (Timeouts, Duration),
         gone: watch::Receiver<bool>,
         record: Arc<ProcessRecord>,
     ) -> Self {
-        let output_schemas = Mutex::default();
+        let revision = negotiated.revision;
+        let meta = if revision.opens_with_handshake() { Map::new() } else { opener.meta(revision) };
         Self {
-            shared: Arc::new(Shared { session, opener, negotiated, timeouts, output_schemas, gone, record }),
+            shared: Arc::new(Shared {
+                session,
+                negotiated,
+                timeouts,
+                task_timeout,
+                meta,
+                lists: ListCache::default(),
+                output_schemas: Mutex::default(),
+                gone,
+                record,
+            }),
         }
     }
 
@@ -135,6 +179,21 @@ impl Client {
     #[must_use]
     pub fn instructions(&self) -> Option<&str> {
         self.shared.negotiated.instructions.as_deref()
+    }
+
+    /// Forgets what the server process has written to stderr so far: later errors quote only what follows. Without effect once the
+    /// session has ended, because then stderr has the reason.
+    pub fn forget_stderr(&self) {
+        if !self.session().has_ended() && self.shared.record.exit().is_none() {
+            self.shared.record.forget_stderr();
+        }
+    }
+
+    /// What the server process has written to stdout so far that is not an MCP message, in words. This client skips it; hosts
+    /// may reject the server.
+    #[must_use]
+    pub fn stray_output(&self) -> Option<String> {
+        self.session().stray_output()
     }
 
     /// Closes the session, ends the server process, and waits until no process of its group is left.

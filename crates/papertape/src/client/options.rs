@@ -1,14 +1,20 @@
-//! Options of a client and of a single call.
+//! Options of a client.
 
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::OnStderr;
+pub use super::call_options::{CallOptions, Progress};
+pub(crate) use super::call_options::{OnProgress, OnStatus};
 use super::handlers::Handlers;
+use super::log_message::LogMessage;
+use super::restart::Restart;
 use crate::protocol::capabilities::Implementation;
 use crate::protocol::{
-    ElicitResult, FormRequest, Revision, Root, SamplingRequest, SamplingResult, UrlRequest,
+    ElicitResult, FormRequest, RawJson, Revision, Root, SamplingRequest, SamplingResult, UrlRequest,
 };
 use crate::transport::{Frame, OnFrame};
 use crate::wire::{Framing, RpcError};
@@ -34,11 +40,14 @@ pub struct ClientOptions {
     pub(crate) framing: Framing,
     pub(crate) timeouts: Timeouts,
     pub(crate) handler_timeout: Duration,
+    pub(crate) task_timeout: Duration,
     pub(crate) probe_timeout: Duration,
     pub(crate) open_timeout: Duration,
+    pub(crate) restart: Option<Restart>,
     pub(crate) frame_limit: usize,
     pub(crate) tape: Option<PathBuf>,
     pub(crate) on_frame: Option<OnFrame>,
+    pub(crate) on_stderr: Option<OnStderr>,
     pub(crate) handlers: Handlers,
 }
 
@@ -52,7 +61,7 @@ pub(crate) struct Timeouts {
 }
 
 /// Stands for "no timeout": small enough to be added to any point in time.
-const FOREVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+pub(super) const FOREVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 impl Default for ClientOptions {
     fn default() -> Self {
@@ -67,11 +76,14 @@ impl Default for ClientOptions {
             framing: Framing::Line,
             timeouts: Timeouts { idle: minute, total: minute },
             handler_timeout: Duration::from_secs(10 * 60),
+            task_timeout: Duration::from_secs(60 * 60),
             probe_timeout: Duration::from_secs(2),
             open_timeout: Duration::from_secs(30),
+            restart: None,
             frame_limit: 16 * 1024 * 1024,
             tape: None,
             on_frame: None,
+            on_stderr: None,
             handlers: Handlers::default(),
         }
     }
@@ -124,6 +136,19 @@ impl ClientOptions {
         self
     }
 
+    /// How long [`Client::call`](crate::Client::call) waits for a call that has become a task: 1 hour. Each request about the task has the ordinary timeouts.
+    pub fn task_timeout(mut self, time: Duration) -> Self {
+        self.task_timeout = time.min(FOREVER);
+        self
+    }
+
+    /// Whether to declare the tasks extension, so that servers of 2026-07-28 may turn calls into tasks: yes by default.
+    /// [`Client::call`](crate::Client::call) waits for them.
+    pub fn tasks(mut self, declared: bool) -> Self {
+        self.handlers.set_tasks(declared);
+        self
+    }
+
     /// How long a server may leave `server/discover` without a response, as older ones do, before `initialize` is sent too:
     /// 2 s, counted from when a server process has read the request. A later response still counts.
     pub fn probe_timeout(mut self, time: Duration) -> Self {
@@ -135,6 +160,16 @@ impl ClientOptions {
     /// a server that has to be started twice does not get more.
     pub fn open_timeout(mut self, time: Duration) -> Self {
         self.open_timeout = time.min(FOREVER);
+        self
+    }
+
+    /// Starts a server process again that has exited by itself. By default its session ends.
+    ///
+    /// Calls that were running fail ([`ErrorKind::Closed`](crate::client::ErrorKind::Closed)) and are not repeated, as the server
+    /// may have acted on them; later ones wait for the new process, within their timeouts. The revision stays the same.
+    /// Subscriptions are renewed, and report everything as changed. When there were too many restarts, the session ends.
+    pub fn restart(mut self, restart: Restart) -> Self {
+        self.restart = Some(restart);
         self
     }
 
@@ -153,6 +188,49 @@ impl ClientOptions {
     /// Called with every frame, in both directions. It runs on the connection's task, so it must not block.
     pub fn on_frame(mut self, see: impl FnMut(&Frame<'_>) + Send + 'static) -> Self {
         self.on_frame = Some(Box::new(see));
+        self
+    }
+
+    /// Called with each line that a server process writes to stderr, without its line end. It runs on the task that reads
+    /// stderr, so it must not block. A line of more than 64 KiB comes in parts. The text is the server's: escape control
+    /// characters before it reaches a terminal.
+    ///
+    /// ```
+    /// use papertape::client::ClientOptions;
+    ///
+    /// let options = ClientOptions::new().on_stderr(|line| eprintln!("the server: {}", line.escape_debug()));
+    /// ```
+    pub fn on_stderr(mut self, callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_stderr = Some(Arc::new(callback));
+        self
+    }
+
+    /// Called with every log message of the server, also while no call is running. It runs on the connection's task, so it
+    /// must not block.
+    ///
+    /// Servers of stateless revisions send log messages to clients that request a level:
+    /// [`Client::set_log_level`](crate::Client::set_log_level).
+    ///
+    /// ```
+    /// use papertape::client::ClientOptions;
+    ///
+    /// let options = ClientOptions::new().on_log(|message| eprintln!("{:?}: {message}", message.level));
+    /// ```
+    pub fn on_log(mut self, callback: impl Fn(LogMessage) + Send + Sync + 'static) -> Self {
+        self.handlers.set_log(callback);
+        self
+    }
+
+    /// Called with the method and the params of every notification that the client does not handle itself, such as those of
+    /// extensions. It runs on the connection's task, so it must not block.
+    ///
+    /// ```
+    /// use papertape::client::ClientOptions;
+    ///
+    /// let options = ClientOptions::new().on_notification(|method, params| eprintln!("{method}: {params}"));
+    /// ```
+    pub fn on_notification(mut self, callback: impl Fn(&str, RawJson) + Send + Sync + 'static) -> Self {
+        self.handlers.set_notification(callback);
         self
     }
 
@@ -189,6 +267,14 @@ impl ClientOptions {
         self
     }
 
+    /// Declares MCP Apps: the host shows the pages of tools. Which page a tool has says
+    /// [`ToolDefinition::ui`](crate::protocol::ToolDefinition::ui), what the page may use
+    /// [`ResourceContents::ui`](crate::protocol::ResourceContents::ui).
+    pub fn apps(mut self) -> Self {
+        self.handlers.set_apps();
+        self
+    }
+
     /// The roots, for servers that request them.
     pub fn roots(mut self, roots: Vec<Root>) -> Self {
         self.handlers.set_roots(roots);
@@ -215,67 +301,6 @@ impl fmt::Debug for ClientOptions {
             .field("revision", &self.revision)
             .field("framing", &self.framing)
             .field("timeouts", &self.timeouts)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A progress notification.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    /// The progress so far, in units of the server's choice.
-    pub progress: f64,
-    /// The value of `progress` at which the request is complete, if known.
-    pub total: Option<f64>,
-    /// A description.
-    pub message: Option<String>,
-}
-
-/// Options of a single call.
-#[derive(Default)]
-#[must_use]
-pub struct CallOptions {
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) total_timeout: Option<Duration>,
-    pub(crate) on_progress: Option<OnProgress>,
-}
-
-pub(crate) type OnProgress = Box<dyn FnMut(Progress) + Send>;
-
-impl CallOptions {
-    /// Those of the client.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The timeout. Each progress notification restarts it, up to [`CallOptions::total_timeout`].
-    pub fn timeout(mut self, time: Duration) -> Self {
-        self.timeout = Some(time);
-        self
-    }
-
-    /// The total timeout, regardless of progress notifications.
-    pub fn total_timeout(mut self, time: Duration) -> Self {
-        self.total_timeout = Some(time);
-        self
-    }
-
-    /// Requests progress notifications. The callback runs on the connection's task, so it must not block.
-    pub fn on_progress(mut self, callback: impl FnMut(Progress) + Send + 'static) -> Self {
-        self.on_progress = Some(Box::new(callback));
-        self
-    }
-
-    pub(crate) fn timeouts(&self, defaults: Timeouts) -> Timeouts {
-        let timeouts = self.timeout.map_or(defaults, |time| defaults.with_idle(time));
-        self.total_timeout.map_or(timeouts, |time| timeouts.with_total(time))
-    }
-}
-
-impl fmt::Debug for CallOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallOptions")
-            .field("timeout", &self.timeout)
-            .field("total_timeout", &self.total_timeout)
             .finish_non_exhaustive()
     }
 }

@@ -10,9 +10,12 @@ use tokio::time::Instant;
 
 use super::Client;
 use super::error::{ClientError, ErrorKind};
-use super::options::{CallOptions, OnProgress, Timeouts};
-use super::session::{Failure, OWN_ID, OutgoingRequest, Param, Params, result_type};
+use super::input_rounds::RawOutcome;
+use super::options::{CallOptions, OnProgress, OnStatus, Timeouts};
+use super::session::{Failure, OWN_ID, OutgoingRequest, Params, result_type};
+use super::tasks::TaskWait;
 use crate::protocol::error_code::HEADER_MISMATCH;
+use crate::protocol::meta::LOG_LEVEL;
 use crate::protocol::{
     CallToolResult, Completion, PromptResult, RawJson, Reference, ResourceContents, method, project,
 };
@@ -22,10 +25,10 @@ use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 
 impl Client {
-    /// Calls a tool.
+    /// Calls a tool. If the call becomes a task, waits for its result; [`Client::call_task`] does not.
     ///
     /// A tool that ran and failed is a result too: see [`CallToolResult::is_error`]. Arguments with numbers that no
-    /// [`Value`] can hold are passed as [`RawJson`].
+    /// [`Value`] can hold are passed as [`RawJson`]. If the future is dropped, the call or its task is cancelled.
     ///
     /// # Errors
     /// If no result arrived; see [`ClientError`].
@@ -60,19 +63,47 @@ impl Client {
         arguments: impl Into<RawJson>,
         options: CallOptions,
     ) -> Result<(CallToolResult, RawJson), ClientError> {
-        let operation = format!("calling the tool {}", excerpt(tool));
-        let mut params = Params::new([("name", tool.into())]);
-        params.push_raw("arguments", arguments.into());
+        let (operation, wait) = (calling(tool), TaskWait::new(self, &options));
+        match self.begin_call(&operation, tool, arguments.into(), options).await? {
+            (RawOutcome::Complete(raw), _) => self.read_tool_result(&operation, Some(tool), raw),
+            (RawOutcome::Task(raw), on_status) => {
+                // In a box, so that the futures of ordinary calls are no larger.
+                let waited = Box::pin(wait.for_created(self, &raw, on_status)).await;
+                let raw = waited.map_err(|failure| self.session().error(&operation, failure))?;
+                self.read_tool_result(&operation, Some(tool), raw)
+            }
+        }
+    }
+
+    /// Sends a tool call: its complete result or the task that it has become, and the callback for the states of that.
+    pub(super) async fn begin_call(
+        &self,
+        operation: &str,
+        tool: &str,
+        arguments: RawJson,
+        options: CallOptions,
+    ) -> Result<(RawOutcome, Option<OnStatus>), ClientError> {
         let timeouts = options.timeouts(self.timeouts());
-        let raw = self
-            .call_tool(params, timeouts, options.on_progress)
-            .await
-            .map_err(|failure| self.session().error(&operation, failure))?;
-        let result: CallToolResult = self.read_result(&operation, &raw)?;
-        match self.output_violation(tool, &result) {
+        let mut params = Params::new([("name", tool.into())]);
+        params.push_raw("arguments", arguments);
+        params.push_meta(options.meta);
+        let called = self.call_tool(params, timeouts, options.on_progress).await;
+        let outcome = called.map_err(|failure| self.session().error(operation, failure))?;
+        Ok((outcome, options.on_status))
+    }
+
+    /// The result of a call, validated against the tool's output schema if the tool is known and listed.
+    pub(super) fn read_tool_result(
+        &self,
+        operation: &str,
+        tool: Option<&str>,
+        raw: Box<RawValue>,
+    ) -> Result<(CallToolResult, RawJson), ClientError> {
+        let result: CallToolResult = self.read_result(operation, &raw)?;
+        match tool.and_then(|tool| self.output_violation(tool, &result)) {
             None => Ok((result, raw.into())),
             Some(problem) => {
-                Err(self.session().error(&operation, Failure::protocol(problem, raw.get().as_bytes())))
+                Err(self.session().error(operation, Failure::protocol(problem, raw.get().as_bytes())))
             }
         }
     }
@@ -82,6 +113,18 @@ impl Client {
     /// # Errors
     /// If the server does not return its contents.
     pub async fn read(&self, uri: &str) -> Result<Vec<ResourceContents>, ClientError> {
+        self.read_with(uri, CallOptions::new()).await
+    }
+
+    /// [`Client::read`] with options.
+    ///
+    /// # Errors
+    /// If the server does not return its contents.
+    pub async fn read_with(
+        &self,
+        uri: &str,
+        options: CallOptions,
+    ) -> Result<Vec<ResourceContents>, ClientError> {
         #[derive(Deserialize)]
         struct ReadResult {
             contents: Vec<ResourceContents>,
@@ -89,28 +132,42 @@ impl Client {
         let operation = format!("reading the resource {}", excerpt(uri));
         let params = Params::new([("uri", uri.into())]);
         let raw = self
-            .request_with_input(method::RESOURCES_READ, params, self.timeouts(), None)
+            .request_with_input(method::RESOURCES_READ, params, options)
             .await
             .map_err(|failure| self.session().error(&operation, failure))?;
         self.read_result(&operation, &raw).map(|result: ReadResult| result.contents)
     }
 
-    /// Gets a prompt with its arguments filled in. The values of arguments are strings.
+    /// Gets a prompt with its arguments filled in. The values of arguments are strings: `json!({"file": "main.rs"})`.
     ///
     /// # Errors
     /// If the server does not return it.
     pub async fn prompt(
         &self,
         name: &str,
-        arguments: Map<String, Value>,
+        arguments: impl Into<RawJson>,
+    ) -> Result<PromptResult, ClientError> {
+        self.prompt_with(name, arguments, CallOptions::new()).await
+    }
+
+    /// [`Client::prompt`] with options.
+    ///
+    /// # Errors
+    /// If the server does not return it.
+    pub async fn prompt_with(
+        &self,
+        name: &str,
+        arguments: impl Into<RawJson>,
+        options: CallOptions,
     ) -> Result<PromptResult, ClientError> {
         let operation = format!("getting the prompt {}", excerpt(name));
         let mut params = Params::new([("name", name.into())]);
-        if !arguments.is_empty() {
-            params.push("arguments", arguments.into());
+        let arguments = arguments.into();
+        if arguments.get() != "{}" {
+            params.push_raw("arguments", arguments);
         }
         let raw = self
-            .request_with_input(method::PROMPTS_GET, params, self.timeouts(), None)
+            .request_with_input(method::PROMPTS_GET, params, options)
             .await
             .map_err(|failure| self.session().error(&operation, failure))?;
         self.read_result(&operation, &raw)
@@ -127,6 +184,21 @@ impl Client {
         value: &str,
         known: Map<String, Value>,
     ) -> Result<Completion, ClientError> {
+        self.complete_with(of, argument, value, known, CallOptions::new()).await
+    }
+
+    /// [`Client::complete`] with options.
+    ///
+    /// # Errors
+    /// If the server does not return a completion.
+    pub async fn complete_with(
+        &self,
+        of: Reference,
+        argument: &str,
+        value: &str,
+        known: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Completion, ClientError> {
         #[derive(Deserialize)]
         struct CompleteResult {
             completion: Completion,
@@ -140,7 +212,7 @@ impl Client {
             params.push("context", context);
         }
         let raw = self
-            .request_once(method::COMPLETE, params)
+            .request_once(method::COMPLETE, params, options)
             .await
             .map_err(|failure| self.session().error(&operation, failure))?;
         self.read_result(&operation, &raw).map(|result: CompleteResult| result.completion)
@@ -151,8 +223,16 @@ impl Client {
     /// # Errors
     /// If it does not.
     pub async fn ping(&self) -> Result<(), ClientError> {
+        self.ping_with(CallOptions::new()).await
+    }
+
+    /// [`Client::ping`] with options.
+    ///
+    /// # Errors
+    /// If the server does not respond.
+    pub async fn ping_with(&self, options: CallOptions) -> Result<(), ClientError> {
         let method = if self.revision().opens_with_handshake() { method::PING } else { method::DISCOVER };
-        self.request_once(method, Params::default())
+        self.request_once(method, Params::default(), options)
             .await
             .map(drop)
             .map_err(|failure| self.session().error("pinging the server", failure))
@@ -164,7 +244,20 @@ impl Client {
     /// # Errors
     /// If no result arrived, or one with a number that no [`Value`] can hold; [`Client::request_raw`] returns that.
     pub async fn request(&self, method: &str, params: Value) -> Result<Value, ClientError> {
-        let result = self.request_raw(method, params).await?;
+        self.request_with(method, params, CallOptions::new()).await
+    }
+
+    /// [`Client::request`] with options. A `_meta` in `params` takes precedence over [`CallOptions::meta`].
+    ///
+    /// # Errors
+    /// If no result arrived, or one with a number that no [`Value`] can hold.
+    pub async fn request_with(
+        &self,
+        method: &str,
+        params: Value,
+        options: CallOptions,
+    ) -> Result<Value, ClientError> {
+        let result = self.request_raw_with(method, params, options).await?;
         result.to_value().map_err(|inexact| {
             let failure = Failure::new(ErrorKind::Inexact(inexact), "the response arrived");
             self.session().error(format!("the request {}", excerpt(method)), failure)
@@ -180,24 +273,48 @@ impl Client {
         method: &str,
         params: impl Into<RawJson>,
     ) -> Result<RawJson, ClientError> {
+        self.request_raw_with(method, params, CallOptions::new()).await
+    }
+
+    /// [`Client::request_raw`] with options.
+    ///
+    /// # Errors
+    /// If no result arrived.
+    pub async fn request_raw_with(
+        &self,
+        method: &str,
+        params: impl Into<RawJson>,
+        options: CallOptions,
+    ) -> Result<RawJson, ClientError> {
         let failed = |failure| self.session().error(format!("the request {}", excerpt(method)), failure);
-        let Some(params) = Params::from_json(&params.into()) else {
+        let Some(mut params) = Params::from_json(&params.into()) else {
             let error = RpcError::invalid_params("`params` must be an object");
             return Err(failed(Failure::new(ErrorKind::Rpc(error), "the request was not sent")));
         };
-        let timeouts = self.timeouts();
+        let timeouts = options.timeouts(self.timeouts());
+        params.push_meta(options.meta);
         let deadline = Instant::now() + timeouts.total;
-        let raw = self.request_any_result(method, params, timeouts, deadline, None).await.map_err(failed)?;
+        let raw = self
+            .request_any_result(method, params, timeouts, deadline, options.on_progress)
+            .await
+            .map_err(failed)?;
         if !self.revision().opens_with_handshake() {
             result_type::check_known(&raw).map_err(|failure| failed(*failure))?;
         }
         Ok(raw.into())
     }
 
-    /// One request and its result, within the default timeouts.
-    pub(super) async fn request_once(&self, method: &str, params: Params) -> Result<Box<RawValue>, Failure> {
-        let timeouts = self.timeouts();
-        self.request_complete_result(method, params, timeouts, Instant::now() + timeouts.total, None).await
+    /// One request and its complete result.
+    pub(super) async fn request_once(
+        &self,
+        method: &str,
+        mut params: Params,
+        options: CallOptions,
+    ) -> Result<Box<RawValue>, Failure> {
+        let timeouts = options.timeouts(self.timeouts());
+        params.push_meta(options.meta);
+        let deadline = Instant::now() + timeouts.total;
+        self.request_complete_result(method, params, timeouts, deadline, options.on_progress).await
     }
 
     /// A tool call. On HTTP, a server that rejects the parameter headers may have changed its tools since they were listed:
@@ -207,17 +324,17 @@ impl Client {
         params: Params,
         timeouts: Timeouts,
         on_progress: Option<OnProgress>,
-    ) -> Result<Box<RawValue>, Failure> {
+    ) -> Result<RawOutcome, Failure> {
         let on_progress = on_progress.map(|on_progress| Arc::new(Mutex::new(on_progress)));
         let called =
-            self.request_with_input(method::TOOLS_CALL, params.clone(), timeouts, on_progress.clone()).await;
+            self.request_in_rounds(method::TOOLS_CALL, params.clone(), timeouts, on_progress.clone()).await;
         match &called {
             Err(Failure { kind: ErrorKind::Rpc(error), .. })
                 if error.code == HEADER_MISMATCH
                     && self.sends_param_headers()
-                    && self.tools().await.is_ok() =>
+                    && self.tools_with(CallOptions::new().fresh()).await.is_ok() =>
             {
-                self.request_with_input(method::TOOLS_CALL, params, timeouts, on_progress).await
+                self.request_in_rounds(method::TOOLS_CALL, params, timeouts, on_progress).await
             }
             _ => called,
         }
@@ -256,30 +373,24 @@ impl Client {
         // Progress notifications are requested if the caller wants them, or if they extend the timeout.
         let progress = on_progress.is_some() || timeouts.idle < timeouts.total;
         if progress || !self.revision().opens_with_handshake() {
-            let given = params.0.iter_mut().find(|(name, _)| name == "_meta");
-            match (given, self.meta(progress)) {
-                // The members that the caller has set take precedence.
-                (Some((_, Param::Value(Value::Object(given)))), Value::Object(ours)) => {
-                    for (name, value) in ours {
-                        given.entry(name).or_insert(value);
-                    }
-                }
-                (Some(_), _) => {}
-                (None, meta) => params.push("_meta", meta),
-            }
+            // The members that the caller has set take precedence.
+            params.push_meta(self.meta(progress));
         }
         self.session().request(OutgoingRequest { method, params, timeouts, deadline, on_progress }).await
     }
 
     /// The `_meta` of a request, if its revision requires one or progress is requested.
-    pub(super) fn meta(&self, progress: bool) -> Value {
-        let revision = self.revision();
-        let mut meta =
-            if revision.opens_with_handshake() { Map::new() } else { self.shared.opener.meta(revision) };
+    pub(super) fn meta(&self, progress: bool) -> Map<String, Value> {
+        let mut meta = self.shared.meta.clone();
+        if !self.revision().opens_with_handshake()
+            && let Some(level) = self.session().log_level.get()
+        {
+            meta.insert(LOG_LEVEL.to_owned(), serde_json::to_value(level).unwrap_or_default());
+        }
         if progress {
             meta.insert("progressToken".to_owned(), OWN_ID.into());
         }
-        Value::Object(meta)
+        meta
     }
 
     pub(super) fn read_result<T: DeserializeOwned>(
@@ -312,4 +423,8 @@ impl Client {
                 .map(|violation| format!("the result violates the tool's output schema: {violation}")),
         }
     }
+}
+
+pub(super) fn calling(tool: &str) -> String {
+    format!("calling the tool {}", excerpt(tool))
 }

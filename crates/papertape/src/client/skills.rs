@@ -1,11 +1,12 @@
 //! Skills of a server: listed without reading their files, which are verified against the definition when they are read.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Client;
 use super::error::{ClientError, ErrorKind};
 use super::lists::{ListEntry, Listable};
+use super::options::CallOptions;
 use super::session::{Failure, Params};
 use super::skill_mismatch::SkillMismatch;
 use crate::protocol::capabilities::SKILLS;
@@ -63,7 +64,9 @@ impl Client {
     /// If the server does not return the list, or does not offer skills.
     pub async fn skills(&self) -> Result<Vec<ListEntry<SkillDefinition>>, ClientError> {
         self.must_offer_skills("listing skills", None)?;
-        self.list(SkillDefinition::METHOD, Map::new()).await
+        self.list(SkillDefinition::METHOD, Params::default(), CallOptions::new())
+            .await
+            .map(|list| list.entries)
     }
 
     /// Gets the skill whose `SKILL.md` has that URI, listed or not.
@@ -78,7 +81,7 @@ impl Client {
         let operation = format!("getting the skill {}", excerpt(uri));
         self.must_offer_skills(&operation, None)?;
         let raw = self
-            .request_once(method::SKILLS_GET, Params::new([("uri", uri.into())]))
+            .request_once(method::SKILLS_GET, Params::new([("uri", uri.into())]), CallOptions::new())
             .await
             .map_err(|failure| self.session().error(&operation, failure))?;
         let result: GetResult = self.read_result(&operation, &raw)?;
@@ -136,7 +139,8 @@ impl Client {
     /// If it is not a directory, or if the server does not offer `directoryRead`.
     pub async fn directory(&self, uri: &str) -> Result<Vec<ListEntry<ResourceDefinition>>, ClientError> {
         self.must_offer_skills(&format!("listing the directory {}", excerpt(uri)), Some("directoryRead"))?;
-        self.list(method::DIRECTORY_READ, Map::from_iter([("uri".to_owned(), uri.into())])).await
+        let params = Params::new([("uri", uri.into())]);
+        self.list(method::DIRECTORY_READ, params, CallOptions::new()).await.map(|list| list.entries)
     }
 
     /// Requests of the extension are sent only to servers that declare it.

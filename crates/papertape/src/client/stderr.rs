@@ -1,6 +1,57 @@
 //! The line of a server's stderr that names the error. The last line seldom does: runtimes end with their version, a stack
 //! trace or a brace, and programs with their usage.
 
+use std::sync::Arc;
+
+/// Called with each line of a server's stderr.
+pub(crate) type OnStderr = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The longest line that is passed on in one part.
+#[cfg(unix)]
+const LONGEST_LINE: usize = 64 * 1024;
+
+/// The lines of a server's stderr for a callback.
+#[cfg(unix)]
+pub(crate) struct StderrLines {
+    callback: OnStderr,
+    /// The beginning of a line that has not ended.
+    unfinished: Vec<u8>,
+}
+
+#[cfg(unix)]
+impl StderrLines {
+    pub(crate) fn new(callback: OnStderr) -> Self {
+        Self { callback, unfinished: Vec::new() }
+    }
+
+    /// Passes on the lines that these bytes end.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|&byte| byte == b'\n') {
+            self.unfinished.extend_from_slice(part);
+            if part.ends_with(b"\n") || self.unfinished.len() >= LONGEST_LINE {
+                self.flush();
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        let line = self.unfinished.strip_suffix(b"\n").unwrap_or(&self.unfinished);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        (self.callback)(&String::from_utf8_lossy(line));
+        self.unfinished.clear();
+    }
+}
+
+/// A last line may have no line end.
+#[cfg(unix)]
+impl Drop for StderrLines {
+    fn drop(&mut self) {
+        if !self.unfinished.is_empty() {
+            self.flush();
+        }
+    }
+}
+
 /// Words that mark a line as an error: names of errors, and words of their messages.
 const NAMES: [&str; 5] = ["error", "fatal", "panic", "exception", "critical"];
 const WORDS: [&str; 22] = [

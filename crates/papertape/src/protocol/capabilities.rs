@@ -1,8 +1,9 @@
 //! Capabilities and identities of servers and clients.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::apps::{APPS, client_settings, shows_pages};
 use super::content::Icon;
 
 /// The capabilities of a server.
@@ -69,6 +70,29 @@ pub struct ClientCapabilities {
     /// It supports elicitation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
+    /// Extensions by name, with their settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Map<String, Value>>,
+}
+
+/// As far as flags tell.
+impl From<Abilities> for ClientCapabilities {
+    fn from(able: Abilities) -> Self {
+        let declared = |able: bool| able.then_some(EmptyObject {});
+        let extensions = [(able.tasks, TASKS, json!({})), (able.apps, APPS, client_settings())];
+        let extensions: Map<String, Value> = extensions
+            .into_iter()
+            .filter(|known| known.0)
+            .map(|(_, name, set)| (name.to_owned(), set))
+            .collect();
+        Self {
+            roots: declared(able.roots),
+            sampling: able.sampling.then(|| SamplingCapability { tools: declared(able.sampling_tools) }),
+            elicitation: (able.form || able.url)
+                .then(|| ElicitationCapability { form: declared(able.form), url: declared(able.url) }),
+            extensions: (!extensions.is_empty()).then_some(extensions),
+        }
+    }
 }
 
 /// The sampling capability of a client.
@@ -95,6 +119,8 @@ pub struct Abilities {
     pub roots: bool,
     /// The tasks extension.
     pub tasks: bool,
+    /// MCP Apps, with pages of HTML.
+    pub apps: bool,
 }
 
 impl Abilities {
@@ -109,8 +135,7 @@ impl Abilities {
         let elicitation = declared.get("elicitation").and_then(Value::as_object);
         let url = elicitation.is_some_and(|modes| modes.get("url").is_some_and(Value::is_object));
         let form = elicitation.is_some_and(|modes| modes.get("form").is_some_and(Value::is_object));
-        let tasks =
-            declared.get("extensions").and_then(|known| known.get(TASKS)).is_some_and(Value::is_object);
+        let extension = |name| declared.get("extensions").and_then(|known| known.get(name));
         Self {
             // An empty object declares forms, the only mode before 2025-11-25.
             form: form || (elicitation.is_some() && !url),
@@ -121,15 +146,19 @@ impl Abilities {
                 .and_then(|model| model.get("tools"))
                 .is_some_and(Value::is_object),
             roots: declared.get("roots").is_some_and(Value::is_object),
-            tasks,
+            tasks: extension(TASKS).is_some_and(Value::is_object),
+            apps: extension(APPS).is_some_and(shows_pages),
         }
     }
 
     /// The flags as one byte.
     #[cfg(feature = "http-server")]
     pub(crate) fn to_bits(self) -> u8 {
-        let abilities = [self.form, self.url, self.sampling, self.sampling_tools, self.roots, self.tasks];
-        abilities.into_iter().rev().fold(0, |bits, able| bits << 1 | u8::from(able))
+        let Self { form, url, sampling, sampling_tools, roots, tasks, apps } = self;
+        [form, url, sampling, sampling_tools, roots, tasks, apps]
+            .into_iter()
+            .rev()
+            .fold(0, |bits, able| bits << 1 | u8::from(able))
     }
 
     /// The flags of [`Abilities::to_bits`].
@@ -143,6 +172,7 @@ impl Abilities {
             sampling_tools: bit(3),
             roots: bit(4),
             tasks: bit(5),
+            apps: bit(6),
         }
     }
 

@@ -7,6 +7,15 @@ use serde_json::{Map, Value};
 use super::raw_json::RawJson;
 
 /// One block of content.
+///
+/// ```
+/// use papertape::protocol::{Annotations, Content, Role};
+///
+/// let text = Content::text("A dot:");
+/// let image = Content::image(b"\x89PNG..", "image/png").annotated(Annotations::new().audience(Role::User));
+/// let link = Content::resource_link("file:///dots/1.svg", "the first dot");
+/// assert_eq!(text.as_text(), Some("A dot:"));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Content {
@@ -144,6 +153,14 @@ pub struct EmbeddedResource {
 }
 
 /// The contents of a resource: `text` or `blob`.
+///
+/// ```
+/// use papertape::protocol::ResourceContents;
+///
+/// let text = ResourceContents::text("notes:///tea", "Water the plant.");
+/// let bytes = ResourceContents::blob("notes:///tea.png", b"\x89PNG..");
+/// assert_eq!(text.text.as_deref(), Some("Water the plant."));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 #[non_exhaustive]
@@ -197,6 +214,12 @@ pub struct ResourceLink {
 }
 
 /// Annotations of content.
+///
+/// ```
+/// use papertape::protocol::{Annotations, Role};
+///
+/// let hints = Annotations::new().audience(Role::User).priority(0.8).last_modified("2026-07-28T12:00:00Z");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 #[non_exhaustive]
@@ -223,6 +246,13 @@ pub enum Role {
 }
 
 /// An icon of a server, a tool, a prompt or a resource.
+///
+/// ```
+/// use papertape::Server;
+/// use papertape::protocol::Icon;
+///
+/// let server = Server::new("notes", "1.0.0").icon(Icon::new("https://example.com/notes.svg"));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 #[non_exhaustive]
@@ -292,6 +322,15 @@ impl Content {
     /// Text.
     pub fn text(text: impl Into<String>) -> Self {
         Content::Text(TextContent { text: text.into(), annotations: None, meta: None })
+    }
+
+    /// Its text, if it is a text block.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Content::Text(text) => Some(&text.text),
+            _ => None,
+        }
     }
 
     /// An image, with its MIME type (`image/png`).

@@ -32,6 +32,14 @@ pub struct UrlRequest {
 }
 
 /// The result of an elicitation.
+///
+/// ```
+/// use papertape::protocol::ElicitResult;
+/// use serde_json::json;
+///
+/// let submitted = ElicitResult::accept([("row", json!(7)), ("name", json!("Ada"))]);
+/// let declined = ElicitResult::decline();
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ElicitResult {
@@ -56,9 +64,10 @@ pub enum ElicitAction {
 }
 
 impl ElicitResult {
-    /// The user accepted, with these values.
+    /// The user accepted, with these values: a `Map`, or pairs of names and values.
     #[must_use]
-    pub fn accept(content: Map<String, Value>) -> Self {
+    pub fn accept<N: Into<String>>(content: impl IntoIterator<Item = (N, Value)>) -> Self {
+        let content = content.into_iter().map(|(name, value)| (name.into(), value)).collect();
         Self { action: ElicitAction::Accept, content: Some(content) }
     }
 
@@ -85,6 +94,14 @@ impl ElicitResult {
 ///
 /// Sampling is deprecated in 2026-07-28 (SEP-2577) and still works in every revision. Instead, call the API of a model
 /// provider from the handler.
+///
+/// ```
+/// use papertape::protocol::{Role, SamplingMessage, SamplingRequest};
+/// use serde_json::json;
+///
+/// let message = SamplingMessage::new(Role::User, json!({"type": "text", "text": "Summarise."}));
+/// let request = SamplingRequest::new(vec![message], 200);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -157,6 +174,13 @@ pub struct SamplingMessage {
 }
 
 /// A message that a model has generated.
+///
+/// ```
+/// use papertape::protocol::{Role, SamplingResult};
+/// use serde_json::json;
+///
+/// let result = SamplingResult::new(Role::Assistant, json!({"type": "text", "text": "In short: tea."}), "my-model");
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -173,6 +197,13 @@ pub struct SamplingResult {
 }
 
 /// A directory or file that a server may use.
+///
+/// ```
+/// use papertape::client::ClientOptions;
+/// use papertape::protocol::Root;
+///
+/// let options = ClientOptions::new().roots(vec![Root::new("file:///home/me/project")]);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Root {

@@ -24,3 +24,17 @@ pub enum LogLevel {
     /// The system is unusable.
     Emergency,
 }
+
+impl LogLevel {
+    /// The levels, least severe first.
+    pub const ALL: [LogLevel; 8] = [
+        LogLevel::Debug,
+        LogLevel::Info,
+        LogLevel::Notice,
+        LogLevel::Warning,
+        LogLevel::Error,
+        LogLevel::Critical,
+        LogLevel::Alert,
+        LogLevel::Emergency,
+    ];
+}

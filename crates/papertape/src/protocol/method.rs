@@ -94,3 +94,35 @@ pub const ALL: [&str; 21] = [
     SKILLS_GET,
     DIRECTORY_READ,
 ];
+
+/// What servers send to clients: requests of their own, and notifications in both directions.
+const OTHERS: [&str; 13] = [
+    ELICIT,
+    SAMPLE,
+    ROOTS_LIST,
+    INITIALIZED,
+    CANCELLED,
+    PROGRESS,
+    TOOLS_CHANGED,
+    PROMPTS_CHANGED,
+    RESOURCES_CHANGED,
+    RESOURCE_UPDATED,
+    LOG_MESSAGE,
+    TASK_CHANGED,
+    ACKNOWLEDGED,
+];
+
+/// Methods and notifications of some revision that are not used here.
+const UNUSED: [&str; 5] = [
+    "notifications/roots/list_changed",
+    "notifications/elicitation/complete",
+    "notifications/tasks/status",
+    "tasks/list",
+    "tasks/result",
+];
+
+/// Whether it is a method or notification of MCP, or of an extension that is supported here.
+#[must_use]
+pub(crate) fn is_standard(name: &str) -> bool {
+    ALL.contains(&name) || OTHERS.contains(&name) || UNUSED.contains(&name)
+}

@@ -3,6 +3,7 @@
 //! [`revision`] has every difference between revisions; `project` turns the newest shape into that of an older one.
 //! Nothing here does I/O, is async or reads a clock.
 
+pub mod apps;
 pub mod capabilities;
 pub mod completion;
 pub mod content;
@@ -18,8 +19,10 @@ pub mod raw_json;
 pub mod resources;
 pub mod revision;
 pub mod skills;
+pub mod tasks;
 pub mod tools;
 
+pub use apps::{AppMeta, Csp, Permissions, ToolUi};
 pub use completion::{Completion, Reference};
 pub use content::{Annotations, Content, Icon, ResourceContents, ResourceLink, Role, UnknownContent};
 pub use input::{
@@ -33,4 +36,5 @@ pub use raw_json::RawJson;
 pub use resources::{ResourceDefinition, ResourceTemplateDefinition};
 pub use revision::Revision;
 pub use skills::{SkillDefinition, SkillFile, SkillResources};
+pub use tasks::TaskStatus;
 pub use tools::{CallToolResult, ToolAnnotations, ToolDefinition};

@@ -63,6 +63,16 @@ pub struct PromptResult {
 }
 
 /// One message of a prompt.
+///
+/// ```
+/// use papertape::protocol::{Content, PromptMessage};
+///
+/// let messages = vec![
+///     PromptMessage::user("What is wrong with this file?"),
+///     PromptMessage::user(Content::text_resource("file:///main.rs", "text/x-rust", "fn main() {")),
+///     PromptMessage::assistant("A brace is missing."),
+/// ];
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
 #[non_exhaustive]
@@ -78,6 +88,13 @@ impl PromptResult {
     #[must_use]
     pub fn new(messages: Vec<PromptMessage>) -> Self {
         Self { messages, ..Self::default() }
+    }
+
+    /// The text of all its messages that are text, one per line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> = self.messages.iter().filter_map(|message| message.content.as_text()).collect();
+        texts.join("\n")
     }
 }
 

@@ -1,8 +1,10 @@
 //! JSON text that is passed on without a change.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -100,6 +102,21 @@ impl RawJson {
     /// A tree of values in which large numbers are rounded: for inspection, not to be passed on.
     pub(crate) fn rounded(&self) -> Value {
         serde_json::from_str(self.get()).unwrap_or_default()
+    }
+}
+
+/// Any JSON: as the arguments of a tool it needs the schema of [`Tool::input_schema`](crate::server::Tool::input_schema).
+impl JsonSchema for RawJson {
+    fn schema_name() -> Cow<'static, str> {
+        "Json".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        true.into()
     }
 }
 

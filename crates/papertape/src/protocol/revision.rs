@@ -155,6 +155,13 @@ impl Revision {
         }
     }
 
+    /// Whether the `_meta` of a request may have members that the revision does not name, such as `traceparent`. Earlier ones
+    /// define nothing but `progressToken`.
+    #[must_use]
+    pub fn has_open_meta(self) -> bool {
+        self >= Revision::V2025_06_18
+    }
+
     /// Whether every HTTP request has it in a header, once it is negotiated.
     #[must_use]
     pub fn is_named_in_headers(self) -> bool {

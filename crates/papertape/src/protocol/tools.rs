@@ -60,6 +60,14 @@ pub struct ToolAnnotations {
 }
 
 /// The result of a tool call.
+///
+/// ```
+/// use papertape::protocol::CallToolResult;
+///
+/// let result = CallToolResult::new("42");
+/// assert!(!result.is_error);
+/// assert!(CallToolResult::failed("the printer is out of paper").is_error);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 #[non_exhaustive]
@@ -78,13 +86,26 @@ pub struct CallToolResult {
 }
 
 impl CallToolResult {
-    /// A result with one block of text.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![Content::text(text)], ..Self::default() }
+    /// A result with one block of content, such as a text.
+    ///
+    /// ```
+    /// use papertape::protocol::CallToolResult;
+    /// let result = CallToolResult::new("hello");
+    /// assert_eq!(result.text(), "hello");
+    /// ```
+    pub fn new(content: impl Into<Content>) -> Self {
+        Self { content: vec![content.into()], ..Self::default() }
     }
 
     /// A failure, with a text for the model.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { is_error: true, ..Self::text(text) }
+        Self { is_error: true, ..Self::new(text.into()) }
+    }
+
+    /// The text of all its blocks of text, one per line; other blocks are left out.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> = self.content.iter().filter_map(Content::as_text).collect();
+        texts.join("\n")
     }
 }

@@ -6,6 +6,16 @@ use crate::wire::message::Bounds;
 
 /// Bounds on what a peer can make a server hold or do.
 /// Over a limit, the peer gets an error at once and the connection lives on.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use papertape::Server;
+/// use papertape::server::Limits;
+///
+/// let limits = Limits { grace: Duration::from_secs(60), ..Limits::default() };
+/// let server = Server::new("slow", "1.0.0").limits(limits);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Bytes of one frame.

@@ -16,6 +16,14 @@ pub use crate::protocol::error_code::{
 ///
 /// A peer's code may be written as `-32601.0` or `1e10`: that is the same integer. One that takes more than 64 bits
 /// becomes -32603, and `message` names it, so that the error is not lost.
+///
+/// ```
+/// use papertape::client::ClientOptions;
+/// use papertape::wire::RpcError;
+///
+/// // What a client responds to a server that wants to sample.
+/// let options = ClientOptions::new().on_sampling(async |_| Err(RpcError::new(1001, "the user has said no")));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AsSent")]
 #[non_exhaustive]

@@ -7,6 +7,7 @@
 pub mod error;
 pub mod frame;
 pub mod id;
+pub(crate) mod members;
 pub mod message;
 pub mod number;
 pub mod shown;

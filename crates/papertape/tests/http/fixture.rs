@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use papertape::http::{self, Options};
+use axum::Router;
+use papertape::http::{self, HttpService, Options};
 use papertape::protocol::LogLevel;
 use papertape::server::{Elicited, Form, Resource, Resources, Roots, Tool, Tools};
 use papertape::{Cx, Server, ToolError};
@@ -178,6 +179,26 @@ impl Site {
         let until = async move { drop(stopped.await) };
         let served = tokio::spawn(http::serve_until(listener, server, options, until));
         Self { address, tools, resources, acts, curtain: stage.curtain, stop: Some(stop), served }
+    }
+
+    /// The same server in an application, whose own shutdown ends it as docs/http.md says.
+    pub(crate) async fn mounted(change: impl FnOnce(Server) -> Server) -> (Self, HttpService) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stage, acts) = stage();
+        let mut server = change(server(&stage));
+        let (tools, resources) = (server.tools(), server.resources());
+        let mcp = http::service(server).unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (app, draining) = (Router::new().nest_service("/mcp", mcp.clone()), mcp.clone());
+        let until = async move {
+            drop(stopped.await);
+            draining.drain();
+        };
+        let served =
+            tokio::spawn(async move { axum::serve(listener, app).with_graceful_shutdown(until).await });
+        let site = Self { address, tools, resources, acts, curtain: stage.curtain, stop: Some(stop), served };
+        (site, mcp)
     }
 
     pub(crate) async fn connect(&self) -> Wire {

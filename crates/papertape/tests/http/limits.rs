@@ -1,8 +1,12 @@
 //! Limits on what a client may send, hold and leave unread: R-01, G7, G8, H-50, H-51.
 
+use std::sync::Arc;
+
+use papertape::Cx;
 use papertape::http::Options;
 use papertape::server::Limits;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::fixture::{Act, Site};
 use crate::request::Request;
@@ -227,4 +231,38 @@ async fn a_large_response_is_complete() {
     let mut again = site.connect().await;
     assert_eq!(again.begin(&session.resume(&id)).await.status, 200);
     assert_eq!(again.message().await, Some(whole), "the last event is kept, however large");
+}
+
+// Notifications that wait for their handlers count too, over all sessions.
+#[tokio::test]
+async fn waiting_notifications_count_against_the_memory_budget() {
+    let curtain = Arc::new(Semaphore::new(0));
+    let behind = Arc::clone(&curtain);
+    let limits = Limits { bytes_in_flight: 8 * PIECE, ..Limits::default() };
+    let site = Site::with(Options::new(), |server| {
+        server.limits(limits).notification("notifications/vendor/note", move |_: Value, _: Cx| {
+            let behind = Arc::clone(&behind);
+            async move {
+                behind.acquire().await?.forget();
+                Ok(())
+            }
+        })
+    })
+    .await;
+    let params = json!({"pad": "p".repeat(PIECE)});
+    let mut taken = 0;
+    for _ in 0..20 {
+        let session = site.session("2025-11-25").await;
+        let response = site.ask(&session.notify("notifications/vendor/note", &params)).await;
+        match response.status {
+            202 => taken += 1,
+            503 => break,
+            _ => panic!("{response:?}"),
+        }
+    }
+    assert!((5..=8).contains(&taken), "{taken} pieces are held where 8 may be");
+    curtain.add_permits(taken);
+    while site.ask(&echo(2 * PIECE)).await.status == 503 {
+        tokio::task::yield_now().await;
+    }
 }

@@ -12,6 +12,7 @@ mod batches;
 mod calls;
 mod clients;
 mod connection;
+mod context;
 mod fixture;
 mod headers;
 mod host_and_origin;

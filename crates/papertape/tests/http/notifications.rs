@@ -186,3 +186,33 @@ async fn modern_clients_get_notifications_of_their_filter() {
         assert_eq!(wire.message().await.unwrap()["method"], "notifications/tools/list_changed");
     }
 }
+
+// There may be many sessions whose clients have gone, and each could hold as much.
+#[tokio::test]
+async fn little_is_kept_for_a_session_that_no_connection_reads() {
+    let mut notifier = None;
+    let site = Site::with(Options::new(), |server| {
+        notifier = Some(server.notifier());
+        server
+    })
+    .await;
+    let session = site.session("2025-11-25").await;
+    // Its session is known from its first request on.
+    assert_eq!(site.ask(&session.request(1, "ping", &json!({}))).await.status, 200);
+    let notifier = notifier.unwrap();
+    let notify = |n: u64| {
+        let text = "x".repeat(1_000);
+        notifier.notify("notifications/vendor/news", json!({"n": n, "text": text})).unwrap();
+    };
+    (0..1_000).for_each(notify);
+    for _ in 0..2 {
+        let mut stream = site.connect().await;
+        assert_eq!(stream.begin(&session.get()).await.status, 200);
+        notify(9_999);
+        let mut kept = 0;
+        while stream.message().await.unwrap()["params"]["n"] != 9_999 {
+            kept += 1;
+        }
+        assert!(kept <= 16, "{kept} KiB are kept for a client that may never come back");
+    }
+}

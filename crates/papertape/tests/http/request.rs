@@ -56,6 +56,17 @@ impl Request {
         Self::modern(id, "tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
+    /// As an application hands it on.
+    pub(crate) fn handed_on(self) -> axum::extract::Request<String> {
+        let mut line = self.line.split(' ');
+        let mut request = axum::extract::Request::builder();
+        request = request.method(line.next().unwrap()).uri(line.next().unwrap());
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        request.body(String::from_utf8(self.body).unwrap()).unwrap()
+    }
+
     /// Adds a header, whether or not it is there.
     pub(crate) fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));

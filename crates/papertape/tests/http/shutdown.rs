@@ -2,6 +2,7 @@
 
 use papertape::http::Options;
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use crate::fixture::Site;
 use crate::request::Request;
@@ -134,4 +135,50 @@ async fn requests_beyond_the_grace_period_get_an_error() {
     assert_eq!(older.message().await, None);
     assert_ended(&modern.response().await.json(), 3);
     site.ended().await;
+}
+
+// The same where an application accepts the connections, which waits for what is open.
+#[tokio::test]
+async fn a_mounted_server_ends_its_calls_and_background_work_after_the_grace_period() {
+    struct Working(mpsc::UnboundedSender<&'static str>);
+    impl Drop for Working {
+        fn drop(&mut self) {
+            self.0.send("dropped").unwrap_or_default();
+        }
+    }
+    let limits = papertape::server::Limits {
+        grace: std::time::Duration::from_secs(1),
+        ..papertape::server::Limits::default()
+    };
+    let (working, mut worked) = mpsc::unbounded_channel();
+    let (mut site, mcp) = Site::mounted(|server| {
+        server.limits(limits).background(move |_| {
+            let working = Working(working.clone());
+            async move {
+                working.0.send("began").unwrap();
+                std::future::pending().await
+            }
+        })
+    })
+    .await;
+    let session = site.session("2025-11-25").await;
+    assert_eq!(worked.recv().await, Some("began"));
+    let mut parked = site.connect().await;
+    parked.begin(&session.call(1, "ask", &json!({}))).await;
+    assert_eq!(parked.message().await.unwrap()["method"], "elicitation/create");
+    let mut modern = site.connect().await;
+    modern.send(Request::call(3, "wait", &json!({"name": "x"})).bytes()).await;
+    site.began("x").await;
+    site.stop();
+    let ended = parked.message().await.unwrap();
+    assert!(ended["error"]["message"].as_str().unwrap().contains("shutting down"), "{ended}");
+    assert_eq!(parked.message().await.unwrap()["method"], "notifications/cancelled");
+    assert_eq!(parked.message().await, None);
+    assert_eq!(modern.response().await.json()["error"]["code"], -32603);
+    site.ended().await;
+    // A clone of the service is still there, but nothing works for it any more, and nothing begins that would wait.
+    assert_eq!(worked.recv().await, Some("dropped"));
+    let late = Request::call(4, "wait", &json!({"name": "x"})).handed_on();
+    assert_eq!(mcp.answer(late).await.status(), 200);
+    assert!(worked.try_recv().is_err());
 }

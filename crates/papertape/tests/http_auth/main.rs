@@ -7,10 +7,13 @@
     reason = "in a test, a panic is a finding; clippy knows test functions, but not their helpers"
 )]
 
+mod application;
 mod authentication;
+mod custom;
 mod metadata;
 mod principals;
 mod revocation;
 mod scope_changes;
 mod scopes;
 mod site;
+mod visibility;

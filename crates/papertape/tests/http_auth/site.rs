@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use papertape::http::{Auth, Keys, NewKey, OAuthServer, Options, serve_until};
+use papertape::http::{Auth, HttpService, Keys, NewKey, OAuthServer, Options, serve_until, service_with};
 use papertape::server::{Form, Prompt, PromptOutput, Resource, ResourceTemplate, Tool};
 use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
@@ -49,6 +49,10 @@ async fn whoami(_: (), cx: Cx) -> Result<String, ToolError> {
     Ok(cx.principal().map(|principal| principal.name.clone()).unwrap_or_default())
 }
 
+async fn tenant(_: (), cx: Cx) -> Result<String, ToolError> {
+    Ok(cx.principal().map(|principal| principal.claims()["tenant"].to_string()).unwrap_or_default())
+}
+
 async fn ask(_: (), cx: Cx) -> Result<String, ToolError> {
     let answer = cx.ask("colour", Form::<Colour>::new("Which colour?"))?.accepted();
     Ok(answer.map(|answer| answer.colour).unwrap_or_default())
@@ -68,6 +72,7 @@ fn server() -> Server {
     let tool = |name: &str| Tool::new(name).description("For tests.");
     let mut server = Server::new("notes", "1.0.0")
         .tool(tool("whoami"), whoami)
+        .tool(tool("tenant"), tenant)
         .tool(tool("ask"), ask)
         .tool(tool("endless"), endless)
         .tool(tool("long").long_running(), whoami)
@@ -96,11 +101,28 @@ impl Site {
     }
 
     pub(crate) async fn with(options: Options) -> Self {
+        Self::serving(server(), options).await
+    }
+
+    pub(crate) async fn serving(server: Server, options: Options) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(async move {
-            serve_until(listener, server(), options, async move { drop(stopped.await) }).await.unwrap();
+            serve_until(listener, server, options, async move { drop(stopped.await) }).await.unwrap();
+        });
+        Self { origin, client: reqwest::Client::builder().no_proxy().build().unwrap(), _stop: Arc::new(stop) }
+    }
+
+    /// The server mounted in an application of axum.
+    pub(crate) async fn mounted(options: Options, mount: impl FnOnce(HttpService) -> axum::Router) -> Self {
+        let app = mount(service_with(server(), options).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel::<()>();
+        tokio::spawn(async move {
+            let serving = axum::serve(listener, app);
+            serving.with_graceful_shutdown(async move { drop(stopped.await) }).await.unwrap();
         });
         Self { origin, client: reqwest::Client::builder().no_proxy().build().unwrap(), _stop: Arc::new(stop) }
     }

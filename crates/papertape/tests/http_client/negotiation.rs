@@ -106,7 +106,7 @@ fn no_server_at_all() {
         let failed = server.try_connect(ClientOptions::new()).await.unwrap_err();
         assert!(matches!(failed.kind(), ErrorKind::Http { status: 404, .. }), "{failed:?}");
         let message = failed.to_string();
-        assert!(message.contains("no such page") && message.contains("is http://127.0.0.1"), "{message}");
+        assert!(message.contains("no such page") && message.contains("at http://127.0.0.1"), "{message}");
         assert_eq!(server.asked(), ["server/discover", "initialize", "GET"]);
     });
 }

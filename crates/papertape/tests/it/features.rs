@@ -359,11 +359,11 @@ fn log_messages_are_sent_at_the_requested_level() {
 #[test]
 fn servers_can_be_one() {
     run(async {
-        let wrapped = full_server::server().middleware(|operation, next| async move {
-            if operation.name == "b_chat" {
-                return Err(ToolError::refused(format!("{} {}", operation.kind, operation.name)));
+        let wrapped = full_server::server().middleware(|request, next| async move {
+            if request.name() == "b_chat" {
+                return Err(ToolError::refused(format!("{} {}", request.kind(), request.name())));
             }
-            next.run().await
+            next.run(request).await
         });
         let server = Server::new("both", "1.0.0").mount("a", everything_tools()).mount("b", wrapped);
         let client = open(server, Revision::MODERN, able(ClientOptions::new())).await;
@@ -398,7 +398,7 @@ fn everything_tools() -> Server {
 #[test]
 fn a_long_call_becomes_a_task() {
     run(async {
-        let client = open(full_server::server(), Revision::MODERN, ClientOptions::new()).await;
+        let client = open(full_server::server(), Revision::MODERN, ClientOptions::new().tasks(false)).await;
         let meta = json!({"io.modelcontextprotocol/clientCapabilities":
             {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}});
         let ask = |method: &'static str, mut params: Value| {

@@ -54,9 +54,9 @@ async fn add(args: Add, _: Cx) -> Result<Json<Sum>, ToolError> {
 async fn work(args: Work, cx: Cx) -> Result<String, ToolError> {
     for step in 1..=args.steps {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        cx.progress(step.into(), f64::from(args.steps), "working");
+        cx.progress(step, args.steps, "working");
         // Neither of these grows.
-        cx.progress(step.into(), None, None);
+        cx.progress(step, None, None);
         cx.progress(0.5, None, None);
     }
     Ok(format!("did {} steps", args.steps))

@@ -374,6 +374,30 @@ fn a_blocking_tool_does_not_prevent_shutdown() {
     drop(input);
 }
 
+// The same for what is no request.
+#[test]
+fn a_notification_that_blocks_does_not_prevent_shutdown() {
+    let mut server = noisy("0.3");
+    let params = json!({"here": true});
+    let block = json!({"jsonrpc": "2.0", "method": "notifications/noisy/block", "params": params});
+    server.send(format!("{block}\n"));
+    server.wait_for_log("blocking");
+    server.signal(Signal::TERM);
+    let input = server.input.take();
+    server.wait().is_clean();
+    drop(input);
+}
+
+#[test]
+fn background_work_that_blocks_does_not_prevent_shutdown() {
+    let mut server = Process::start(example("noisy").args(["0.3", "background"]));
+    server.wait_for_log("blocking");
+    server.send(OPEN);
+    assert_eq!(server.message()["id"], "open");
+    drop(server.input.take());
+    server.wait().is_clean();
+}
+
 #[test]
 fn a_tool_that_blocks_its_thread_delays_no_other() {
     let mut server = noisy("0.3");

@@ -59,6 +59,15 @@ pub(crate) enum OpenError {
     AfterProbe(ClientError),
 }
 
+impl OpenError {
+    #[cfg(unix)]
+    pub(crate) fn into_error(self) -> ClientError {
+        match self {
+            Self::Failed(error) | Self::AfterProbe(error) => error,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DiscoverResult {

@@ -9,12 +9,14 @@ mod http;
 mod params;
 mod receive;
 mod request;
+#[cfg(unix)]
+mod restart;
 pub(super) mod result_type;
 mod server_requests;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -25,13 +27,15 @@ use tokio::time::Instant;
 use super::error::{ClientError, ErrorKind};
 use super::evidence::{Evidence, ProcessRecord, StrayOutput};
 use super::handlers::Handlers;
-use super::subscriptions::ChangeQueue;
+use super::log_message::RequestedLevel;
+use super::subscriptions::{Change, ChangeQueue};
 pub(crate) use failure::Failure;
-pub(super) use params::{OWN_ID, Param, Params};
+pub(super) use params::{OWN_ID, Params};
 pub(super) use request::{OutgoingRequest, Pending, RequestOutcome};
 
 use crate::protocol::Revision;
 use crate::sync::lock;
+use crate::telemetry::{Network, Outcome, SessionTimer, Side};
 use crate::wire::frame::{Outbox, Outgoing};
 use crate::wire::message::write_notification;
 use crate::wire::{Framing, Id};
@@ -44,10 +48,14 @@ pub(crate) struct Session {
     /// Notified when there is room in the outbox again.
     room: Notify,
     pub(super) handlers: Handlers,
+    pub(super) log_level: RequestedLevel,
     /// The timeout of each handler.
     pub(super) handler_timeout: Duration,
     /// The record of the server process; empty on other transports.
     record: Arc<ProcessRecord>,
+    /// How the server is reached, and its address if that is one of a network.
+    peer: OnceLock<(Network, Option<(String, u16)>)>,
+    timer: SessionTimer,
     /// Set when the session is to close: the timeout of each step of ending the server.
     close: watch::Sender<Option<Duration>>,
 }
@@ -74,6 +82,8 @@ pub(super) struct State {
     unfinished: Vec<u8>,
     /// The list of tools has changed since it was last read.
     tools_changed: bool,
+    /// How many changes of the lists of tools, prompts and resources have been announced.
+    list_changes: [u64; 3],
     /// How many frames have been written in full.
     frames_written: u64,
     /// The protocol violation after which nothing more could be read, and the bytes.
@@ -83,6 +93,12 @@ pub(super) struct State {
     /// A response to no pending request has been logged.
     logged_unexpected: bool,
     ended: bool,
+    /// The session outlives its server process.
+    can_restart: bool,
+    /// The server process has exited and is being started again: only the negotiation is sent.
+    pub(super) suspended: bool,
+    /// The subscriptions of a stateless revision that wait for that.
+    pub(super) suspended_listens: Vec<Arc<ChangeQueue>>,
     /// Each request is an HTTP exchange of its own, and dropping it cancels it.
     is_http: bool,
     /// The HTTP exchanges of pending requests.
@@ -131,8 +147,11 @@ impl Session {
             wake: Notify::new(),
             room: Notify::new(),
             handlers,
+            log_level: RequestedLevel::default(),
             handler_timeout,
             record,
+            peer: OnceLock::new(),
+            timer: SessionTimer::begin(),
             close: watch::Sender::new(None),
         })
     }
@@ -143,6 +162,19 @@ impl Session {
 
     pub(crate) fn set_revision(&self, revision: Revision) {
         self.state().revision = Some(revision);
+    }
+
+    /// Sets how the server is reached, once.
+    pub(crate) fn set_peer(&self, network: Network, address: Option<(String, u16)>) {
+        drop(self.peer.set((network, address)));
+    }
+
+    fn network(&self) -> Network {
+        self.peer.get().map_or(Network::Unknown, |(network, _)| *network)
+    }
+
+    fn server_address(&self) -> Option<&(String, u16)> {
+        self.peer.get()?.1.as_ref()
     }
 
     pub(crate) fn notify(&self, method: &str, params: Option<&Value>) {
@@ -172,6 +204,11 @@ impl Session {
     /// Whether the list of tools has changed since this was last called.
     pub(super) fn take_tools_changed(&self) -> bool {
         std::mem::take(&mut self.state().tools_changed)
+    }
+
+    /// How many changes of a list have been announced.
+    pub(super) fn changes_of(&self, list: &Change) -> u64 {
+        list.list_index().and_then(|at| self.state().list_changes.get(at).copied()).unwrap_or_default()
     }
 
     /// How many bytes are queued to be written.
@@ -213,7 +250,7 @@ impl Session {
         self.close.send_if_modified(|requested| requested.is_none() && requested.replace(timeout).is_none());
     }
 
-    fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.close.borrow().is_some()
     }
 
@@ -230,9 +267,13 @@ impl Session {
     /// Ends the session: every pending request fails, every subscription ends.
     pub(crate) fn end(&self) {
         let mut state = self.state();
-        state.ended = true;
-        let (pending, subscribers) =
+        let has_ended = std::mem::replace(&mut state.ended, true);
+        let (revision, violation) = (state.revision, state.fatal.is_some());
+        // A stateless revision has no session on HTTP; elsewhere a session is its connection.
+        let session = revision.filter(|revision| revision.opens_with_handshake() || !state.is_http);
+        let (pending, mut subscribers) =
             (std::mem::take(&mut state.pending), std::mem::take(&mut state.subscribers));
+        subscribers.append(&mut state.suspended_listens);
         for (_, handler) in std::mem::take(&mut state.handling) {
             handler.abort();
         }
@@ -240,6 +281,14 @@ impl Session {
             exchange.responded.notify_one();
         }
         drop(state);
+        if !has_ended && session.is_some() {
+            let outcome = match (violation, self.is_closing()) {
+                (true, _) => Outcome::Failed("protocol_violation".into()),
+                (false, true) => Outcome::Success,
+                (false, false) => Outcome::Failed("closed".into()),
+            };
+            self.timer.end(Side::Client, self.network(), session, &outcome);
+        }
         for queue in subscribers {
             queue.end();
         }
@@ -249,6 +298,60 @@ impl Session {
             }
         }
         self.room.notify_waiters();
+    }
+
+    pub(crate) fn can_restart(&self) -> bool {
+        self.state().can_restart
+    }
+
+    /// The server process has exited. If it is to be started again, every pending request fails, because the server may have
+    /// acted on it, and further ones wait for [`Session::resume`].
+    pub(crate) fn suspend(&self) {
+        if self.is_closing() {
+            return;
+        }
+        let mut state = self.state();
+        if !state.can_restart || state.ended {
+            return;
+        }
+        state.suspended = true;
+        // Failed below the lock: their receivers take it.
+        let pending = std::mem::take(&mut state.pending);
+        for (_, handler) in std::mem::take(&mut state.handling) {
+            handler.abort();
+        }
+        state.update_pause();
+        state.out.swap(&mut Outgoing::default());
+        state.frames_written = state.out.pushed();
+        let mut calls = Vec::new();
+        for pending in pending.into_values() {
+            match pending {
+                Pending::Listen(queue) => state.suspended_listens.push(queue),
+                call @ Pending::Call(_) => calls.push(call),
+            }
+        }
+        drop(state);
+        drop(calls);
+        self.room.notify_waiters();
+    }
+
+    /// Whether what has failed because its process exited is done again for the next one.
+    #[cfg(any(unix, feature = "http-client"))]
+    pub(in crate::client) fn will_resume(&self) -> bool {
+        let state = self.state();
+        state.can_restart && !state.ended
+    }
+
+    /// The connection has ended, and the session with it unless it waits for another process.
+    pub(crate) fn connection_ended(&self) {
+        if !self.state().suspended {
+            self.end();
+        }
+    }
+
+    /// What the server has written to stdout that is not a message, in words.
+    pub(crate) fn stray_output(&self) -> Option<String> {
+        self.state().stray.advice()
     }
 
     /// The error for an operation that failed.
@@ -263,7 +366,8 @@ impl Session {
         if stray.count == 0 {
             stray.first = self.state().unfinished.clone();
         }
-        let evidence = Evidence { exit: self.record.exit(), stderr: self.record.stderr(), stray };
+        let (exit, stderr, given_up) = (self.record.exit(), self.record.stderr(), self.record.given_up());
+        let evidence = Evidence { exit, stderr, given_up, stray };
         ClientError::new(operation, failure.kind, failure.stage, evidence).with_bytes(failure.bytes)
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::protocol::RawJson;
+use crate::protocol::meta::PROTOCOL_VERSION;
+use crate::protocol::{RawJson, Revision};
 
 /// The members of `params`, in the order in which they are written.
 #[derive(Debug, Clone, Default)]
@@ -37,12 +38,55 @@ impl Params {
         members.unwrap_or_default().into_iter().map(param).collect::<Option<_>>().map(Self)
     }
 
+    /// The member of that name, if it is a string.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        match &self.0.iter().find(|(member, _)| member == name)?.1 {
+            Param::Value(value) => value.as_str().map(ToOwned::to_owned),
+            Param::Raw(raw) => raw.parse().ok(),
+        }
+    }
+
+    /// The revision that its `_meta` names.
+    pub(super) fn revision(&self) -> Option<Revision> {
+        match &self.0.iter().find(|(name, _)| name == "_meta")?.1 {
+            Param::Value(meta) => Revision::parse(meta.get(PROTOCOL_VERSION)?.as_str()?),
+            Param::Raw(_) => None,
+        }
+    }
+
+    /// Its `_meta`, which is added if there is none. `None` if it is not an object.
+    pub(super) fn meta(&mut self) -> Option<&mut Map<String, Value>> {
+        if !self.0.iter().any(|(name, _)| name == "_meta") {
+            self.push("_meta", Map::new().into());
+        }
+        match &mut self.0.iter_mut().find(|(name, _)| name == "_meta")?.1 {
+            Param::Value(meta) => meta.as_object_mut(),
+            Param::Raw(_) => None,
+        }
+    }
+
     pub(crate) fn push(&mut self, name: &str, value: Value) {
         self.0.push((name.to_owned(), Param::Value(value)));
     }
 
     pub(crate) fn push_raw(&mut self, name: &str, value: RawJson) {
         self.0.push((name.to_owned(), Param::Raw(value)));
+    }
+
+    /// Adds members to `_meta`; those that it has already take precedence.
+    pub(in crate::client) fn push_meta(&mut self, meta: Map<String, Value>) {
+        if meta.is_empty() {
+            return;
+        }
+        match self.0.iter_mut().find(|(name, _)| name == "_meta") {
+            Some((_, Param::Value(Value::Object(given)))) => {
+                for (name, value) in meta {
+                    given.entry(name).or_insert(value);
+                }
+            }
+            Some(_) => {}
+            None => self.push("_meta", meta.into()),
+        }
     }
 
     /// Replaces [`OWN_ID`] as the progress token: the id of a request is not known before it is sent.

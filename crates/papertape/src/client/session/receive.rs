@@ -9,18 +9,31 @@ use serde_json::value::RawValue;
 use super::request::only_pending;
 use super::{Failure, Pending, RequestOutcome, Session};
 use crate::client::error::MOST_BYTES;
+use crate::client::handlers::unless_it_panics;
 use crate::client::options::Progress;
 use crate::client::subscriptions::{Change, ChangeQueue};
 use crate::protocol::method;
-use crate::wire::error::{excerpt, shortened};
+use crate::wire::error::excerpt;
 use crate::wire::frame::FrameError;
 use crate::wire::message::{
-    self, Bounds, Message, Notification, Payload, Response, id_at_the_beginning, object,
+    self, Bounds, Message, Notification, Payload, Request, Response, id_at_the_beginning, object,
 };
 use crate::wire::{Id, RpcError};
 
 /// Deeper than any useful message; a parser would have to recurse.
 const BOUNDS: Bounds = Bounds { depth: 127, batch: 1_000 };
+
+/// The notifications that a session handles itself, besides log messages.
+const HANDLED: [&str; 8] = [
+    method::PROGRESS,
+    method::CANCELLED,
+    method::ACKNOWLEDGED,
+    method::TOOLS_CHANGED,
+    method::PROMPTS_CHANGED,
+    method::RESOURCES_CHANGED,
+    method::RESOURCE_UPDATED,
+    method::TASK_CHANGED,
+];
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,6 +48,7 @@ struct NotificationParams<'a> {
     #[serde(borrow, default)]
     request_id: Option<&'a RawValue>,
     uri: Option<String>,
+    task_id: Option<String>,
     #[serde(borrow, default)]
     notifications: Option<&'a RawValue>,
 }
@@ -119,9 +133,20 @@ impl Session {
     fn message(self: &Arc<Self>, message: Message<'_>, bytes: &[u8]) {
         match message {
             Message::Response(response) => self.response(response, bytes),
+            Message::Request(request) if self.is_own(&request) => {
+                let problem =
+                    format!("it echoes its input (the client's own `{}` came back)", request.method);
+                self.fail(Some(request.id), problem, bytes);
+            }
             Message::Request(request) => self.handle(request),
             Message::Notification(notification) => self.notification(&notification),
         }
+    }
+
+    /// Whether a request is the one that this client has just sent to open the session, which servers do not send.
+    fn is_own(&self, request: &Request<'_>) -> bool {
+        [method::INITIALIZE, method::DISCOVER].contains(&&*request.method)
+            && matches!(request.id, Id::Integer(id) if self.state().pending.contains_key(&id))
     }
 
     fn response(&self, response: Response<'_>, bytes: &[u8]) {
@@ -183,15 +208,22 @@ impl Session {
     }
 
     fn notification(&self, notification: &Notification<'_>) {
+        let method = &*notification.method;
+        if method == method::LOG_MESSAGE {
+            return self.handlers.log(notification.params.map_or("{}", RawValue::get));
+        }
+        if !HANDLED.contains(&method) {
+            return self.handlers.notification(method, notification.params);
+        }
         let params = match notification.params.map(|raw| serde_json::from_str(raw.get())) {
             None => NotificationParams::default(),
             Some(Ok(params)) => params,
             Some(Err(error)) => {
-                tracing::info!(%error, method = %notification.method, "ignored a notification with invalid params");
+                tracing::info!(%error, %method, "ignored a notification with invalid params");
                 return;
             }
         };
-        match &*notification.method {
+        match method {
             method::PROGRESS => self.progress(&params),
             method::CANCELLED => self.cancelled(&params),
             method::ACKNOWLEDGED => {
@@ -207,11 +239,12 @@ impl Session {
                     self.changed(&Change::Resource(uri.clone()), &params);
                 }
             }
-            method::LOG_MESSAGE => {
-                let text = notification.params.map(RawValue::get).unwrap_or_default();
-                tracing::debug!("log message of the server: {}", shortened(text));
+            method::TASK_CHANGED => {
+                if let Some(id) = &params.task_id {
+                    self.changed(&Change::Task(id.clone()), &params);
+                }
             }
-            other => tracing::debug!("ignored the notification {}", excerpt(other)),
+            _ => {}
         }
     }
 
@@ -227,7 +260,8 @@ impl Session {
         progressed.notify_one();
         let Some(callback) = &mut on_progress else { return };
         // The callback does not run under our lock.
-        callback(Progress { progress, total: params.total, message: params.message.clone() });
+        let news = Progress { progress, total: params.total, message: params.message.clone() };
+        unless_it_panics("on_progress", || callback(news));
         if let Some(Pending::Call(call)) = self.state().pending.get_mut(&id) {
             call.on_progress = on_progress;
         }
@@ -248,8 +282,12 @@ impl Session {
     }
 
     fn changed(&self, change: &Change, params: &NotificationParams<'_>) {
-        if *change == Change::Tools {
-            self.state().tools_changed = true;
+        if let Some(at) = change.list_index() {
+            let mut state = self.state();
+            state.tools_changed |= *change == Change::Tools;
+            if let Some(count) = state.list_changes.get_mut(at) {
+                *count += 1;
+            }
         }
         let queues = match self.subscription(params) {
             Some(queue) => vec![queue],

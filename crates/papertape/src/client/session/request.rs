@@ -8,11 +8,12 @@ use serde_json::value::RawValue;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::{Failure, Params, Session, State};
-use crate::client::error::ErrorKind;
+use super::{Failure, Params, Session, State, result_type};
+use crate::client::error::{ErrorKind, NOT_SENT};
 use crate::client::options::{OnProgress, Timeouts};
 use crate::client::subscriptions::ChangeQueue;
 use crate::protocol::{Revision, method};
+use crate::telemetry::{ObservedRequest, Outcome};
 use crate::wire::frame::OUTBOX;
 use crate::wire::message::{write_notification, write_request};
 use crate::wire::{Id, RpcError};
@@ -67,7 +68,31 @@ impl Session {
     /// Dropping the future cancels the request.
     pub(crate) async fn request(
         self: &Arc<Self>,
+        mut request: OutgoingRequest<'_>,
+    ) -> Result<Box<RawValue>, Failure> {
+        let method = request.method;
+        // Before the negotiation, only `server/discover` is sure to be read by the rules of its revision.
+        let revision = || request.params.revision().or_else(|| self.state().revision);
+        let observed = ObservedRequest::send(method, self.network(), self.server_address(), || {
+            (request.params.text("name"), request.params.text("uri"), revision())
+        });
+        observed.trace(|| request.params.meta());
+        let result = self.request_unobserved(request, &observed).await;
+        let is_error =
+            |result| method == method::TOOLS_CALL && observed.is_observed() && result_type::is_error(result);
+        let outcome = match &result {
+            Ok(result) if is_error(result) => Outcome::ToolError,
+            Ok(_) => Outcome::Success,
+            Err(failure) => Outcome::failure(&failure.kind),
+        };
+        observed.end(&outcome);
+        result
+    }
+
+    async fn request_unobserved(
+        self: &Arc<Self>,
         request: OutgoingRequest<'_>,
+        observed: &ObservedRequest<'_>,
     ) -> Result<Box<RawValue>, Failure> {
         let mut deadline = request.deadline;
         let mut paused = self.paused();
@@ -88,6 +113,7 @@ impl Session {
         // `initialize` must not be cancelled, and servers that do not respond to `server/discover` do not know it.
         let cancel = ![method::INITIALIZE, method::DISCOVER].contains(&request.method);
         let guard = PendingGuard { session: self, id: sent?, cancel };
+        observed.record_id(guard.id);
         loop {
             let idle = Instant::now() + request.timeouts.idle;
             tokio::select! {
@@ -131,9 +157,11 @@ impl Session {
             {
                 let mut state = self.state();
                 if state.ended {
-                    return Err(Failure::new(ErrorKind::Closed, "the request was not sent"));
+                    return Err(Failure::new(ErrorKind::Closed, NOT_SENT));
                 }
-                if state.out.pending() < OUTBOX {
+                // While the server is started again, only the negotiation is sent.
+                let is_opening = [method::INITIALIZE, method::DISCOVER].contains(&method);
+                if state.out.pending() < OUTBOX && (!state.suspended || is_opening) {
                     state.last_id += 1;
                     let id = state.last_id;
                     params.set_id(id);
@@ -155,7 +183,7 @@ impl Session {
     /// Sends a request whose response is ignored.
     pub(in crate::client) fn send_and_forget(&self, method: &str, params: &Params) {
         let mut state = self.state();
-        if state.ended {
+        if state.ended || state.suspended {
             return;
         }
         state.last_id += 1;

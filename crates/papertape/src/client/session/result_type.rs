@@ -27,20 +27,47 @@ pub(in crate::client) struct InputRequest<'a> {
     pub(in crate::client) params: Option<&'a RawValue>,
 }
 
-/// The requests for input of a result; `None` if it is complete.
-pub(in crate::client) fn input_required(raw: &RawValue) -> Result<Option<InputRequired<'_>>, Box<Failure>> {
+/// What a result is.
+pub(in crate::client) enum ResultType<'a> {
+    Complete,
+    InputRequired(InputRequired<'a>),
+    /// A task, in place of the result of a call.
+    Task,
+}
+
+/// The type of a result.
+pub(in crate::client) fn read(raw: &RawValue) -> Result<ResultType<'_>, Box<Failure>> {
     let result: InputRequired<'_> = serde_json::from_str(raw.get()).map_err(|error| {
         Box::new(Failure::protocol(format!("the result is invalid: {error}"), raw.get().as_bytes()))
     })?;
     match result.result_type.map(RawValue::get) {
-        None | Some("\"complete\"") => Ok(None),
-        Some("\"input_required\"") => Ok(Some(result)),
+        None | Some("\"complete\"") => Ok(ResultType::Complete),
+        Some("\"input_required\"") => Ok(ResultType::InputRequired(result)),
+        Some(TASK) => Ok(ResultType::Task),
         Some(other) => Err(not_allowed(other, raw)),
     }
 }
 
+/// Whether the result of a tool says that it failed.
+pub(super) fn is_error(raw: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Failed {
+        #[serde(default)]
+        is_error: bool,
+    }
+    serde_json::from_str::<Failed>(raw.get()).is_ok_and(|result| result.is_error)
+}
+
+/// The failure of a request whose result cannot be a task, or whose client does not declare tasks.
+pub(in crate::client) fn not_a_task(raw: &RawValue) -> Box<Failure> {
+    not_allowed(TASK, raw)
+}
+
+const TASK: &str = "\"task\"";
+
 /// The result types of MCP and its extensions.
-const KNOWN: [&str; 3] = ["\"complete\"", "\"input_required\"", "\"task\""];
+const KNOWN: [&str; 3] = ["\"complete\"", "\"input_required\"", TASK];
 
 /// Rejects a result of a stateless revision that is not complete.
 pub(in crate::client) fn check_complete(raw: &RawValue) -> Result<(), Box<Failure>> {

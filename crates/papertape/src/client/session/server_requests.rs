@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::time::timeout;
+use tracing::Instrument;
 
 use super::{Session, State};
 use crate::protocol::{Revision, method};
+use crate::server::pipeline::Params;
+use crate::telemetry::{Observed, ObservedRequest, Origin, Outcome};
 use crate::wire::message::{Reply, Request, write_json, write_reply};
 use crate::wire::{Id, RpcError};
 
@@ -45,15 +48,22 @@ impl Session {
         let session = Arc::clone(self);
         let (id, method, params) =
             (request.id.clone(), request.method.into_owned(), request.params.map(ToOwned::to_owned));
-        let task = tokio::spawn(async move {
+        let origin = Origin { network: self.network(), ..Origin::default() };
+        let trace = || Params::read(params.as_deref()).ok()?.trace();
+        let observed = Observed::serve(&method, Some(&id), origin, trace, || None);
+        let span = observed.span.clone();
+        let observed = ObservedRequest::serve(observed, method.clone(), revision);
+        let handling = async move {
             let guard = HandlerGuard { session: &session, id: &id };
             let handling = session.handlers.handle(&method, params.as_deref(), revision);
             let outcome = timeout(session.handler_timeout, handling)
                 .await
                 .unwrap_or_else(|_| Err(RpcError::internal("the client's handler timed out")));
             session.respond(&id, outcome.as_ref());
+            observed.end(&outcome.as_ref().map_or_else(Outcome::Rpc, |_| Outcome::Success));
             drop(guard);
-        });
+        };
+        let task = tokio::spawn(handling.instrument(span));
         // It cannot have finished: it needs the lock for that.
         state.handling.insert(request.id, task.abort_handle());
         state.update_pause();

@@ -17,6 +17,9 @@ const MOST_QUEUED: usize = 1_000;
 pub(in crate::client) struct ChangeQueue {
     contents: Mutex<Contents>,
     changed: Notify,
+    /// What the subscription is for.
+    #[cfg(unix)]
+    requested: SubscriptionFilter,
 }
 
 #[derive(Default)]
@@ -25,8 +28,10 @@ struct Contents {
     /// The part of the filter that the server has acknowledged.
     acknowledged: Option<SubscriptionFilter>,
     /// What was requested of a server of a session-based revision, of what it offers.
-    #[cfg(feature = "http-client")]
+    #[cfg(any(unix, feature = "http-client"))]
     agreed: SubscriptionFilter,
+    /// The id of the `subscriptions/listen` request, in stateless revisions.
+    id: Option<i64>,
     ended: bool,
     /// Why it has ended, or never began, if that is a failure.
     failure: Option<Failure>,
@@ -34,21 +39,46 @@ struct Contents {
 
 impl ChangeQueue {
     /// A queue with the acknowledged filter, if that is known already.
-    pub(super) fn new(acknowledged: Option<SubscriptionFilter>) -> Self {
+    pub(super) fn new(acknowledged: Option<SubscriptionFilter>, requested: &SubscriptionFilter) -> Self {
         let contents = Contents { acknowledged, ..Contents::default() };
-        Self { contents: Mutex::new(contents), changed: Notify::new() }
+        #[cfg(not(unix))]
+        let _ = requested;
+        Self {
+            contents: Mutex::new(contents),
+            changed: Notify::new(),
+            #[cfg(unix)]
+            requested: requested.clone(),
+        }
+    }
+
+    #[cfg(unix)]
+    pub(in crate::client) fn requested(&self) -> &SubscriptionFilter {
+        &self.requested
+    }
+
+    #[cfg(unix)]
+    pub(in crate::client) fn has_ended(&self) -> bool {
+        self.contents().ended
+    }
+
+    pub(super) fn id(&self) -> Option<i64> {
+        self.contents().id
+    }
+
+    pub(in crate::client) fn set_id(&self, id: i64) {
+        self.contents().id = Some(id);
     }
 
     fn contents(&self) -> MutexGuard<'_, Contents> {
         lock(&self.contents)
     }
 
-    #[cfg(feature = "http-client")]
+    #[cfg(any(unix, feature = "http-client"))]
     pub(super) fn agreed(&self) -> SubscriptionFilter {
         self.contents().agreed.clone()
     }
 
-    #[cfg(feature = "http-client")]
+    #[cfg(any(unix, feature = "http-client"))]
     pub(super) fn set_agreed(&self, filter: SubscriptionFilter) {
         self.contents().agreed = filter;
     }

@@ -1,22 +1,26 @@
-//! Subscriptions of session-based revisions on HTTP, when the notification stream or the session is lost.
+//! Subscriptions of session-based revisions when the notification stream, the session or the server process is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "http-client")]
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::client::error::ErrorKind;
 use crate::client::options::Timeouts;
-use crate::client::session::{Failure, OutgoingRequest, Params, RequestOutcome, Session};
+#[cfg(feature = "http-client")]
+use crate::client::session::Failure;
+use crate::client::session::{OutgoingRequest, Params, RequestOutcome, Session};
 use crate::protocol::method;
 
 /// The timeout of each `resources/subscribe`.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Session {
-    /// The stream of notifications that belong to no request is lost: subscriptions end with the reason. The result is
+    /// The stream of notifications that belong to no request is lost (on HTTP): subscriptions end with the reason. The result is
     /// notified when there is a new subscription.
+    #[cfg(feature = "http-client")]
     pub(crate) fn fail_subscriptions(&self, why: &Failure) -> Arc<Notify> {
         let wanted = Arc::new(Notify::new());
         let mut state = self.state();
@@ -44,6 +48,10 @@ impl Session {
                     on_progress: None,
                 };
                 if let Err(failure) = self.request(request).await {
+                    // Its process has exited, too: the subscription waits for the next one.
+                    if matches!(failure.kind, ErrorKind::Closed) && self.will_resume() {
+                        return;
+                    }
                     self.state().subscribers.retain(|other| !Arc::ptr_eq(other, &queue));
                     queue.finish(RequestOutcome::Failed(failure));
                     break;
@@ -57,6 +65,7 @@ impl Session {
 }
 
 /// The same failure for another subscription.
+#[cfg(feature = "http-client")]
 fn copy(kind: &ErrorKind) -> ErrorKind {
     match kind {
         ErrorKind::Unreachable(why) => ErrorKind::Unreachable(why.clone()),

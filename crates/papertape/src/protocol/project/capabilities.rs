@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::protocol::Revision;
 use crate::protocol::capabilities::{
-    Abilities, ClientCapabilities, ElicitationCapability, Implementation, ServerCapabilities,
+    Abilities, ClientCapabilities, ElicitationCapability, Implementation, ServerCapabilities, TASKS,
 };
 
 /// The identity of a server or client.
@@ -43,6 +43,18 @@ pub(crate) fn client_capabilities(mut offered: ClientCapabilities, revision: Rev
         }
         ways => ways,
     };
+    // MCP Apps declares itself in `initialize` of any revision; we show no pages where tools have no `_meta`.
+    if !revision.has_structured_output() {
+        offered.extensions = None;
+    }
+    if revision.opens_with_handshake()
+        && let Some(extensions) = &mut offered.extensions
+    {
+        extensions.shift_remove(TASKS);
+        if extensions.is_empty() {
+            offered.extensions = None;
+        }
+    }
     if let Some(model) = &mut offered.sampling {
         model.tools = model.tools.filter(|_| revision.sampling_has_tools());
     }
@@ -57,6 +69,8 @@ pub(crate) fn abilities(said: Abilities, revision: Revision) -> Abilities {
         url: said.url && revision.elicitation_has_modes(),
         sampling_tools: said.sampling_tools && revision.sampling_has_tools(),
         tasks: said.tasks && !revision.opens_with_handshake(),
+        // A tool names its page in its `_meta`.
+        apps: said.apps && revision.has_structured_output(),
         ..said
     }
 }

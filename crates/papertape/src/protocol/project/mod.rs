@@ -19,5 +19,5 @@ pub(crate) use client_requests::{form, sampling, visit};
 pub(crate) use content::{contents, progress_message, prompt_result};
 pub(crate) use definitions::{prompt, resource, resource_template};
 pub use result::CacheScope;
-pub(crate) use result::{CacheHint, described};
+pub(crate) use result::{CacheHint, described, method_result};
 pub(crate) use tool::{call_result, is_wrapped, tool};

@@ -1,13 +1,16 @@
 //! The members of a result that describe it: its cache hint, and the server's identity.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::protocol::Revision;
 use crate::protocol::capabilities::Implementation;
 use crate::protocol::meta::SERVER_INFO;
+use crate::wire::members::{self, Members};
 
 /// How long a result may be cached, and by which caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -63,6 +66,42 @@ pub(super) fn meta(
         meta
     })
 }
+
+/// The result of a method that is not MCP's, given as JSON: as it is, but for the members that describe a result.
+#[must_use]
+pub(crate) fn method_result<'a>(result: &'a str, revision: Revision, identity: &RawValue) -> Cow<'a, str> {
+    let Ok(Members(mut members)) = Members::read(result) else { return Cow::Borrowed("{}") };
+    let at = members.iter().position(|(name, _)| name == "_meta");
+    let own = at.and_then(|at| members.get(at)).map_or("{}", |(_, meta)| meta.get());
+    let own: Members<'_> = Members::read(own).unwrap_or(Members(Vec::new()));
+    let describes = revision.results_describe_themselves();
+    let mut meta = own.0;
+    if !describes {
+        // Nothing of a newer revision reaches an older peer.
+        let before = (members.len(), meta.len());
+        members.retain(|(name, _)| name != RESULT_TYPE);
+        meta.retain(|(name, _)| !name.starts_with("io.modelcontextprotocol/"));
+        if before == (members.len(), meta.len()) {
+            return Cow::Borrowed(result);
+        }
+    } else if !meta.iter().any(|(name, _)| name == SERVER_INFO) {
+        meta.push((SERVER_INFO.into(), identity));
+    }
+    let meta = RawValue::from_string(members::object(meta.iter().map(|(name, value)| (&**name, *value))));
+    let meta = meta.unwrap_or_else(|_| RawValue::NULL.to_owned());
+    members.retain(|(name, _)| name != "_meta");
+    let complete = to_raw_value("complete").unwrap_or_default();
+    if describes && !members.iter().any(|(name, _)| name == RESULT_TYPE) {
+        members.push((RESULT_TYPE.into(), &complete));
+    }
+    if meta.get() != "{}" {
+        members.push(("_meta".into(), &meta));
+    }
+    Cow::Owned(members::object(members.iter().map(|(name, value)| (&**name, *value))))
+}
+
+/// What kind of result it is, in stateless revisions.
+const RESULT_TYPE: &str = "resultType";
 
 /// `_meta` without the keys that only newer revisions know.
 fn legacy_meta(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {

@@ -92,7 +92,7 @@ fn a_non_object_output_is_wrapped_for_older_peers() {
     assert_eq!(tool(any.clone(), Revision::V2026_07_28), any);
     for (value, is_wrapped) in [(json!(null), true), (json!({"a": 1}), true), (json!([1]), false)] {
         let result =
-            CallToolResult { structured_content: Some(value.clone().into()), ..CallToolResult::text("null") };
+            CallToolResult { structured_content: Some(value.clone().into()), ..CallToolResult::new("null") };
         let shaped = |revision| call_result(result.clone(), revision, &identity(), is_wrapped);
         for revision in [Revision::V2025_06_18, Revision::V2025_11_25] {
             assert_eq!(shaped(revision).structured_content, Some(json!({"result": value}).into()));

@@ -13,19 +13,19 @@ use crate::server::catalog::registry::Registry;
 use crate::server::features::prompt::{Prompt, PromptOutput, RegisteredPrompt};
 use crate::server::features::resource::{ReadOutput, RegisteredResource, Resource};
 use crate::server::features::tool::{RegisteredTool, Tool, ToolOutput};
-use crate::server::handler::context::Cx;
+use crate::server::handler::context::{Cx, reader_with_state, with_state};
 use crate::server::handler::error::{SetupError, ToolError};
 use crate::server::session::subscribers::Subscribers;
 use crate::server::session::subscriptions::ChangingList;
 
-/// A handle to the tools of a server.
-#[derive(Clone)]
-pub struct Tools {
+/// A handle to the tools of a server. Their handlers get the state that the server had when the handle was taken.
+pub struct Tools<S = ()> {
     pub(crate) registry: Arc<Registry<RegisteredTool>>,
     pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) state: Arc<S>,
 }
 
-impl Tools {
+impl<S: Send + Sync + 'static> Tools<S> {
     /// Adds a tool; see [`Server::tool`](crate::Server::tool).
     ///
     /// # Errors
@@ -33,11 +33,11 @@ impl Tools {
     pub fn add<A, F, Fut, O>(&self, tool: impl Into<Tool>, handler: F) -> Result<(), SetupError>
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
-        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        F: Fn(A, Cx<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ToolOutput,
     {
-        self.registry.add(RegisteredTool::typed(tool.into(), handler)?)?;
+        self.registry.add(RegisteredTool::typed(tool.into(), with_state(&self.state, handler))?)?;
         self.subscribers.list_changed(ChangingList::Tools);
         Ok(())
     }
@@ -48,11 +48,32 @@ impl Tools {
     /// If there is a tool of that name, or a schema is bad.
     pub fn add_raw<F, Fut, O>(&self, tool: impl Into<Tool>, handler: F) -> Result<(), SetupError>
     where
-        F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
+        F: Fn(Value, Cx<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ToolOutput,
     {
-        self.registry.add(RegisteredTool::raw(tool.into(), handler)?)?;
+        self.registry.add(RegisteredTool::raw(tool.into(), with_state(&self.state, handler))?)?;
+        self.subscribers.list_changed(ChangingList::Tools);
+        Ok(())
+    }
+
+    /// Puts other tools in place of all there are, in one step: clients are notified once.
+    ///
+    /// # Errors
+    /// If one of them is invalid, or two have one name; then nothing is changed.
+    pub fn replace_all<A, F, Fut, O>(
+        &self,
+        tools: impl IntoIterator<Item = (Tool, F)>,
+    ) -> Result<(), SetupError>
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, Cx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ToolOutput,
+    {
+        let all = tools.into_iter();
+        let all = all.map(|(tool, handler)| RegisteredTool::typed(tool, with_state(&self.state, handler)));
+        self.registry.replace_all(all.collect::<Result<Vec<_>, _>>()?)?;
         self.subscribers.list_changed(ChangingList::Tools);
         Ok(())
     }
@@ -68,31 +89,41 @@ impl Tools {
     }
 }
 
-impl fmt::Debug for Tools {
+impl<S> Clone for Tools<S> {
+    fn clone(&self) -> Self {
+        Self {
+            registry: Arc::clone(&self.registry),
+            subscribers: Arc::clone(&self.subscribers),
+            state: Arc::clone(&self.state),
+        }
+    }
+}
+
+impl<S> fmt::Debug for Tools<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.registry.fmt(f)
     }
 }
 
-/// A handle to the resources of a server.
-#[derive(Clone)]
-pub struct Resources {
+/// A handle to the resources of a server. Their handlers get the state that the server had when the handle was taken.
+pub struct Resources<S = ()> {
     pub(crate) registry: Arc<Registry<RegisteredResource>>,
     pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) state: Arc<S>,
 }
 
-impl Resources {
+impl<S: Send + Sync + 'static> Resources<S> {
     /// Adds a resource; see [`Server::resource`](crate::Server::resource).
     ///
     /// # Errors
     /// If there is a resource with that URI.
     pub fn add<F, Fut, O>(&self, resource: impl Into<Resource>, read: F) -> Result<(), SetupError>
     where
-        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        F: Fn(Cx<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ReadOutput,
     {
-        self.registry.add(RegisteredResource::new(resource.into(), read)?)?;
+        self.registry.add(RegisteredResource::new(resource.into(), reader_with_state(&self.state, read))?)?;
         self.subscribers.list_changed(ChangingList::Resources);
         Ok(())
     }
@@ -110,15 +141,38 @@ impl Resources {
         put: impl IntoIterator<Item = (Resource, F)>,
     ) -> Result<(), SetupError>
     where
-        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        F: Fn(Cx<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ReadOutput,
     {
-        let put = put.into_iter().map(|(resource, read)| RegisteredResource::new(resource, read));
+        let put = put
+            .into_iter()
+            .map(|(resource, read)| RegisteredResource::new(resource, reader_with_state(&self.state, read)));
         let put = put.collect::<Result<Vec<_>, _>>()?;
         if self.registry.exchange(&remove.iter().map(String::as_str).collect(), put)? {
             self.subscribers.list_changed(ChangingList::Resources);
         }
+        Ok(())
+    }
+
+    /// Puts other resources in place of all there are, in one step: clients are notified once.
+    ///
+    /// # Errors
+    /// If one of them is invalid, or two have one URI; then nothing is changed.
+    pub fn replace_all<F, Fut, O>(
+        &self,
+        resources: impl IntoIterator<Item = (Resource, F)>,
+    ) -> Result<(), SetupError>
+    where
+        F: Fn(Cx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let all = resources.into_iter();
+        let all = all
+            .map(|(resource, read)| RegisteredResource::new(resource, reader_with_state(&self.state, read)));
+        self.registry.replace_all(all.collect::<Result<Vec<_>, _>>()?)?;
+        self.subscribers.list_changed(ChangingList::Resources);
         Ok(())
     }
 
@@ -132,26 +186,42 @@ impl Resources {
         removed
     }
 
+    /// Notifies clients that the list of resources has changed: after a change of what a template
+    /// [lists](crate::server::ResourceTemplate::list). Adding and removing notify them already.
+    pub fn list_changed(&self) {
+        self.subscribers.list_changed(ChangingList::Resources);
+    }
+
     /// Notifies the clients that have subscribed to a resource, listed or of a template, that it has changed.
     pub fn updated(&self, uri: &str) {
         self.subscribers.resource_updated(uri);
     }
 }
 
-impl fmt::Debug for Resources {
+impl<S> Clone for Resources<S> {
+    fn clone(&self) -> Self {
+        Self {
+            registry: Arc::clone(&self.registry),
+            subscribers: Arc::clone(&self.subscribers),
+            state: Arc::clone(&self.state),
+        }
+    }
+}
+
+impl<S> fmt::Debug for Resources<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.registry.fmt(f)
     }
 }
 
-/// A handle to the prompts of a server.
-#[derive(Clone)]
-pub struct Prompts {
+/// A handle to the prompts of a server. Their handlers get the state that the server had when the handle was taken.
+pub struct Prompts<S = ()> {
     pub(crate) registry: Arc<Registry<RegisteredPrompt>>,
     pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) state: Arc<S>,
 }
 
-impl Prompts {
+impl<S: Send + Sync + 'static> Prompts<S> {
     /// Adds a prompt; see [`Server::prompt`](crate::Server::prompt).
     ///
     /// # Errors
@@ -159,11 +229,33 @@ impl Prompts {
     pub fn add<A, F, Fut, O>(&self, prompt: impl Into<Prompt>, fill: F) -> Result<(), SetupError>
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
-        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        F: Fn(A, Cx<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: PromptOutput,
     {
-        self.registry.add(RegisteredPrompt::new(prompt.into(), fill)?)?;
+        self.registry.add(RegisteredPrompt::new(prompt.into(), with_state(&self.state, fill))?)?;
+        self.subscribers.list_changed(ChangingList::Prompts);
+        Ok(())
+    }
+
+    /// Puts other prompts in place of all there are, in one step: clients are notified once.
+    ///
+    /// # Errors
+    /// If one of them is invalid, or two have one name; then nothing is changed.
+    pub fn replace_all<A, F, Fut, O>(
+        &self,
+        prompts: impl IntoIterator<Item = (Prompt, F)>,
+    ) -> Result<(), SetupError>
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, Cx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: PromptOutput,
+    {
+        let all = prompts.into_iter();
+        let all =
+            all.map(|(prompt, handler)| RegisteredPrompt::new(prompt, with_state(&self.state, handler)));
+        self.registry.replace_all(all.collect::<Result<Vec<_>, _>>()?)?;
         self.subscribers.list_changed(ChangingList::Prompts);
         Ok(())
     }
@@ -179,7 +271,17 @@ impl Prompts {
     }
 }
 
-impl fmt::Debug for Prompts {
+impl<S> Clone for Prompts<S> {
+    fn clone(&self) -> Self {
+        Self {
+            registry: Arc::clone(&self.registry),
+            subscribers: Arc::clone(&self.subscribers),
+            state: Arc::clone(&self.state),
+        }
+    }
+}
+
+impl<S> fmt::Debug for Prompts<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.registry.fmt(f)
     }

@@ -3,3 +3,4 @@
 pub(crate) mod cursor;
 pub(crate) mod handles;
 pub(crate) mod registry;
+pub(crate) mod visibility;

@@ -31,8 +31,37 @@ pub(crate) trait Listed: fmt::Debug + Send + Sync {
     /// How it is listed in a revision.
     fn definition(&self, revision: Revision) -> Self::Definition;
 
+    /// Whether clients with MCP Apps get it listed otherwise than others.
+    fn for_apps(&self) -> ForApps {
+        ForApps::Same
+    }
+
+    /// Leaves out of a definition the files that a principal does not see.
+    fn leave_out_files(_: &mut Self::Definition, _shows: &dyn Fn(&str) -> bool) {}
+
+    /// Whether it is listed only for clients with MCP Apps.
+    fn is_app_only(&self) -> bool {
+        self.for_apps() == ForApps::Only
+    }
+
+    /// How it is listed for clients without MCP Apps.
+    fn without_page(definition: Self::Definition) -> Self::Definition {
+        definition
+    }
+
     /// The scopes that a principal needs to use it.
     fn scopes(&self) -> &[String];
+}
+
+/// What MCP Apps, which is negotiated, changes about an item of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ForApps {
+    /// Nothing.
+    Same,
+    /// It names a page, or says which callers it is for.
+    Page,
+    /// It is listed for clients with MCP Apps only.
+    Only,
 }
 
 /// The items of one list.
@@ -93,6 +122,22 @@ impl<T: Listed> Registry<T> {
     }
 }
 
+impl<T: Listed> Registry<T> {
+    /// Puts other items in place of all.
+    pub(crate) fn replace_all(&self, items: Vec<T>) -> Result<(), SetupError> {
+        let mut all = Snapshot::new(Vec::new(), HashMap::new());
+        for item in items {
+            check_scopes(&item)?;
+            if all.by_key.contains_key(item.key()) {
+                return Err(SetupError::Duplicate { what: T::KIND, name: item.key().to_owned() });
+            }
+            all.push(item);
+        }
+        *write(&self.now) = Arc::new(all);
+        Ok(())
+    }
+}
+
 /// A scope that cannot be written in a challenge can never be granted.
 fn check_scopes<T: Listed>(item: &T) -> Result<(), SetupError> {
     match item.scopes().iter().find(|scope| !is_scope(scope)) {
@@ -113,14 +158,25 @@ pub(crate) struct Snapshot<T> {
     sorted: OnceLock<Vec<Arc<T>>>,
     /// The pages of the list, each written once per revision.
     pages: [OnceLock<Vec<OnceLock<Page>>>; Revision::ALL.len()],
+    /// Whether it is for clients with MCP Apps; for all, if it makes no difference.
+    for_apps: bool,
+    /// What other clients get, if it makes a difference.
+    without_apps: OnceLock<Option<Box<Snapshot<T>>>>,
 }
 
 /// One page of a list: the members of the result that are the list and `nextCursor`, as JSON.
-type Page = Box<RawValue>;
+pub(crate) type Page = Box<RawValue>;
 
 impl<T> Snapshot<T> {
-    fn new(items: Vec<Arc<T>>, by_key: HashMap<String, usize>) -> Self {
-        Self { items, by_key, sorted: OnceLock::new(), pages: Default::default() }
+    pub(crate) fn new(items: Vec<Arc<T>>, by_key: HashMap<String, usize>) -> Self {
+        Self {
+            items,
+            by_key,
+            sorted: OnceLock::new(),
+            pages: Default::default(),
+            for_apps: true,
+            without_apps: OnceLock::new(),
+        }
     }
 }
 
@@ -170,6 +226,19 @@ impl<T: Listed> Snapshot<T> {
     fn has_changed(&mut self) {
         self.sorted = OnceLock::new();
         self.pages = Default::default();
+        self.without_apps = OnceLock::new();
+    }
+
+    /// The list for clients without MCP Apps; `None` if it is the same.
+    pub(crate) fn without_apps(&self) -> Option<&Self> {
+        let without = self.without_apps.get_or_init(|| {
+            if self.items.iter().all(|item| item.for_apps() == ForApps::Same) {
+                return None;
+            }
+            let others = self.items.iter().filter(|item| !item.is_app_only());
+            Some(Box::new(Self { for_apps: false, ..Self::new(others.cloned().collect(), HashMap::new()) }))
+        });
+        without.as_deref()
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
@@ -216,10 +285,59 @@ impl<T: Listed> Snapshot<T> {
     fn write_page(&self, from: usize, size: usize, revision: Revision) -> Page {
         let all = if self.items.len() <= size && from == 0 { &self.items } else { self.sorted() };
         let rest = all.get(from..).unwrap_or_default();
-        let page = rest.get(..size).unwrap_or(rest);
-        let list = page.iter().map(|item| item.definition(revision)).collect();
-        let last = page.last().filter(|_| page.len() < rest.len());
+        self.write_first(rest.iter(), size, revision, None)
+    }
+
+    /// The same of the items and files that a principal sees: for it, no others exist.
+    pub(crate) fn filtered_page(
+        &self,
+        cursor: Option<&str>,
+        revision: Revision,
+        size: usize,
+        shows: impl Fn(&T) -> bool,
+        shows_file: &dyn Fn(&str) -> bool,
+    ) -> Option<Page> {
+        let size = size.max(1);
+        let shown = |item: &&Arc<T>| shows(item);
+        let from = match cursor {
+            None => {
+                let all: Vec<&Arc<T>> = self.items.iter().filter(shown).take(size + 1).collect();
+                if all.len() <= size {
+                    return Some(self.write_first(all.into_iter(), size, revision, Some(shows_file)));
+                }
+                0
+            }
+            Some(cursor) => {
+                let last = cursor::decode(T::LIST, cursor)?;
+                self.sorted().partition_point(|item| item.key() <= last.as_str())
+            }
+        };
+        let rest = self.sorted().get(from..).unwrap_or_default();
+        Some(self.write_first(rest.iter().filter(shown), size, revision, Some(shows_file)))
+    }
+
+    /// A page of the first items, with a cursor if there are more.
+    fn write_first<'a>(
+        &self,
+        mut rest: impl Iterator<Item = &'a Arc<T>>,
+        size: usize,
+        revision: Revision,
+        shows_file: Option<&dyn Fn(&str) -> bool>,
+    ) -> Page
+    where
+        T: 'a,
+    {
+        let page: Vec<&Arc<T>> = rest.by_ref().take(size).collect();
+        let last = page.last().filter(|_| rest.next().is_some());
         let next_cursor = last.map(|last| cursor::encode(T::LIST, last.key()));
+        let define = |item: &&Arc<T>| {
+            let mut definition = item.definition(revision);
+            if let Some(shows) = shows_file {
+                T::leave_out_files(&mut definition, shows);
+            }
+            if self.for_apps { definition } else { T::without_page(definition) }
+        };
+        let list = page.iter().map(define).collect();
         to_raw_value(&List::<T> { list, next_cursor }).unwrap_or_default()
     }
 }

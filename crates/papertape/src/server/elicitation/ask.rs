@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::{
-    ElicitAction, ElicitResult, Revision, Root, SamplingRequest, SamplingResult, method, project,
+    ElicitAction, ElicitResult, FormRequest, Revision, Root, SamplingRequest, SamplingResult, UrlRequest,
+    method, project,
 };
 use crate::schema;
 use crate::server::handler::context::Cx;
@@ -108,6 +109,26 @@ impl<T> Elicited<T> {
 
 /// A form for the user (elicitation in form mode): a struct of strings, numbers, booleans and enums without data; of a `Vec` of such an enum the user
 /// may choose several, if the client knows how (since 2025-11-25).
+///
+/// ```
+/// use papertape::server::{Elicited, Form};
+/// use papertape::{Cx, ToolError};
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Seat {
+///     /// The row, from the front.
+///     row: u8,
+/// }
+///
+/// async fn book(_: (), cx: Cx) -> Result<String, ToolError> {
+///     match cx.ask("seat", Form::<Seat>::new("Where do you want to sit?"))? {
+///         Elicited::Accepted(seat) => Ok(format!("row {}", seat.row)),
+///         Elicited::Declined | Elicited::Cancelled => Ok("nothing was booked".to_owned()),
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Form<T> {
     message: String,
@@ -160,6 +181,16 @@ fn check_form<T: JsonSchema>(content: &Value) -> Result<(), ToolError> {
 
 /// A URL for the user to open (elicitation in URL mode). `Accepted` means that the user agreed to open it, not that they are
 /// done there.
+///
+/// ```
+/// use papertape::server::UrlElicitation;
+/// use papertape::{Cx, ToolError};
+///
+/// async fn sign_in(_: (), cx: Cx) -> Result<String, ToolError> {
+///     let visit = cx.ask("sign-in", UrlElicitation::new("Please sign in.", "https://example.com/sign-in"))?;
+///     Ok(if visit.accepted().is_some() { "on the way" } else { "not today" }.to_owned())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct UrlElicitation {
     message: String,
@@ -188,6 +219,35 @@ impl InputRequest for UrlElicitation {
             ElicitAction::Decline => Elicited::Declined,
             ElicitAction::Cancel => Elicited::Cancelled,
         })
+    }
+}
+
+/// A form as another server has requested it: what the user did is not checked against its schema.
+impl InputRequest for FormRequest {
+    type Response = ElicitResult;
+
+    fn into_request(self) -> Result<ClientRequest, ToolError> {
+        let params =
+            json!({"mode": "form", "message": self.message, "requestedSchema": self.requested_schema});
+        Ok(ClientRequest { method: method::ELICIT, params, needs: Ability::Form })
+    }
+
+    fn read(answer: Value) -> Result<Self::Response, ToolError> {
+        read(answer)
+    }
+}
+
+/// A URL as another server has requested it.
+impl InputRequest for UrlRequest {
+    type Response = ElicitResult;
+
+    fn into_request(self) -> Result<ClientRequest, ToolError> {
+        let params = json!({"mode": "url", "message": self.message, "url": self.url});
+        Ok(ClientRequest { method: method::ELICIT, params, needs: Ability::Url })
+    }
+
+    fn read(answer: Value) -> Result<Self::Response, ToolError> {
+        read(answer)
     }
 }
 
@@ -234,7 +294,7 @@ fn read<T: DeserializeOwned>(answer: Value) -> Result<T, ToolError> {
         .map_err(|error| ToolError::failed(format!("the client's response cannot be read: {error}")))
 }
 
-impl Cx {
+impl<S> Cx<S> {
     /// Requests input from the client. `name` distinguishes this request from others of the same handler.
     ///
     /// If there is no response yet, this gives an error to be passed on with `?`: the handler ends, the client gets the request, and
@@ -295,39 +355,6 @@ impl Cx {
         Cx::together(self.ask(first_name, first), self.ask(second_name, second))
     }
 
-    /// Two responses, or all the requests that still have none: so any number of inputs are requested at once.
-    ///
-    /// ```
-    /// # use papertape::{Cx, ToolError, protocol::SamplingRequest, server::{Form, Roots}};
-    /// # fn f(cx: Cx, names: Form<String>, greeting: SamplingRequest) -> Result<(), ToolError> {
-    /// let name_and_greeting = Cx::together(cx.ask("name", names), cx.ask("greeting", greeting));
-    /// let ((name, greeting), roots) = Cx::together(name_and_greeting, cx.ask("roots", Roots))?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As with [`Cx::ask`].
-    pub fn together<A, B>(
-        first: Result<A, ToolError>,
-        second: Result<B, ToolError>,
-    ) -> Result<(A, B), ToolError> {
-        match (first, second) {
-            (Ok(first), Ok(second)) => Ok((first, second)),
-            (
-                Err(ToolError(Failure::InputRequired(mut both))),
-                Err(ToolError(Failure::InputRequired(more))),
-            ) => {
-                both.extend(more);
-                Err(ToolError(Failure::InputRequired(both)))
-            }
-            // An error comes before what could be requested.
-            (Err(ToolError(Failure::InputRequired(_))), Err(error)) | (Err(error), _) | (_, Err(error)) => {
-                Err(error)
-            }
-        }
-    }
-
     /// A value that stays the same when the handler runs again: made the first time, kept from then on.
     ///
     /// # Errors
@@ -368,6 +395,42 @@ impl Cx {
     #[must_use]
     pub fn can_list_roots(&self) -> bool {
         self.abilities().roots
+    }
+}
+
+// Not for every state: `Cx::together` could not infer which.
+impl Cx {
+    /// Two responses, or all the requests that still have none: so any number of inputs are requested at once.
+    ///
+    /// ```
+    /// # use papertape::{Cx, ToolError, protocol::SamplingRequest, server::{Form, Roots}};
+    /// # fn f(cx: Cx, names: Form<String>, greeting: SamplingRequest) -> Result<(), ToolError> {
+    /// let name_and_greeting = Cx::together(cx.ask("name", names), cx.ask("greeting", greeting));
+    /// let ((name, greeting), roots) = Cx::together(name_and_greeting, cx.ask("roots", Roots))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As with [`Cx::ask`].
+    pub fn together<A, B>(
+        first: Result<A, ToolError>,
+        second: Result<B, ToolError>,
+    ) -> Result<(A, B), ToolError> {
+        match (first, second) {
+            (Ok(first), Ok(second)) => Ok((first, second)),
+            (
+                Err(ToolError(Failure::InputRequired(mut both))),
+                Err(ToolError(Failure::InputRequired(more))),
+            ) => {
+                both.extend(more);
+                Err(ToolError(Failure::InputRequired(both)))
+            }
+            // An error comes before what could be requested.
+            (Err(ToolError(Failure::InputRequired(_))), Err(error)) | (Err(error), _) | (_, Err(error)) => {
+                Err(error)
+            }
+        }
     }
 }
 

@@ -19,8 +19,9 @@ use crate::server::pipeline::Params;
 use crate::server::pipeline::prepare;
 use crate::server::pipeline::respond::CallResult;
 use crate::server::pipeline::run::{Call, Feature, Output, Run};
-use crate::server::service::Service;
+use crate::server::service::ServiceCore;
 use crate::sync::lock;
+use crate::telemetry::{ObservedRequest, Outcome};
 use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 use crate::wire::message;
@@ -46,7 +47,7 @@ struct CarriedState {
 
 /// The client's responses to input requests, each of which is an object.
 pub(crate) fn input_responses(
-    service: &Service,
+    service: &ServiceCore,
     params: &Params<'_>,
 ) -> Result<Map<String, Value>, RpcError> {
     if params.input_responses.is_some_and(|raw| !raw.get().starts_with('{')) {
@@ -64,7 +65,7 @@ pub(crate) fn input_responses(
 
 /// The state that a client of a stateless revision sends with its request (`requestState`, `inputResponses`).
 pub(crate) fn resume(
-    service: &Service,
+    service: &ServiceCore,
     params: &Params<'_>,
     purpose: &[u8],
 ) -> Result<RequestState, RpcError> {
@@ -108,7 +109,7 @@ where
             let Err(ToolError(Failure::InputRequired(requests))) = outcome else { return outcome };
             let answers = ask_client(&call, &requests).await?;
             lock(&call.request_state).answers.extend(answers);
-            outcome = again(Cx { call: Arc::clone(&call) }).map_err(ToolError::failed)?.await;
+            outcome = again(Cx::new(&call)).map_err(ToolError::failed)?.await;
         }
         outcome
     })
@@ -125,13 +126,27 @@ async fn ask_client(
     }
     let mut waiting = Vec::new();
     for (name, request) in requests {
-        let sent = call.session.request(request.method, &shaped(request, call.revision)?);
-        waiting.push((name, request, sent));
+        let mut params = shaped(request, call.revision)?;
+        let observed = ObservedRequest::send(request.method, call.observed.network(), None, || {
+            (None, None, Some(call.revision))
+        });
+        observed
+            .trace(|| params.as_object_mut()?.entry("_meta").or_insert_with(|| json!({})).as_object_mut());
+        let sent = call.session.request(request.method, &params);
+        observed.record_id(sent.id());
+        waiting.push((name, request, sent, observed));
     }
     let mut answers = Map::new();
-    for (name, request, sent) in waiting {
+    for (name, request, sent, observed) in waiting {
         let elicits = request.method == method::ELICIT;
-        let answer = match timeout(call.service.limits.answer, sent.response()).await {
+        let answer = timeout(call.service.limits.answer, sent.response()).await;
+        observed.end(&match &answer {
+            Ok(Some(Ok(_))) => Outcome::Success,
+            Ok(Some(Err(error))) => Outcome::Rpc(error),
+            Ok(None) => Outcome::Failed("closed".into()),
+            Err(_) => Outcome::Failed("timeout".into()),
+        });
+        let answer = match answer {
             Ok(Some(Ok(result))) => {
                 let result = prepare::read_object("result", Some(&result), call.service.limits.tree);
                 result.map_err(|error| ToolError::failed(error.message))?.into()
@@ -160,6 +175,9 @@ pub(crate) fn input_required(
     call: &Call,
     requests: &[(String, ClientRequest)],
 ) -> Result<CallResult, RpcError> {
+    if call.feature.is_notification() {
+        return Err(RpcError::internal("the handler of a notification must not elicit input"));
+    }
     if call.revision.opens_with_handshake() {
         let missing = requests.iter().find(|(_, request)| !request.needs.is_among(&call.abilities));
         let message = match missing {
@@ -173,7 +191,10 @@ pub(crate) fn input_required(
     }
     check_capabilities(call, requests)?;
     match call.feature {
-        Feature::Completion(_) => Err(RpcError::internal("a completion must not elicit input")),
+        Feature::Completion(_) | Feature::List => {
+            let kind = call.feature.kind();
+            Err(RpcError::internal(format!("a {kind} must not elicit input")))
+        }
         _ => carried_state(call, requests),
     }
 }

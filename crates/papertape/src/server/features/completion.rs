@@ -6,6 +6,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::protocol::Completion;
+use crate::server::Principal;
+use crate::server::handler::context::Cx;
 use crate::server::handler::error::ToolError;
 use crate::server::handler::middleware::Middleware;
 use crate::server::pipeline::run::{Output, Pace, Run};
@@ -14,21 +16,56 @@ use crate::server::pipeline::run::{Output, Pace, Run};
 const MOST_VALUES: usize = 100;
 
 /// What is to be completed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CompletionRequest {
     /// The value of the argument so far.
     pub value: String,
     /// The values of the other arguments, as far as they are known.
     pub known: BTreeMap<String, String>,
+    cx: Option<Cx>,
 }
 
 impl CompletionRequest {
     /// A request to complete a value, with no other arguments known: for tests.
     pub fn new(value: impl Into<String>) -> Self {
-        Self { value: value.into(), known: BTreeMap::new() }
+        Self { value: value.into(), ..Self::default() }
+    }
+
+    pub(crate) fn of_call(value: String, known: BTreeMap<String, String>, cx: Cx) -> Self {
+        Self { value, known, cx: Some(cx) }
+    }
+
+    /// The context of the request; `None` if a test has made it. State is cloned into the handler.
+    ///
+    /// ```
+    /// use papertape::server::{CompletionRequest, Prompt};
+    ///
+    /// let summary = Prompt::new("summary").complete("file", |so_far: CompletionRequest| async move {
+    ///     let owner = so_far.principal().map_or("public", |principal| &*principal.name);
+    ///     Ok(vec![format!("{owner}/{}", so_far.value)])
+    /// });
+    /// ```
+    #[must_use]
+    pub fn cx(&self) -> Option<&Cx> {
+        self.cx.as_ref()
+    }
+
+    /// The principal of the request, if the transport has authenticated one.
+    #[must_use]
+    pub fn principal(&self) -> Option<&Principal> {
+        self.cx().and_then(Cx::principal)
     }
 }
+
+/// Requests are equal if the same is to be completed, in whatever context.
+impl PartialEq for CompletionRequest {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value && self.known == other.known
+    }
+}
+
+impl Eq for CompletionRequest {}
 
 /// The completion handlers of a prompt or resource template, by argument.
 #[derive(Clone, Default)]
@@ -58,7 +95,26 @@ impl Completers {
         let complete = Arc::new(complete);
         let complete = Arc::new(move |so_far: CompletionRequest| -> Run {
             let complete = Arc::clone(&complete);
-            Box::pin(async move { Ok(Output::Completion(shortened(complete(so_far).await?))) })
+            Box::pin(async move { Ok(Output::Completion(all(complete(so_far).await?))) })
+        });
+        self.0.insert(argument, Completer { complete, pace: Arc::default() });
+    }
+
+    /// The same with a handler that gives the whole result.
+    pub(crate) fn add_raw<F, Fut>(&mut self, argument: String, complete: F)
+    where
+        F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Completion, ToolError>> + Send + 'static,
+    {
+        let complete = Arc::new(complete);
+        let complete = Arc::new(move |so_far: CompletionRequest| -> Run {
+            let complete = Arc::clone(&complete);
+            Box::pin(async move {
+                let mut completion = complete(so_far).await?;
+                completion.has_more |= completion.values.len() > MOST_VALUES;
+                completion.values.truncate(MOST_VALUES);
+                Ok(Output::Completion(completion))
+            })
         });
         self.0.insert(argument, Completer { complete, pace: Arc::default() });
     }
@@ -80,7 +136,7 @@ impl Completer {
     /// The completer of an argument that has none: it gives no values.
     pub(crate) fn empty() -> Self {
         Self {
-            complete: Arc::new(|_| Box::pin(async { Ok(Output::Completion(shortened(Vec::new()))) })),
+            complete: Arc::new(|_| Box::pin(async { Ok(Output::Completion(all(Vec::new()))) })),
             pace: Arc::default(),
         }
     }
@@ -90,10 +146,18 @@ impl Completer {
     }
 }
 
-fn shortened(mut values: Vec<String>) -> Completion {
-    let total = values.len();
-    values.truncate(MOST_VALUES);
-    Completion { has_more: total > values.len(), total: u64::try_from(total).ok(), values }
+/// All values; as many as a result may have are left when it is written.
+fn all(values: Vec<String>) -> Completion {
+    Completion { has_more: false, total: u64::try_from(values.len()).ok(), values }
+}
+
+/// As many values as a result may have: also of a completion that middleware has made.
+pub(crate) fn shortened(mut completion: Completion) -> Completion {
+    if completion.values.len() > MOST_VALUES {
+        completion.values.truncate(MOST_VALUES);
+        completion.has_more = true;
+    }
+    completion
 }
 
 impl fmt::Debug for Completers {

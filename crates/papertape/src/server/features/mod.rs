@@ -1,7 +1,10 @@
-//! What a server offers: tools, resources, resource templates, prompts, completions and skills.
+//! What a server offers: tools, resources, resource templates, prompts, completions, skills and apps.
 
+pub(crate) mod app;
 pub(crate) mod completion;
+pub(crate) mod fallbacks;
 pub(crate) mod integers;
+pub(crate) mod method;
 mod presentation;
 pub(crate) mod prompt;
 pub(crate) mod resource;

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::protocol::{self, PromptArgument, PromptMessage, PromptResult, Revision, project};
+use crate::protocol::{self, Completion, PromptArgument, PromptMessage, PromptResult, Revision, project};
 use crate::schema;
 use crate::server::catalog::registry::Listed;
 use crate::server::features::completion::{Completers, CompletionRequest};
@@ -30,8 +30,20 @@ use crate::wire::error::excerpt;
 /// ```
 pub struct Prompt {
     definition: protocol::PromptDefinition,
+    arguments: ArgumentsFrom,
     completers: Completers,
     scopes: Vec<String>,
+}
+
+/// Where the arguments of a prompt are from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ArgumentsFrom {
+    /// The type that its handler takes.
+    Type,
+    /// Its definition.
+    Definition,
+    /// The client: any will do.
+    Client,
 }
 
 impl Prompt {
@@ -39,7 +51,17 @@ impl Prompt {
     pub fn new(name: impl Into<String>) -> Self {
         let definition =
             protocol::PromptDefinition { name: name.into(), ..protocol::PromptDefinition::default() };
-        Self { definition, completers: Completers::default(), scopes: Vec::new() }
+        Self {
+            definition,
+            arguments: ArgumentsFrom::Type,
+            completers: Completers::default(),
+            scopes: Vec::new(),
+        }
+    }
+
+    /// A prompt that takes any arguments.
+    pub(crate) fn of_any_arguments() -> Self {
+        Self { arguments: ArgumentsFrom::Client, ..Self::new("fallback") }
     }
 
     presentation_methods!("What it is for. Without this, the doc comment of the arguments' type is used.");
@@ -53,6 +75,26 @@ impl Prompt {
     {
         self.completers.add(argument.into(), complete);
         self
+    }
+
+    /// The same with a handler that gives the result as it goes to the client, with the total of values.
+    #[must_use]
+    pub fn complete_raw<F, Fut>(mut self, argument: impl Into<String>, complete: F) -> Self
+    where
+        F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Completion, ToolError>> + Send + 'static,
+    {
+        self.completers.add_raw(argument.into(), complete);
+        self
+    }
+}
+
+/// A prompt that is defined already, with its arguments: by another server, for example. Its handler takes a map of strings, or
+/// a type with these arguments.
+impl From<protocol::PromptDefinition> for Prompt {
+    fn from(definition: protocol::PromptDefinition) -> Self {
+        let name = definition.name.clone();
+        Self { definition, arguments: ArgumentsFrom::Definition, ..Self::new(name) }
     }
 }
 
@@ -75,6 +117,11 @@ impl fmt::Debug for Prompt {
 }
 
 /// What the handler of a prompt can return.
+#[diagnostic::on_unimplemented(
+    message = "the handler of a prompt cannot return `{Self}`",
+    label = "this handler returns `{Self}`",
+    note = "return text (`String`), which is one message of the user's, or `Vec<PromptMessage>`"
+)]
 pub trait PromptOutput: Send + 'static {
     /// The messages as they go to the client.
     fn into_prompt(self) -> PromptResult;
@@ -84,6 +131,13 @@ pub trait PromptOutput: Send + 'static {
 impl PromptOutput for String {
     fn into_prompt(self) -> PromptResult {
         vec![PromptMessage::user(self)].into_prompt()
+    }
+}
+
+/// One message of the user's.
+impl PromptOutput for &'static str {
+    fn into_prompt(self) -> PromptResult {
+        self.to_owned().into_prompt()
     }
 }
 
@@ -105,6 +159,8 @@ type Fill = dyn Fn(&BTreeMap<String, String>, Cx) -> Result<Run, String> + Send 
 #[derive(Clone)]
 pub(crate) struct RegisteredPrompt {
     definition: protocol::PromptDefinition,
+    /// It takes others than those that it is defined with.
+    any_arguments: bool,
     /// The middleware of the servers that it was mounted with.
     pub(crate) middleware: Vec<Middleware>,
     pub(crate) completers: Completers,
@@ -121,13 +177,15 @@ impl RegisteredPrompt {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: PromptOutput,
     {
-        let Prompt { mut definition, completers, scopes } = prompt;
+        let Prompt { mut definition, arguments: arguments_from, completers, scopes } = prompt;
         if definition.name.is_empty() {
             return Err(SetupError::EmptyName { what: Self::KIND });
         }
         let bad = |problem| SetupError::Prompt { prompt: definition.name.clone(), problem };
         let schema = schema::of_arguments::<A>();
-        definition.arguments = arguments(&schema).map_err(bad)?;
+        if arguments_from == ArgumentsFrom::Type {
+            definition.arguments = arguments(&schema).map_err(bad)?;
+        }
         if let Some(name) =
             completers.names().find(|name| !definition.arguments.iter().any(|known| known.name == *name))
         {
@@ -150,7 +208,16 @@ impl RegisteredPrompt {
             });
             Ok(run)
         });
-        Ok(Self { definition, middleware: Vec::new(), completers, scopes, fill, pace: Arc::default() })
+        let any_arguments = arguments_from == ArgumentsFrom::Client;
+        Ok(Self {
+            definition,
+            any_arguments,
+            middleware: Vec::new(),
+            completers,
+            scopes,
+            fill,
+            pace: Arc::default(),
+        })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -178,8 +245,8 @@ impl RegisteredPrompt {
         {
             return Err(format!("prompt \"{name}\": the argument \"{}\" is missing", missing.name));
         }
-        if let Some(odd) = values.keys().find(|given| !known.iter().any(|argument| argument.name == **given))
-        {
+        let is_odd = |given: &&String| !known.iter().any(|argument| argument.name == **given);
+        if let Some(odd) = values.keys().find(is_odd).filter(|_| !self.any_arguments) {
             let names: Vec<&str> = known.iter().map(|argument| argument.name.as_str()).collect();
             return Err(format!(
                 "prompt \"{name}\" has no argument {}, but {}",

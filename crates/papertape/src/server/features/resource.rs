@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, ready};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
+use crate::protocol::apps;
 use crate::protocol::content::{Annotations, ResourceContents, base64};
 use crate::protocol::project::{CacheHint, CacheScope};
-use crate::protocol::{self, Revision, project};
-use crate::server::catalog::registry::Listed;
+use crate::protocol::{self, Completion, Revision, project};
+use crate::server::catalog::registry::{ForApps, Listed};
 use crate::server::features::completion::{Completers, CompletionRequest};
 use crate::server::features::presentation::presentation_methods;
 use crate::server::features::text_values;
@@ -43,6 +45,11 @@ impl Resource {
             ..protocol::ResourceDefinition::default()
         };
         Self { definition, cache: None, scopes: Vec::new() }
+    }
+
+    /// A resource that is defined already.
+    pub(crate) fn from_parts(definition: protocol::ResourceDefinition, scopes: Vec<String>) -> Self {
+        Self { definition, cache: None, scopes }
     }
 
     presentation_methods!("What it is.");
@@ -83,6 +90,13 @@ impl Resource {
     }
 }
 
+/// A resource that is defined already: by another server, for example.
+impl From<protocol::ResourceDefinition> for Resource {
+    fn from(definition: protocol::ResourceDefinition) -> Self {
+        Self::from_parts(definition, Vec::new())
+    }
+}
+
 impl From<&str> for Resource {
     fn from(uri: &str) -> Self {
         Self::new(uri)
@@ -119,7 +133,12 @@ pub struct ResourceTemplate {
     cache: Option<CacheHint>,
     completers: Completers,
     scopes: Vec<String>,
+    list: Option<Arc<ListResources>>,
 }
+
+/// Lists resources of a template.
+type ListResources =
+    dyn Fn(Cx) -> Pin<Box<dyn Future<Output = Result<Vec<Resource>, ToolError>> + Send>> + Send + Sync;
 
 impl ResourceTemplate {
     /// A template, and the same for a name.
@@ -130,10 +149,33 @@ impl ResourceTemplate {
             uri_template: template,
             ..protocol::ResourceTemplateDefinition::default()
         };
-        Self { definition, cache: None, completers: Completers::default(), scopes: Vec::new() }
+        Self { definition, cache: None, completers: Completers::default(), scopes: Vec::new(), list: None }
     }
 
     presentation_methods!("What the resources are.");
+
+    /// The handler that lists the resources of the template there are, which clients see among all others in `resources/list`.
+    ///
+    /// It runs for each page of that list. At most 10,000 resources are listed; those that the template does not match are left
+    /// out, and so is what is registered by itself. The resources have the scopes of the template, which alone count when they are
+    /// read; the rules of [`Server::visible`](crate::Server::visible) apply to their URIs in the list and when they are read.
+    ///
+    /// ```
+    /// use papertape::server::{Resource, ResourceTemplate};
+    /// let template = ResourceTemplate::new("grammar://verb/{verb}").mime_type("text/markdown").list(|_| async {
+    ///     let resource = |verb: &str| Resource::new(format!("grammar://verb/{verb}")).name(verb);
+    ///     Ok(["eat", "go"].into_iter().map(resource).collect())
+    /// });
+    /// ```
+    #[must_use]
+    pub fn list<F, Fut>(mut self, list: F) -> Self
+    where
+        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<Resource>, ToolError>> + Send + 'static,
+    {
+        self.list = Some(Arc::new(move |cx| Box::pin(list(cx))));
+        self
+    }
 
     /// Its name for programs.
     #[must_use]
@@ -173,6 +215,24 @@ impl ResourceTemplate {
         self.completers.add(variable.into(), complete);
         self
     }
+
+    /// The same with a handler that gives the result as it goes to the client, with the total of values.
+    #[must_use]
+    pub fn complete_raw<F, Fut>(mut self, variable: impl Into<String>, complete: F) -> Self
+    where
+        F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Completion, ToolError>> + Send + 'static,
+    {
+        self.completers.add_raw(variable.into(), complete);
+        self
+    }
+}
+
+/// A template that is defined already: by another server, for example.
+impl From<protocol::ResourceTemplateDefinition> for ResourceTemplate {
+    fn from(definition: protocol::ResourceTemplateDefinition) -> Self {
+        Self { definition, cache: None, completers: Completers::default(), scopes: Vec::new(), list: None }
+    }
 }
 
 impl From<&str> for ResourceTemplate {
@@ -188,6 +248,11 @@ impl fmt::Debug for ResourceTemplate {
 }
 
 /// What the handler of a resource can return: text, bytes, or contents made by hand.
+#[diagnostic::on_unimplemented(
+    message = "the handler of a resource cannot return `{Self}`",
+    label = "this handler returns `{Self}`",
+    note = "return text (`String`), bytes (`Vec<u8>`), or `ResourceContents`"
+)]
 pub trait ReadOutput: Send + 'static {
     /// The contents as they go to the client. `uri` is what was requested, `mime_type` what the resource says it holds.
     fn into_contents(self, uri: &str, mime_type: Option<&str>) -> Vec<ResourceContents>;
@@ -255,16 +320,22 @@ impl RegisteredResource {
         if definition.uri.is_empty() {
             return Err(SetupError::EmptyName { what: Self::KIND });
         }
-        let (uri, mime_type) = (definition.uri.clone(), definition.mime_type.clone());
+        let mime_type = definition.mime_type.clone();
         let read = Arc::new(read);
         let read = Arc::new(move |cx: Cx| -> Run {
-            let (read, uri, mime_type) = (Arc::clone(&read), uri.clone(), mime_type.clone());
+            let (read, mime_type, call) = (Arc::clone(&read), mime_type.clone(), Arc::clone(&cx.call));
             // All of the author's code runs within the call, where it is timed and its panics are caught.
-            Box::pin(
-                async move { Ok(Output::Read(read(cx).await?.into_contents(&uri, mime_type.as_deref()))) },
-            )
+            Box::pin(async move {
+                let uri = call.feature.uri().unwrap_or_default();
+                Ok(Output::Read(read(cx).await?.into_contents(uri, mime_type.as_deref())))
+            })
         });
         Ok(Self { definition, cache, scopes, middleware: Vec::new(), read, pace: Arc::default() })
+    }
+
+    /// Whether it is a page of MCP Apps.
+    pub(crate) fn is_page(&self) -> bool {
+        self.definition.mime_type.as_deref().is_some_and(apps::is_page)
     }
 
     pub(crate) fn cache(&self) -> Option<CacheHint> {
@@ -274,6 +345,13 @@ impl RegisteredResource {
     /// The same within a server with middleware of its own.
     pub(crate) fn mounted(&self, middleware: &[Middleware]) -> Self {
         Self { middleware: middleware::mounted(middleware, &self.middleware), ..self.clone() }
+    }
+
+    /// The same with another URI.
+    pub(crate) fn at(&self, uri: &str) -> Self {
+        let mut other = self.clone();
+        other.definition.uri = uri.to_owned();
+        other
     }
 
     pub(crate) fn pace(&self) -> &Pace {
@@ -292,6 +370,10 @@ impl Listed for RegisteredResource {
 
     fn key(&self) -> &str {
         &self.definition.uri
+    }
+
+    fn for_apps(&self) -> ForApps {
+        if self.is_page() { ForApps::Only } else { ForApps::Same }
     }
 
     fn definition(&self, revision: Revision) -> protocol::ResourceDefinition {
@@ -321,6 +403,7 @@ pub(crate) struct RegisteredTemplate {
     pub(crate) middleware: Vec<Middleware>,
     template: Arc<UriTemplate>,
     pub(crate) completers: Completers,
+    list: Option<Arc<ListResources>>,
     read: Arc<ReadTemplate>,
     pace: Arc<Pace>,
 }
@@ -333,7 +416,7 @@ impl RegisteredTemplate {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ReadOutput,
     {
-        let ResourceTemplate { definition, cache, completers, scopes } = template;
+        let ResourceTemplate { definition, cache, completers, scopes, list } = template;
         let bad = |problem| SetupError::Template { template: definition.uri_template.clone(), problem };
         let template = UriTemplate::parse(&definition.uri_template).map_err(bad)?;
         if let Some(name) = completers.names().find(|name| !template.names().any(|known| known == *name)) {
@@ -356,6 +439,7 @@ impl RegisteredTemplate {
             middleware: Vec::new(),
             template: Arc::new(template),
             completers,
+            list,
             read,
             pace: Arc::default(),
         })
@@ -372,6 +456,44 @@ impl RegisteredTemplate {
 
     pub(crate) fn pace(&self) -> &Pace {
         &self.pace
+    }
+
+    /// Whether it lists its resources.
+    pub(crate) fn has_list(&self) -> bool {
+        self.list.is_some()
+    }
+
+    /// The resources that it lists, as items of that list.
+    pub(crate) async fn list(&self, cx: Cx, most: usize) -> Result<Vec<RegisteredResource>, ToolError> {
+        let Some(list) = &self.list else { return Ok(Vec::new()) };
+        let mut listed = list(cx).await?;
+        if listed.len() > most {
+            let template = self.key();
+            tracing::warn!(template, most, "a template lists more resources than can be listed");
+            listed.truncate(most);
+        }
+        let matching = listed.into_iter().filter(|resource| {
+            let matches = self.match_uri(&resource.definition.uri).is_some();
+            if !matches {
+                tracing::warn!(
+                    template = self.key(),
+                    uri = resource.definition.uri,
+                    "a template lists what it does not match"
+                );
+            }
+            matches
+        });
+        Ok(matching.map(|resource| self.listed(resource)).collect())
+    }
+
+    /// A resource that is only listed: it is read by this template.
+    fn listed(&self, resource: Resource) -> RegisteredResource {
+        let Resource { mut definition, cache, mut scopes } = resource;
+        definition.mime_type = definition.mime_type.or_else(|| self.definition.mime_type.clone());
+        scopes.extend_from_slice(&self.scopes);
+        let read =
+            Arc::new(|_| -> Run { Box::pin(ready(Err(ToolError::refused("it is read by its template")))) });
+        RegisteredResource { definition, cache, scopes, middleware: Vec::new(), read, pace: Arc::default() }
     }
 
     /// The values of the variables, if the URI matches.

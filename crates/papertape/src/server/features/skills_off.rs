@@ -48,6 +48,10 @@ impl SkillCatalog {
         None
     }
 
+    pub(crate) fn file_uris(&self) -> impl Iterator<Item = &str> {
+        std::iter::empty()
+    }
+
     pub(crate) fn directory(&self, _: &str) -> Option<&BTreeMap<String, ResourceDefinition>> {
         None
     }

@@ -10,10 +10,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::protocol::apps::{APP_SCHEME, ToolUi, UI, is_page_uri};
 use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
 use crate::protocol::{Content, RawJson, Revision, param_headers, project};
 use crate::schema::{self, Explain, Input, Violation};
-use crate::server::catalog::registry::Listed;
+use crate::server::catalog::registry::{ForApps, Listed};
 use crate::server::features::integers::{has_fractions, without_fractions};
 use crate::server::features::presentation::presentation_methods;
 use crate::server::features::warning;
@@ -34,6 +35,8 @@ pub struct Tool {
     explain: Option<Box<Explain>>,
     task_mode: TaskMode,
     scopes: Vec<String>,
+    /// The page that it was given here, which must be there.
+    page: Option<String>,
 }
 
 /// Whether the calls of a tool become tasks.
@@ -60,7 +63,7 @@ impl Tool {
             icons: Vec::new(),
             meta: None,
         };
-        Self { definition, explain: None, task_mode: TaskMode::default(), scopes: Vec::new() }
+        Self { definition, explain: None, task_mode: TaskMode::default(), scopes: Vec::new(), page: None }
     }
 
     presentation_methods!("What it does. Without this, the doc comment of the arguments' type is used.");
@@ -139,9 +142,46 @@ impl Tool {
         self.long_running()
     }
 
+    /// The page (`ui://…`, see [`App`](crate::server::App)) in which hosts with MCP Apps show its results.
+    ///
+    /// Other clients are not told of the page and get the result alone, so it must be complete without the page. A handler can
+    /// tell them apart with [`Cx::client_supports_apps`].
+    #[must_use]
+    pub fn ui(mut self, page: impl Into<String>) -> Self {
+        let page = page.into();
+        self.page = Some(page.clone());
+        self.change_ui(|ui| ui.resource_uri = Some(page))
+    }
+
+    /// It is for pages only: hosts do not offer it to models, and it is not listed for clients without MCP Apps.
+    #[must_use]
+    pub fn app_only(self) -> Self {
+        self.change_ui(|ui| ui.visibility = Some(vec!["app".to_owned()]))
+    }
+
+    /// It is for models only: hosts reject calls from pages.
+    #[must_use]
+    pub fn model_only(self) -> Self {
+        self.change_ui(|ui| ui.visibility = Some(vec!["model".to_owned()]))
+    }
+
+    fn change_ui(self, change: impl FnOnce(&mut ToolUi)) -> Self {
+        let mut ui = self.definition.ui().unwrap_or_default();
+        change(&mut ui);
+        self.meta(UI, serde_json::to_value(ui).unwrap_or_default())
+    }
+
     fn hint(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
         change(self.definition.annotations.get_or_insert_default());
         self
+    }
+}
+
+/// A tool that is defined already: by another server, for example. Its handler takes a
+/// [`RawJson`], or what its input schema describes.
+impl From<ToolDefinition> for Tool {
+    fn from(definition: ToolDefinition) -> Self {
+        Self { definition, explain: None, task_mode: TaskMode::default(), scopes: Vec::new(), page: None }
     }
 }
 
@@ -164,6 +204,12 @@ impl fmt::Debug for Tool {
 }
 
 /// Something a tool can return.
+#[diagnostic::on_unimplemented(
+    message = "the handler of a tool cannot return `{Self}`",
+    label = "this handler returns `{Self}`",
+    note = "return `Json({Self})`, for which `{Self}` must implement `serde::Serialize` and `schemars::JsonSchema`",
+    note = "or text (`String`), content (`Vec<Content>`), a `CallToolResult`, or nothing (`()`)"
+)]
 pub trait ToolOutput: Send + 'static {
     /// The JSON Schema of the structured result, if there is one.
     #[must_use]
@@ -193,19 +239,19 @@ impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for Json<T> {
         // Written from the value itself, so that it keeps the order of its fields and every digit of its numbers.
         let json = RawJson::write(&self.0).map_err(ToolError::internal)?;
         let text = json.get().to_owned();
-        Ok(CallToolResult { structured_content: Some(json), ..CallToolResult::text(text) })
+        Ok(CallToolResult { structured_content: Some(json), ..CallToolResult::new(text) })
     }
 }
 
 impl ToolOutput for String {
     fn into_result(self) -> Result<CallToolResult, ToolError> {
-        Ok(CallToolResult::text(self))
+        Ok(CallToolResult::new(self))
     }
 }
 
 impl ToolOutput for &'static str {
     fn into_result(self) -> Result<CallToolResult, ToolError> {
-        Ok(CallToolResult::text(self))
+        Ok(CallToolResult::new(self))
     }
 }
 
@@ -252,6 +298,8 @@ struct Work {
     output: Option<Validator>,
     start: Box<Start>,
     task_mode: TaskMode,
+    /// The page that it was given here, which must be there.
+    page: Option<String>,
     scopes: Vec<String>,
     #[cfg_attr(not(feature = "http-server"), expect(dead_code, reason = "only HTTP has headers"))]
     mirrored: Vec<(String, Vec<String>)>,
@@ -313,9 +361,16 @@ impl RegisteredTool {
 
     /// `checked` is the schema that arguments are validated against, if not the one that clients see.
     fn new<O: ToolOutput>(tool: Tool, checked: Option<Value>, start: Box<Start>) -> Result<Self, SetupError> {
-        let Tool { mut definition, explain, task_mode, scopes } = tool;
+        let Tool { mut definition, explain, task_mode, scopes, page } = tool;
         if definition.name.is_empty() {
             return Err(SetupError::EmptyName { what: Self::KIND });
+        }
+        if let Some(uri) = page.clone().filter(|uri| !is_page_uri(uri)) {
+            let problem = format!(
+                "tool \"{}\" names it as its page, but the URI of a page begins with {APP_SCHEME}",
+                definition.name
+            );
+            return Err(SetupError::App { uri, problem });
         }
         let bad = |which, problem| SetupError::Schema { tool: definition.name.clone(), which, problem };
         if definition.input_schema.is_null() {
@@ -340,12 +395,26 @@ impl RegisteredTool {
         Ok(Self {
             definition,
             middleware: Vec::new(),
-            work: Arc::new(Work { input, output, start, task_mode, mirrored, scopes, pace: Pace::default() }),
+            work: Arc::new(Work {
+                input,
+                output,
+                start,
+                task_mode,
+                page,
+                mirrored,
+                scopes,
+                pace: Pace::default(),
+            }),
         })
     }
 
     pub(crate) fn pace(&self) -> &Pace {
         &self.work.pace
+    }
+
+    /// The page that must be there. That of a tool of another server may be elsewhere.
+    pub(crate) fn page(&self) -> Option<&str> {
+        self.work.page.as_deref()
     }
 
     /// The arguments that are mirrored in headers on HTTP, each with the members that lead to it.
@@ -423,6 +492,19 @@ impl Listed for RegisteredTool {
         &self.definition.name
     }
 
+    fn for_apps(&self) -> ForApps {
+        match self.definition.ui() {
+            None => ForApps::Same,
+            Some(ui) if ui.for_model() => ForApps::Page,
+            Some(_) => ForApps::Only,
+        }
+    }
+
+    fn without_page(mut definition: ToolDefinition) -> ToolDefinition {
+        definition.take_ui();
+        definition
+    }
+
     fn definition(&self, revision: Revision) -> ToolDefinition {
         project::tool(self.definition.clone(), revision)
     }
@@ -438,7 +520,7 @@ impl fmt::Debug for RegisteredTool {
     }
 }
 
-fn read_arguments<A: DeserializeOwned>(arguments: Value) -> Result<A, String> {
+pub(crate) fn read_arguments<A: DeserializeOwned>(arguments: Value) -> Result<A, String> {
     // A unit type takes no arguments and reads as null.
     if arguments.as_object().is_some_and(serde_json::Map::is_empty) {
         return serde_json::from_value(arguments)

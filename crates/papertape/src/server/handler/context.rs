@@ -1,70 +1,84 @@
 //! `Cx`: what a handler can do besides returning.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::Trace;
-use crate::protocol::{LogLevel, method, project};
+use crate::protocol::{LogLevel, method};
 use crate::server::elicitation::request_state::RequestState;
 use crate::server::pipeline::run::Call;
 use crate::sync::lock;
-use crate::wire::Id;
 use papertape_oauth::Principal;
 
-/// The context of a handler: the call that it serves.
+/// The context of a handler: the call that it serves, and the state of its server.
+///
+/// `Cx` alone is the context of a server without state; with [`Server::with_state`](crate::Server::with_state) handlers take
+/// `Cx<S>`. It is cheap to clone.
 ///
 /// A call that is cancelled is not polled again; blocking work that runs elsewhere checks [`Cx::cancelled`].
-#[derive(Clone)]
-pub struct Cx {
+pub struct Cx<S = ()> {
     pub(crate) call: Arc<Call>,
+    state: Arc<S>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ProgressParams<'a> {
-    progress_token: &'a Id,
-    progress: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
-}
+/// The state of a server without state, so that the context of a call allocates nothing.
+static NO_STATE: LazyLock<Arc<()>> = LazyLock::new(Arc::default);
 
 impl Cx {
-    /// Notifies the client of progress: `done` of `total`, and a message.
-    ///
-    /// Nothing is sent without a progress token in the request, if `done` has not grown, after the response, or within 20 ms
-    /// of the last notification; call it as often as is convenient.
+    pub(crate) fn new(call: &Arc<Call>) -> Self {
+        Self { call: Arc::clone(call), state: Arc::clone(&NO_STATE) }
+    }
+
+    /// The context of the same call for a handler that was registered with this state.
+    pub(crate) fn with_state<S>(self, state: &Arc<S>) -> Cx<S> {
+        Cx { call: self.call, state: Arc::clone(state) }
+    }
+}
+
+/// A handler with its state, as the pipeline runs it: without the type of the state.
+pub(crate) fn with_state<S, A, F, Fut>(
+    state: &Arc<S>,
+    handler: F,
+) -> impl Fn(A, Cx) -> Fut + use<S, A, F, Fut>
+where
+    F: Fn(A, Cx<S>) -> Fut,
+{
+    let state = Arc::clone(state);
+    move |arguments, cx| handler(arguments, cx.with_state(&state))
+}
+
+/// The same for a handler without arguments.
+pub(crate) fn reader_with_state<S, F, Fut>(state: &Arc<S>, read: F) -> impl Fn(Cx) -> Fut + use<S, F, Fut>
+where
+    F: Fn(Cx<S>) -> Fut,
+{
+    let state = Arc::clone(state);
+    move |cx| read(cx.with_state(&state))
+}
+
+impl<S> Cx<S> {
+    /// The state that was given to [`Server::with_state`](crate::Server::with_state).
     ///
     /// ```
-    /// # fn f(cx: papertape::Cx) {
-    /// cx.progress(3.0, 10.0, "reading");
-    /// cx.progress(4.0, None, None);
-    /// # }
+    /// use papertape::{Cx, ToolError};
+    ///
+    /// struct App {
+    ///     greeting: String,
+    /// }
+    ///
+    /// async fn greet(_: (), cx: Cx<App>) -> Result<String, ToolError> {
+    ///     Ok(cx.state().greeting.clone())
+    /// }
     /// ```
-    pub fn progress<'m>(
-        &self,
-        done: f64,
-        total: impl Into<Option<f64>>,
-        message: impl Into<Option<&'m str>>,
-    ) {
-        let Some(token) = &self.call.progress_token else { return };
-        let total = total.into().filter(|total| total.is_finite());
-        // Held until it is sent, so that the progress of several threads goes out in order.
-        let mut last = lock(&self.call.flags.progress);
-        if !last.advance(done, total) {
-            return;
-        }
-        let message = project::progress_message(message.into().map(str::to_owned), self.call.revision);
-        let params = ProgressParams { progress_token: token, progress: done, total, message };
-        self.call.session.notify_unless(&self.call.flags.answered, method::PROGRESS, &params);
+    #[must_use]
+    pub fn state(&self) -> &S {
+        &self.state
     }
 
     /// Sends a log message to the client, if the client requested its level.
@@ -102,13 +116,26 @@ impl Cx {
     /// The principal of the request, if the transport has authenticated one.
     #[must_use]
     pub fn principal(&self) -> Option<&Principal> {
-        self.call.session.principal().map(|principal| &**principal)
+        self.call.session.named_principal()
+    }
+
+    /// The URI of the resource that is read.
+    #[must_use]
+    pub fn uri(&self) -> Option<&str> {
+        self.call.feature.uri()
     }
 
     /// The distributed trace that the request is part of, to be passed on to the services that the handler uses.
     #[must_use]
     pub fn trace(&self) -> Option<&Trace> {
         self.call.trace.as_ref()
+    }
+
+    /// Whether the client shows pages (MCP Apps): then the results of a tool with [`Tool::ui`](crate::server::Tool::ui) are seen
+    /// in its page.
+    #[must_use]
+    pub fn client_supports_apps(&self) -> bool {
+        self.call.abilities.apps
     }
 
     /// Closes the SSE stream of the request early; the client reconnects after `retry` for its response.
@@ -142,42 +169,15 @@ impl Cx {
     }
 }
 
-impl fmt::Debug for Cx {
+// Derived, both would require the same of the state.
+impl<S> Clone for Cx<S> {
+    fn clone(&self) -> Self {
+        Self { call: Arc::clone(&self.call), state: Arc::clone(&self.state) }
+    }
+}
+
+impl<S> fmt::Debug for Cx<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cx").field("cancelled", &self.cancelled()).finish_non_exhaustive()
-    }
-}
-
-/// The progress of a call that was last sent.
-pub(crate) struct LastProgress {
-    value: f64,
-    sent: Option<Instant>,
-    /// The total has been reached, which is sent at once, but once only.
-    arrived: bool,
-}
-
-impl Default for LastProgress {
-    fn default() -> Self {
-        Self { value: f64::NEG_INFINITY, sent: None, arrived: false }
-    }
-}
-
-/// Progress is sent at most this often, except the first and the last.
-const BETWEEN_PROGRESS: Duration = Duration::from_millis(20);
-
-impl LastProgress {
-    /// Whether it is to be sent, in which case it counts as sent.
-    pub(crate) fn advance(&mut self, done: f64, total: Option<f64>) -> bool {
-        if !done.is_finite() || done <= self.value {
-            return false;
-        }
-        let now = Instant::now();
-        let too_soon = self.sent.is_some_and(|sent| now.duration_since(sent) < BETWEEN_PROGRESS);
-        let arrives = !self.arrived && total.is_some_and(|total| done >= total);
-        if too_soon && !arrives {
-            return false;
-        }
-        *self = Self { value: done, sent: Some(now), arrived: self.arrived || arrives };
-        true
     }
 }

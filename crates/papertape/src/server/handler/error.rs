@@ -209,6 +209,30 @@ pub enum SetupError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A page cannot be shown.
+    #[error("app \"{uri}\": {problem}")]
+    App {
+        /// Its URI.
+        uri: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A method or notification cannot have that name.
+    #[error("{kind} \"{name}\": the name {problem}")]
+    Method {
+        /// `method` or `notification`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The settings of an extension are not an object.
+    #[error("extension \"{name}\": its settings must be a JSON object")]
+    Extension {
+        /// Its name.
+        name: String,
+    },
     /// A schema cannot be used.
     #[error("tool \"{tool}\": bad {which} schema: {problem}")]
     Schema {

@@ -3,3 +3,5 @@
 pub(crate) mod context;
 pub(crate) mod error;
 pub(crate) mod middleware;
+pub(crate) mod progress;
+pub(crate) mod request_context;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{Envelope, Refused, accept, serve};
 use crate::protocol::{Revision, method};
-use crate::server::service::Service;
+use crate::server::service::ServiceCore;
 use crate::server::session::{BatchPlace, Session};
 use crate::wire::RpcError;
 use crate::wire::message::{self, Message, Rejected};
@@ -15,9 +15,10 @@ use crate::wire::message::{self, Message, Rejected};
 /// Serves the members of a batch, whose responses are sent together. If the principal lacks scopes for one of them, that is
 /// the error.
 pub(crate) fn serve_batch(
-    service: &Arc<Service>,
+    service: &Arc<ServiceCore>,
     members: &[&RawValue],
     session: &Arc<Session>,
+    envelope: Envelope<'_>,
 ) -> Result<(), Refused> {
     let messages: Vec<_> = members.iter().map(|member| message::parse_member(member)).collect();
     if let Err(error) = check(&messages, session) {
@@ -33,7 +34,7 @@ pub(crate) fn serve_batch(
         let place = if waits(&message) { places.next() } else { None };
         match message {
             Ok(Message::Request(request)) => {
-                let envelope = Envelope { batch: place, ..Envelope::default() };
+                let envelope = Envelope { batch: place, ..envelope };
                 match serve(service, request, session, envelope) {
                     // The rest of the batch may cancel a call, so that it must be running by then.
                     Ok(call) => call.into_iter().for_each(|call| call.spawn()),
@@ -41,7 +42,7 @@ pub(crate) fn serve_batch(
                     Err(Refused::Malformed(_) | Refused::Failed(_)) => {}
                 }
             }
-            Ok(message) => accept(message, session),
+            Ok(message) => accept(service, message, session, envelope),
             Err(rejected) => session.reject(rejected.id, place, &rejected.error),
         }
     }

@@ -1,6 +1,7 @@
 //! What the server answers by itself, without a handler: lists, skills, subscriptions, the log level, `ping`, and the opening
 //! of a session.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 
 use serde::Serialize;
@@ -12,14 +13,16 @@ use super::resolve::{List, Target};
 use super::{opening, respond, subscribe};
 use crate::protocol;
 use crate::protocol::meta::LOG_LEVELS;
+use crate::protocol::project::{CacheHint, CacheScope};
 use crate::server::catalog::cursor;
 use crate::server::catalog::registry::{Listed, Registry};
-use crate::server::service::Service;
+use crate::server::features::skills::ListedSkill;
+use crate::server::service::ServiceCore;
 use crate::wire::RpcError;
 
 /// Writes the response to a request that has no handler.
 pub(super) fn answer(
-    service: &std::sync::Arc<Service>,
+    service: &std::sync::Arc<ServiceCore>,
     request: &DecodedRequest<'_>,
     target: Target,
 ) -> Result<(), RpcError> {
@@ -30,8 +33,12 @@ pub(super) fn answer(
         Target::List(List::Prompts) => list(service, request, &service.prompts),
         Target::List(List::Skills) => list(service, request, &service.skills.list),
         Target::Skill(skill) => {
-            let skill = skill.definition(request.revision);
-            respond::result(service, request, &SkillResult { skill }, Some(service.cache));
+            let mut skill = skill.definition(request.revision);
+            if service.visibility.is_restricted() {
+                let shows = |uri: &str| service.shows_file(uri, request.principal());
+                ListedSkill::leave_out_files(&mut skill, &shows);
+            }
+            respond::result(service, request, &SkillResult { skill }, Some(service.list_cache()));
             Ok(())
         }
         Target::Directory(uri) => read_directory(service, request, &uri),
@@ -55,16 +62,17 @@ pub(super) fn answer(
         | Target::Resource(..)
         | Target::Prompt(_)
         | Target::Completion(_)
+        | Target::Method(_)
         | Target::Task(..) => Err(RpcError::internal("internal error")),
     }
 }
 
-fn empty(service: &Service, request: &DecodedRequest<'_>) -> Result<(), RpcError> {
+fn empty(service: &ServiceCore, request: &DecodedRequest<'_>) -> Result<(), RpcError> {
     respond::result(service, request, &Map::new(), None);
     Ok(())
 }
 
-fn set_log_level(service: &Service, request: &DecodedRequest<'_>) -> Result<(), RpcError> {
+fn set_log_level(service: &ServiceCore, request: &DecodedRequest<'_>) -> Result<(), RpcError> {
     let level = request.params.level.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let Some(level) = level else {
         let message = format!("`logging/setLevel` needs `params.level`: {LOG_LEVELS}");
@@ -76,27 +84,43 @@ fn set_log_level(service: &Service, request: &DecodedRequest<'_>) -> Result<(), 
 
 /// One page of a list.
 fn list<T: Listed>(
-    service: &Service,
+    service: &ServiceCore,
     request: &DecodedRequest<'_>,
     registry: &Registry<T>,
 ) -> Result<(), RpcError> {
     let cursor = cursor_of(request)?;
     let items = registry.snapshot();
+    let (items, cache) = match items.without_apps() {
+        None => (&*items, service.list_cache()),
+        // Caches are not shared by clients that get different lists.
+        Some(others) => {
+            let list = if request.abilities().apps { &*items } else { others };
+            (list, CacheHint { cache_scope: CacheScope::Private, ..service.cache })
+        }
+    };
     let size = service.limits.page.min(T::MOST_PER_PAGE);
-    let page = items.page(cursor.as_deref(), request.revision, size).ok_or_else(bad_cursor)?;
-    respond::result(service, request, &*page, Some(service.cache));
+    let page = if service.visibility.is_restricted() {
+        let shows = |item: &T| service.shows(item, request.principal());
+        let shows_file = |uri: &str| service.shows_file(uri, request.principal());
+        let page = items.filtered_page(cursor.as_deref(), request.revision, size, shows, &shows_file);
+        page.map(Cow::Owned)
+    } else {
+        items.page(cursor.as_deref(), request.revision, size)
+    };
+    let page = page.ok_or_else(bad_cursor)?;
+    respond::result(service, request, &*page, Some(cache));
     Ok(())
 }
 
 /// The cursor of a request; `None` is the beginning of the list.
-fn cursor_of(request: &DecodedRequest<'_>) -> Result<Option<String>, RpcError> {
+pub(super) fn cursor_of(request: &DecodedRequest<'_>) -> Result<Option<String>, RpcError> {
     match request.params.cursor.map(RawValue::get) {
         None | Some("null") => Ok(None),
         Some(raw) => serde_json::from_str(raw).map(Some).map_err(|_| bad_cursor()),
     }
 }
 
-fn bad_cursor() -> RpcError {
+pub(super) fn bad_cursor() -> RpcError {
     RpcError::invalid_params("invalid or stale cursor: list again from the start")
 }
 
@@ -114,7 +138,7 @@ struct DirectoryResult<'a> {
 }
 
 /// `resources/directory/read`
-fn read_directory(service: &Service, request: &DecodedRequest<'_>, uri: &str) -> Result<(), RpcError> {
+fn read_directory(service: &ServiceCore, request: &DecodedRequest<'_>, uri: &str) -> Result<(), RpcError> {
     let Some(directory) = service.skills.directory(uri) else { return Ok(()) };
     let size = service.limits.page.max(1);
     let last = match cursor_of(request)? {
@@ -122,7 +146,8 @@ fn read_directory(service: &Service, request: &DecodedRequest<'_>, uri: &str) ->
         Some(cursor) => Some(cursor::decode(uri, &cursor).ok_or_else(bad_cursor)?),
     };
     let after = last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-    let mut rest = directory.range::<String, _>((after, Bound::Unbounded));
+    let rest = directory.range::<String, _>((after, Bound::Unbounded));
+    let mut rest = rest.filter(|(_, entry)| service.shows_file(&entry.uri, request.principal()));
     let page: Vec<_> = rest.by_ref().take(size).collect();
     let last = page.last().filter(|_| rest.next().is_some());
     let next_cursor = last.map(|(last, _)| cursor::encode(uri, last));

@@ -12,9 +12,12 @@ mod accept;
 mod batch;
 mod builtin;
 pub(crate) mod exact;
+mod method_call;
 mod opening;
 pub(crate) mod prepare;
+mod request_meta;
 pub(crate) mod resolve;
+mod resource_list;
 pub(crate) mod respond;
 pub(crate) mod run;
 pub(crate) mod subscribe;
@@ -26,20 +29,25 @@ use std::sync::Arc;
 use papertape_oauth::Principal;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tracing::field::Empty;
 
+use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, LOG_LEVELS, PROTOCOL_VERSION, Trace};
 use crate::protocol::{LogLevel, Revision};
 use crate::server::features::tool::RegisteredTool;
-use crate::server::service::Service;
+use crate::server::service::ServiceCore;
+#[cfg(feature = "http-server")]
+use crate::server::session::Held;
 use crate::server::session::{BatchPlace, ReplyTo, Session};
-use crate::wire::error::{PARSE_ERROR, shortened};
+use crate::telemetry::{Observed, Operation, Origin, Outcome, Subject};
+use crate::wire::error::PARSE_ERROR;
 use crate::wire::message::{self, Message, Payload, Request, object, present};
 use crate::wire::{Id, RpcError};
 use resolve::Target;
 use subscribe::RequestedFilter;
 
-pub(crate) use accept::accept;
+#[cfg(feature = "http-server")]
+pub(crate) use accept::prepare_notification;
+pub(crate) use accept::{PreparedNotification, accept};
 pub(crate) use batch::serve_batch;
 pub(crate) use prepare::Prepared;
 #[cfg(feature = "http-server")]
@@ -53,30 +61,54 @@ pub(crate) type Calls = VecDeque<PreparedCall>;
 ///
 /// A refusal has been written to the session when it is returned; a transport may add to it.
 pub(crate) fn serve(
-    service: &Arc<Service>,
+    service: &Arc<ServiceCore>,
     request: Request<'_>,
     session: &Arc<Session>,
     envelope: Envelope<'_>,
 ) -> Result<Option<PreparedCall>, Refused> {
-    let span = span(&request);
-    let _entered = span.enter();
-    let to = ReplyTo { id: request.id, batch: envelope.batch };
-    let serve = || {
-        let request =
-            decode(service, &request.method, request.params, &to, session, &span, envelope.headers)?;
-        let target = resolve::resolve(service, &request)?;
+    let Request { id, method, params: raw } = request;
+    let params = Params::read(raw);
+    // A span is part of the trace in `_meta` from its beginning, so that it is read before the span is entered.
+    let trace = || params.as_ref().ok().and_then(Params::trace);
+    let target = || {
+        let name = params.as_ref().ok()?.name.and_then(message::string)?;
+        service.has_target(&method, &name).then_some(name)
+    };
+    let observed = Observed::serve(&method, Some(&id), envelope.origin(session), trace, target);
+    let _entered = observed.span.enter();
+    let to = ReplyTo { id, batch: envelope.batch };
+    let refuse = |operation: &Operation<'_>, refused: &Refused| {
+        let error = refused.error();
+        respond::refuse(&error, &to, session);
+        observed.end(&service.failed(*operation), &Outcome::Rpc(&error));
+    };
+    let mut operation = Operation { method: &method, subject: Subject::None, revision: None };
+    let request = decode(service, &method, (raw, params), &to, session, &observed, envelope)
+        .inspect_err(|refused| refuse(&operation, refused))?;
+    operation.revision = (request.mode != Mode::Unopened).then_some(request.revision);
+    let target = resolve::resolve(service, &request);
+    let (name, uri) = if observed.is_observed() { request.subject() } else { (None, None) };
+    if target.is_ok() {
+        // A client can make up any number of names, so that those of nothing are not recorded.
+        operation.subject = Subject::of(request.method, name.as_deref(), uri.as_deref());
+    }
+    observed.describe(&operation);
+    let prepared = target.map_err(Refused::from).and_then(|target| {
         check_arguments(service, &request, &target, envelope.headers)?;
         authorize(session.principal().map(|principal| &**principal), &target)?;
-        Ok(match prepare::prepare(service, &request, target)? {
-            Prepared::Call(call) => Some(call),
-            Prepared::Output(call, output) => {
-                respond::output(&call, output, |reply| session.reply(&to, reply));
-                None
-            }
-            Prepared::Answered => None,
-        })
-    };
-    serve().inspect_err(|refused| respond::refuse(refused, &to, session))
+        Ok(prepare::prepare(service, &request, target)?)
+    });
+    match prepared.inspect_err(|refused| refuse(&operation, refused))? {
+        Prepared::Call(call) => Ok(Some(call)),
+        Prepared::Output(call, output) => {
+            respond::output(&call, output, |reply| session.reply(&to, reply));
+            Ok(None)
+        }
+        Prepared::Answered => {
+            observed.end(&operation, &Outcome::Success);
+            Ok(None)
+        }
+    }
 }
 
 /// Runs a handler as far as it gets at once and responds; what is left of it runs on the runtime, which must be entered.
@@ -90,7 +122,7 @@ pub(crate) fn run(mut call: PreparedCall) {
 
 /// Takes the body of one frame. False if it was not even JSON.
 pub(crate) fn receive(
-    service: &Arc<Service>,
+    service: &Arc<ServiceCore>,
     body: &[u8],
     session: &Arc<Session>,
     calls: &mut Calls,
@@ -100,8 +132,8 @@ pub(crate) fn receive(
             // A refusal is part of the session's output by now.
             calls.extend(serve(service, request, session, Envelope::default()).unwrap_or_default());
         }
-        Ok(Payload::Single(message)) => accept(message, session),
-        Ok(Payload::Batch(members)) => drop(serve_batch(service, &members, session)),
+        Ok(Payload::Single(message)) => accept(service, message, session, Envelope::default()),
+        Ok(Payload::Batch(members)) => drop(serve_batch(service, &members, session, Envelope::default())),
         Err(rejected) => {
             tracing::info!(code = rejected.error.code, "refused a frame: {}", rejected.error.message);
             let is_json = rejected.error.code != PARSE_ERROR;
@@ -114,7 +146,7 @@ pub(crate) fn receive(
 
 /// Takes what came after the last line end when the input ended: a message, or an unfinished one, which is dropped.
 pub(crate) fn receive_unfinished(
-    service: &Arc<Service>,
+    service: &Arc<ServiceCore>,
     body: &[u8],
     session: &Arc<Session>,
     calls: &mut Calls,
@@ -134,6 +166,24 @@ pub(crate) struct Envelope<'a> {
     pub(crate) batch: Option<BatchPlace>,
     /// The HTTP headers that repeat what its body says.
     pub(crate) headers: Option<&'a dyn HeaderCheck>,
+    /// The HTTP request that it came in.
+    #[cfg(feature = "http-server")]
+    pub(crate) http: Option<&'a Arc<http::request::Parts>>,
+    /// What a notification holds until it has been handled.
+    #[cfg(feature = "http-server")]
+    pub(crate) held: Option<&'a Held>,
+}
+
+impl<'a> Envelope<'a> {
+    /// What is recorded of where a message came from.
+    fn origin(&self, session: &'a Session) -> Origin<'a> {
+        Origin {
+            network: session.network(),
+            session_id: session.id(),
+            #[cfg(all(feature = "http-server", feature = "opentelemetry"))]
+            headers: self.http.map(|parts| &parts.headers),
+        }
+    }
 }
 
 /// Headers that must say what the body says.
@@ -154,6 +204,8 @@ pub(crate) trait HeaderCheck {
 pub(crate) struct DecodedRequest<'a> {
     pub(crate) method: &'a str,
     pub(crate) params: Params<'a>,
+    /// The same as they came.
+    pub(crate) raw: Option<&'a RawValue>,
     /// Where its response goes.
     pub(crate) to: &'a ReplyTo,
     /// The size of its parameters.
@@ -162,7 +214,32 @@ pub(crate) struct DecodedRequest<'a> {
     /// The revision that it is served by; the newest session-based one before `initialize`.
     pub(crate) revision: Revision,
     pub(crate) session: &'a Arc<Session>,
-    pub(crate) span: &'a tracing::Span,
+    pub(crate) observed: &'a Observed,
+    /// The HTTP request that it came in.
+    #[cfg(feature = "http-server")]
+    pub(crate) http: Option<&'a Arc<http::request::Parts>>,
+}
+
+impl DecodedRequest<'_> {
+    pub(crate) fn principal(&self) -> Option<&Principal> {
+        self.session.principal().map(|principal| &**principal)
+    }
+
+    /// The name and the URI of what it is about, as they are in its parameters.
+    fn subject(&self) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
+        (self.params.name.and_then(message::string), self.params.uri.and_then(message::string))
+    }
+
+    /// The capabilities of the client: those of the request, or of the session.
+    pub(crate) fn abilities(&self) -> Abilities {
+        if self.revision.opens_with_handshake() {
+            return self.session.abilities();
+        }
+        let declared = self.params.meta.as_ref().and_then(|meta| meta.client_capabilities().ok());
+        // Most clients of stateless revisions have no capabilities, and say so in two bytes.
+        let declared = declared.map(RawValue::get).filter(|declared| *declared != "{}");
+        declared.map_or_else(Abilities::default, Abilities::read)
+    }
 }
 
 /// By which rules a request is served.
@@ -187,49 +264,58 @@ pub(crate) enum Refused {
     Failed(RpcError),
 }
 
+impl Refused {
+    /// The JSON-RPC error that it is responded with.
+    fn error(&self) -> Cow<'_, RpcError> {
+        match self {
+            Refused::Malformed(error) | Refused::Failed(error) => Cow::Borrowed(error),
+            Refused::Forbidden(scopes) => {
+                Cow::Owned(RpcError::invalid_request(format!("this needs the scopes: {}", scopes.join(" "))))
+            }
+        }
+    }
+}
+
 impl From<RpcError> for Refused {
     fn from(error: RpcError) -> Self {
         Refused::Failed(error)
     }
 }
 
-/// The span in which a request is logged.
-fn span(request: &Request<'_>) -> tracing::Span {
-    tracing::info_span!(
-        "request",
-        method = shortened(&request.method),
-        id = %request.id,
-        trace_id = Empty,
-        parent_span_id = Empty
-    )
-}
-
-/// Admits a request to its session, reads its parameters, checks the headers against them, and finds its revision.
+/// Admits a request to its session, takes its parameters, checks the headers against them, and finds its revision.
 fn decode<'a>(
-    service: &Service,
+    service: &ServiceCore,
     method: &'a str,
-    params: Option<&'a RawValue>,
+    (raw, params): (Option<&'a RawValue>, Result<Params<'a>, RpcError>),
     to: &'a ReplyTo,
     session: &'a Arc<Session>,
-    span: &'a tracing::Span,
-    headers: Option<&dyn HeaderCheck>,
+    observed: &'a Observed,
+    envelope: Envelope<'a>,
 ) -> Result<DecodedRequest<'a>, Refused> {
     tracing::debug!("received");
-    let bytes = params.map_or(0, |raw| raw.get().len());
     session.admit(&to.id, &service.limits).map_err(Refused::Malformed)?;
-    let params = Params::read(params).map_err(Refused::Malformed)?;
-    if let Some(headers) = headers {
+    let params = params.map_err(Refused::Malformed)?;
+    if let Some(headers) = envelope.headers {
         headers.check_body(method, &params).map_err(Refused::Malformed)?;
     }
     let (mode, revision) = mode(service, &params, session)?;
-    if mode != Mode::Unopened {
-        record_trace(&params, span);
-    }
-    Ok(DecodedRequest { method, params, to, bytes, mode, revision, session, span })
+    Ok(DecodedRequest {
+        method,
+        bytes: raw.map_or(0, |raw| raw.get().len()),
+        params,
+        raw,
+        to,
+        mode,
+        revision,
+        session,
+        observed,
+        #[cfg(feature = "http-server")]
+        http: envelope.http,
+    })
 }
 
 /// By which rules and revision a request is served.
-fn mode(service: &Service, params: &Params<'_>, session: &Session) -> Result<(Mode, Revision), RpcError> {
+fn mode(service: &ServiceCore, params: &Params<'_>, session: &Session) -> Result<(Mode, Revision), RpcError> {
     let version = params.meta.as_ref().map_or(Ok(None), |meta| meta.protocol_version())?;
     let (Some(meta), Some(version)) = (&params.meta, version) else {
         return Ok(match session.legacy_request() {
@@ -250,7 +336,7 @@ fn mode(service: &Service, params: &Params<'_>, session: &Session) -> Result<(Mo
 
 /// Checks the headers that mirror arguments, once it is known which tool they are the arguments of.
 fn check_arguments(
-    service: &Service,
+    service: &ServiceCore,
     request: &DecodedRequest<'_>,
     target: &Target,
     headers: Option<&dyn HeaderCheck>,
@@ -260,15 +346,6 @@ fn check_arguments(
             headers.check_arguments(tool, &request.params, service.limits.tree).map_err(Refused::Malformed)
         }
         _ => Ok(()),
-    }
-}
-
-/// A request that is part of a distributed trace is logged with the trace's ids.
-fn record_trace(params: &Params<'_>, span: &tracing::Span) {
-    if let Some(trace) = params.meta.as_ref().and_then(RequestMeta::trace)
-        && let Some((trace_id, parent)) = trace.ids()
-    {
-        span.record("trace_id", trace_id).record("parent_span_id", parent);
     }
 }
 
@@ -313,6 +390,8 @@ pub(crate) struct Params<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) capabilities: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) client_info: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) input_responses: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) request_state: Option<&'a RawValue>,
@@ -338,9 +417,14 @@ impl<'a> Params<'a> {
         Ok(uri.into_owned())
     }
 
+    /// The trace context, if there is one.
+    pub(crate) fn trace(&self) -> Option<Trace> {
+        self.meta.as_ref().and_then(RequestMeta::trace)
+    }
+
     pub(crate) fn read(raw: Option<&'a RawValue>) -> Result<Self, RpcError> {
         let Some(raw) = raw else { return Ok(Self::default()) };
-        serde_json::from_str(raw.get()).map_err(|error| {
+        serde_json::from_str::<Params<'a>>(raw.get()).map_err(|error| {
             let text = error.to_string();
             // A name given twice could be read either way, so the request as a whole is refused.
             if text.starts_with("duplicate field") {
@@ -353,32 +437,18 @@ impl<'a> Params<'a> {
 }
 
 /// The `_meta` of a request, each value as raw JSON. `None` is absent; `null` is present.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default)]
 pub(crate) struct RequestMeta<'a> {
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "present",
-        rename = "io.modelcontextprotocol/protocolVersion"
-    )]
     protocol_version: Option<&'a RawValue>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "present",
-        rename = "io.modelcontextprotocol/clientCapabilities"
-    )]
+    client_info: Option<&'a RawValue>,
     client_capabilities: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present", rename = "progressToken")]
     progress_token: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present", rename = "io.modelcontextprotocol/logLevel")]
     log_level: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     traceparent: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     tracestate: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     baggage: Option<&'a RawValue>,
+    /// What does not belong to the protocol.
+    other: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
 impl RequestMeta<'_> {

@@ -6,14 +6,14 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::resolve::Target;
+use super::resolve::{self, Target};
 use super::respond;
 use super::{DecodedRequest, Params};
 use crate::protocol::capabilities::{Abilities, Implementation, ServerCapabilities};
 use crate::protocol::error_code::UNSUPPORTED_PROTOCOL_VERSION;
 use crate::protocol::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 use crate::protocol::{Revision, method, project};
-use crate::server::service::Service;
+use crate::server::service::ServiceCore;
 use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 
@@ -36,8 +36,11 @@ struct DiscoverResult<'a> {
     instructions: Option<&'a str>,
 }
 
+/// The most bytes of the `clientInfo` of a session that are kept.
+const MOST_CLIENT_INFO: usize = 8 * 1024;
+
 /// What can be served before a session has been opened.
-pub(super) fn resolve_unopened(method: &str) -> Result<Target, RpcError> {
+pub(super) fn resolve_unopened(service: &ServiceCore, method: &str) -> Result<Target, RpcError> {
     match method {
         method::INITIALIZE => Ok(Target::Initialize),
         method::PING => Ok(Target::Ping),
@@ -50,22 +53,30 @@ pub(super) fn resolve_unopened(method: &str) -> Result<Target, RpcError> {
         | method::PROMPTS_LIST
         | method::PROMPTS_GET
         | method::COMPLETE
-        | method::LISTEN => Err(RpcError::invalid_params(format!(
-            "the session has not been opened: send `initialize` first (revisions {} to {}), or put \
-             `{PROTOCOL_VERSION}` (\"{}\") and `{CLIENT_CAPABILITIES}` into this request's `params._meta`",
-            oldest(),
-            Revision::NEWEST_LEGACY,
-            Revision::MODERN
-        ))),
+        | method::LISTEN => Err(unopened()),
+        other if resolve::custom(service, other).is_some() => Err(unopened()),
         other => Err(RpcError::method_not_found(other)),
     }
 }
 
-pub(super) fn initialize(service: &Arc<Service>, request: &DecodedRequest<'_>) -> Result<(), RpcError> {
+fn unopened() -> RpcError {
+    RpcError::invalid_params(format!(
+        "the session has not been opened: send `initialize` first (revisions {} to {}), or put \
+         `{PROTOCOL_VERSION}` (\"{}\") and `{CLIENT_CAPABILITIES}` into this request's `params._meta`",
+        oldest(),
+        Revision::NEWEST_LEGACY,
+        Revision::MODERN
+    ))
+}
+
+pub(super) fn initialize(service: &Arc<ServiceCore>, request: &DecodedRequest<'_>) -> Result<(), RpcError> {
     let DecodedRequest { params, session, .. } = request;
     let revision = negotiate(params)?;
     session.set_legacy(revision);
     service.add_subscriber(session);
+    // What is longer is not a name and a version.
+    let client = params.client_info.filter(|raw| raw.get().len() <= MOST_CLIENT_INFO);
+    session.set_client(client.and_then(|raw| serde_json::from_str(raw.get()).ok()));
     let abilities = Abilities::read(params.capabilities.map_or("{}", RawValue::get));
     session.set_abilities(project::abilities(abilities, revision));
     let result = InitializeResult {
@@ -78,7 +89,7 @@ pub(super) fn initialize(service: &Arc<Service>, request: &DecodedRequest<'_>) -
     Ok(())
 }
 
-pub(super) fn discover(service: &Service, request: &DecodedRequest<'_>) {
+pub(super) fn discover(service: &ServiceCore, request: &DecodedRequest<'_>) {
     let result = DiscoverResult {
         supported_versions: supported_versions(service),
         capabilities: service.capabilities(),
@@ -87,12 +98,12 @@ pub(super) fn discover(service: &Service, request: &DecodedRequest<'_>) {
     respond::result(service, request, &result, Some(service.cache));
 }
 
-fn supported_versions(service: &Service) -> Vec<&'static str> {
+fn supported_versions(service: &ServiceCore) -> Vec<&'static str> {
     service.revisions.iter().map(|revision| revision.as_str()).collect()
 }
 
 /// The error for a request whose `_meta` names a revision that is not stateless, or not known.
-pub(super) fn unsupported(service: &Service, version: &str) -> RpcError {
+pub(super) fn unsupported(service: &ServiceCore, version: &str) -> RpcError {
     let has_sessions = Revision::parse(version).is_some_and(|revision| service.revisions.contains(&revision));
     let remedy = if has_sessions { "open with `initialize` to speak it" } else { "choose a supported one" };
     let message = format!("unsupported protocol version {} in `_meta`: {remedy}", excerpt(version));

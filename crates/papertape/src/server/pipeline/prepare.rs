@@ -7,22 +7,26 @@ use std::sync::{Arc, Mutex};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::resolve::{self, CompletionTarget, ResourceMatch, Target};
+use super::method_call::{method_call, method_params};
+use super::resolve::{self, CompletionTarget, List, ResourceMatch, Target};
 use super::run::{Call, Feature, Flags, Output, PreparedCall, Run, panicked};
 use super::{DecodedRequest, RequestMeta};
-use super::{builtin, exact};
-use crate::protocol::capabilities::Abilities;
+use super::{builtin, exact, resource_list};
 use crate::protocol::raw_json::InexactNumber;
 use crate::protocol::tools::CallToolResult;
+use crate::protocol::{RawJson, Revision};
 use crate::schema;
 use crate::server::elicitation::request_state::{self, RequestState};
 use crate::server::features::completion::{CompletedArgument, Completer, CompletionRequest};
 use crate::server::features::prompt::RegisteredPrompt;
 use crate::server::features::tool::RegisteredTool;
 use crate::server::handler::context::Cx;
-use crate::server::service::Service;
+use crate::server::handler::error::{Failure, ToolError};
+use crate::server::handler::middleware;
+use crate::server::handler::request_context::RequestContext;
+use crate::server::service::ServiceCore;
 use crate::server::tasks;
 use crate::wire::error::shortened;
 use crate::wire::{RpcError, message, number};
@@ -39,7 +43,7 @@ pub(crate) enum Prepared {
 
 /// Reads the parameters that the target needs and starts its handler, or answers what needs none.
 pub(super) fn prepare(
-    service: &Arc<Service>,
+    service: &Arc<ServiceCore>,
     request: &DecodedRequest<'_>,
     target: Target,
 ) -> Result<Prepared, RpcError> {
@@ -48,9 +52,17 @@ pub(super) fn prepare(
         Target::Resource(uri, found) => resource_read(service, request, &uri, found).map(Prepared::Call),
         Target::Prompt(prompt) => prompt_get(service, request, prompt).map(Prepared::Call),
         Target::Completion(target) => completion(service, request, target).map(Prepared::Call),
+        Target::Method(method) => {
+            let call = new_call(service, request, method.name(), Feature::Method(Arc::clone(&method)))?;
+            let run = method_call(&call, request, &method)?;
+            Ok(Prepared::Call(PreparedCall::new(call, run)))
+        }
         Target::Task(operation, id) => {
-            let call = new_call(service, request, "", Feature::Task)?;
+            let call = new_call(service, request, "", Feature::Task(operation))?;
             tasks::requests::prepare(call, request, operation, id).map(Prepared::Call)
+        }
+        Target::List(List::Resources) if resource_list::has_handlers(service) => {
+            resource_list::prepare(service, request).map(Prepared::Call)
         }
         builtin => builtin::answer(service, request, builtin).map(|()| Prepared::Answered),
     }
@@ -58,7 +70,7 @@ pub(super) fn prepare(
 
 /// `tools/call`
 fn tool_call(
-    service: &Arc<Service>,
+    service: &Arc<ServiceCore>,
     request: &DecodedRequest<'_>,
     tool: Arc<RegisteredTool>,
 ) -> Result<Prepared, RpcError> {
@@ -66,6 +78,21 @@ fn tool_call(
     let call = new_call(service, request, &tool.definition.name, Feature::Tool(Arc::clone(&tool)))?;
     let bytes = request.bytes;
     let as_task = tool.is_long_running() && tasks::becomes_task(&call, &tool)?;
+    if call.has_middleware() {
+        // A task is created for valid arguments only, whatever middleware makes of them.
+        let checked = as_task.then(|| start(&call, |cx| tool.start(arguments.clone(), bytes, cx)));
+        if let Some(Err(problem)) = checked.transpose()? {
+            return rejected(call, problem);
+        }
+        let called = Arc::clone(&call);
+        let run = move || around_tool(&called, &tool, arguments.clone(), bytes, as_task);
+        let first = run();
+        return Ok(Prepared::Call(if as_task {
+            tasks::create(call, first, run)
+        } else {
+            PreparedCall::new(call, first)
+        }));
+    }
     // A handler that elicits input is run again with the same arguments.
     let kept = (as_task || asks_by_request(&call)).then(|| arguments.clone());
     match start(&call, |cx| tool.start(arguments, bytes, cx))? {
@@ -73,23 +100,78 @@ fn tool_call(
             let again = kept.map(|kept| move |cx: Cx| tool.start(kept.clone(), bytes, cx));
             Ok(Prepared::Call(match again {
                 None => PreparedCall::new(call, run),
-                Some(again) if as_task => tasks::create(call, run, again),
+                Some(again) if as_task => {
+                    let called = Arc::clone(&call);
+                    tasks::create(call, run, move || started(&called, again(Cx::new(&called))))
+                }
                 Some(again) => {
                     let run = request_state::repeated(&call, run, again);
                     PreparedCall::new(call, run)
                 }
             }))
         }
-        Err(problem) if request.revision.invalid_arguments_are_results() => {
-            Ok(Prepared::Output(call, Output::Tool(CallToolResult::failed(problem))))
+        Err(problem) => rejected(call, problem),
+    }
+}
+
+/// A tool with the middleware around it, which may change the arguments.
+fn around_tool(
+    call: &Arc<Call>,
+    tool: &Arc<RegisteredTool>,
+    arguments: Arguments,
+    bytes: usize,
+    as_task: bool,
+) -> Run {
+    let (called, tool) = (Arc::clone(call), Arc::clone(tool));
+    let handler = move |arguments: Arguments| {
+        let tool = Arc::clone(&tool);
+        let start = move |cx: Cx| tool.start(arguments.clone(), bytes, cx);
+        let run = start(Cx::new(&called));
+        match run {
+            Ok(run) if !as_task && asks_by_request(&called) => request_state::repeated(&called, run, start),
+            run => started(&called, run),
         }
-        Err(problem) => Err(RpcError::invalid_params(problem)),
+    };
+    middleware::wrap(call, arguments, Arc::new(handler))
+}
+
+/// A handler that was started, or the error for arguments that it cannot read.
+pub(super) fn started(call: &Call, run: Result<Run, String>) -> Run {
+    run.unwrap_or_else(|problem| {
+        let invalid = invalid_arguments(call, problem).map_err(|error| ToolError(Failure::Rpc(error)));
+        Box::pin(std::future::ready(invalid))
+    })
+}
+
+/// What a call comes to whose arguments are invalid.
+fn rejected(call: Arc<Call>, problem: String) -> Result<Prepared, RpcError> {
+    let output = invalid_arguments(&call, problem)?;
+    Ok(Prepared::Output(call, output))
+}
+
+/// The result or error of a call whose arguments are invalid.
+fn invalid_arguments(call: &Call, problem: String) -> Result<Output, RpcError> {
+    match &call.feature {
+        Feature::Tool(_) if call.revision.invalid_arguments_are_results() => {
+            Ok(Output::Tool(CallToolResult::failed(problem)))
+        }
+        Feature::Template(_, uri) => Err(unreadable_uri(uri, call.revision, Some(problem))),
+        _ => Err(RpcError::invalid_params(problem)),
+    }
+}
+
+/// The error for a URI whose values no template can read.
+fn unreadable_uri(uri: &str, revision: Revision, reason: Option<String>) -> RpcError {
+    let unknown = resolve::unknown_resource(uri, revision);
+    match reason {
+        Some(reason) => RpcError { message: format!("{}: {reason}", unknown.message), ..unknown },
+        None => unknown,
     }
 }
 
 /// `resources/read`
 fn resource_read(
-    service: &Arc<Service>,
+    service: &Arc<ServiceCore>,
     request: &DecodedRequest<'_>,
     uri: &str,
     found: ResourceMatch,
@@ -97,8 +179,8 @@ fn resource_read(
     let templates = match found {
         ResourceMatch::Resource(resource) => {
             let call = new_call(service, request, uri, Feature::Resource(Arc::clone(&resource)))?;
-            let read = move |cx: Cx| Ok(resource.read(cx));
-            return repeatable(&call, read)?.map_err(RpcError::invalid_params);
+            let read = move |_: &Values, cx: Cx| Ok(resource.read(cx));
+            return repeatable(&call, Values::new(), read)?.map_err(RpcError::invalid_params);
         }
         ResourceMatch::Templates(templates) => templates,
     };
@@ -107,34 +189,38 @@ fn resource_read(
         let feature = Feature::Template(Arc::clone(&template), uri.to_owned());
         let call = new_call(service, request, uri, feature)?;
         let read_uri = uri.to_owned();
-        match repeatable(&call, move |cx: Cx| template.read(read_uri.clone(), &values, cx))? {
+        // Middleware may change the values, but not which template they are read by.
+        let checked =
+            call.has_middleware().then(|| start(&call, |cx| template.read(uri.to_owned(), &values, cx)));
+        let read = move |values: &Values, cx: Cx| template.read(read_uri.clone(), values, cx);
+        let prepared = match checked.transpose()? {
+            Some(Err(problem)) => Err(problem),
+            _ => repeatable(&call, values, read)?,
+        };
+        match prepared {
             Ok(prepared) => return Ok(prepared),
             // The next template may read its values. If none does, the first reason is given.
             Err(problem) => reason = reason.or(Some(problem)),
         }
     }
-    let unknown = resolve::unknown_resource(uri, request.revision);
-    let message = match reason {
-        Some(reason) => format!("{}: {reason}", unknown.message),
-        None => unknown.message.clone(),
-    };
-    Err(RpcError { message, ..unknown })
+    Err(unreadable_uri(uri, request.revision, reason))
 }
 
 /// `prompts/get`
 fn prompt_get(
-    service: &Arc<Service>,
+    service: &Arc<ServiceCore>,
     request: &DecodedRequest<'_>,
     prompt: Arc<RegisteredPrompt>,
 ) -> Result<PreparedCall, RpcError> {
     let values = strings("arguments", request.params.arguments)?;
     let call = new_call(service, request, prompt.name(), Feature::Prompt(Arc::clone(&prompt)))?;
-    repeatable(&call, move |cx: Cx| prompt.fill(&values, cx))?.map_err(RpcError::invalid_params)
+    let fill = move |values: &Values, cx: Cx| prompt.fill(values, cx);
+    repeatable(&call, values, fill)?.map_err(RpcError::invalid_params)
 }
 
 /// `completion/complete`
 fn completion(
-    service: &Arc<Service>,
+    service: &Arc<ServiceCore>,
     request: &DecodedRequest<'_>,
     target: CompletionTarget,
 ) -> Result<PreparedCall, RpcError> {
@@ -162,36 +248,56 @@ fn completion(
     let completer = completers.find(&argument.name).cloned().unwrap_or_else(Completer::empty);
     let completed = CompletedArgument { completer: completer.clone(), name, middleware };
     let call = new_call(service, request, "", Feature::Completion(Arc::new(completed)))?;
-    let so_far = CompletionRequest { value: argument.value, known };
-    let run = start(&call, |_| Ok(completer.complete(so_far)))?.map_err(RpcError::invalid_params)?;
+    if call.has_middleware() {
+        let arguments = json!({
+            "argument": {"name": argument.name, "value": argument.value},
+            "context": {"arguments": known},
+        });
+        let called = Arc::clone(&call);
+        let handler = move |arguments: Arguments| {
+            let so_far = completion_request(arguments.rounded(), Cx::new(&called));
+            so_far.map_or_else(|problem| started(&called, Err(problem)), |so_far| completer.complete(so_far))
+        };
+        let run = middleware::wrap(&call, Arguments::from(RawJson::from(arguments)), Arc::new(handler));
+        return Ok(PreparedCall::new(call, run));
+    }
+    let complete = |cx: Cx| Ok(completer.complete(CompletionRequest::of_call(argument.value, known, cx)));
+    let run = start(&call, complete)?.map_err(RpcError::invalid_params)?;
     Ok(PreparedCall::new(call, run))
 }
 
+/// What is to be completed, from arguments that middleware may have changed.
+fn completion_request(arguments: &Value, cx: Cx) -> Result<CompletionRequest, String> {
+    let value = arguments.pointer("/argument/value").and_then(Value::as_str);
+    let value = value.ok_or("`argument.value` must be a string")?.to_owned();
+    let known = arguments.pointer("/context/arguments").cloned().unwrap_or_else(|| json!({}));
+    let known =
+        serde_json::from_value(known).map_err(|_| "`context.arguments` must be an object of strings")?;
+    Ok(CompletionRequest::of_call(value, known, cx))
+}
+
 /// What is known of a request before its handler runs. `name` is the name or URI of the feature.
-fn new_call(
-    service: &Arc<Service>,
+pub(super) fn new_call(
+    service: &Arc<ServiceCore>,
     request: &DecodedRequest<'_>,
     name: &str,
     feature: Feature,
 ) -> Result<Arc<Call>, RpcError> {
-    let DecodedRequest { method, params, to, bytes, revision, session, span, .. } = request;
+    let DecodedRequest { method, params, to, bytes, revision, session, observed, .. } = request;
     let meta = params.meta.as_ref();
-    let progress_token = meta.map_or(Ok(None), RequestMeta::progress_token)?;
+    let meta_of_request = meta.filter(|_| !feature.is_notification());
+    let progress_token = meta_of_request.map_or(Ok(None), RequestMeta::progress_token)?;
     if progress_token.as_ref().is_some_and(|token| session.has_progress_token(token)) {
         let message = "`_meta.progressToken` is in use by a request that is still running";
         return Err(RpcError::invalid_params(message));
     }
     let stateless = !revision.opens_with_handshake();
-    // Most clients of stateless revisions have no capabilities, and say so in two bytes.
-    let declared = meta.filter(|_| stateless).and_then(|meta| meta.client_capabilities().ok());
-    let declared = declared.map(RawValue::get).filter(|declared| *declared != "{}");
-    let abilities = match declared {
-        Some(declared) => Abilities::read(declared),
-        None if stateless => Abilities::default(),
-        None => session.abilities(),
-    };
-    let purpose = if declared.is_some() && abilities.can_be_asked() {
-        let arguments = read_exactly("params.arguments", params.arguments, service.limits.tree)?;
+    let abilities = request.abilities();
+    let purpose = if stateless && abilities.can_be_asked() {
+        let arguments = match feature {
+            Feature::Method(_) => method_params(service, request)?,
+            _ => read_exactly("params.arguments", params.arguments, service.limits.tree)?,
+        };
         let principal = session.principal().map(|principal| &*principal.name);
         state_purpose(principal, &service.identity.name, method, name, &arguments)
     } else {
@@ -200,6 +306,7 @@ fn new_call(
     let resumes = stateless && (params.input_responses.is_some() || params.request_state.is_some());
     let request_state =
         if resumes { request_state::resume(service, params, &purpose)? } else { RequestState::default() };
+    let flags = Flags::new(progress_token.is_some());
     Ok(Arc::new(Call {
         service: Arc::clone(service),
         feature,
@@ -208,13 +315,14 @@ fn new_call(
         bytes: *bytes,
         revision: *revision,
         progress_token,
-        span: (*span).clone(),
+        observed: (*observed).clone(),
         trace: meta.and_then(RequestMeta::trace),
         log_level: if stateless { meta.map_or(Ok(None), RequestMeta::log_level)? } else { None },
         abilities,
         request_state: Mutex::new(request_state),
         purpose,
-        flags: Flags::default(),
+        context: RequestContext::new(request),
+        flags,
     }))
 }
 
@@ -235,33 +343,65 @@ fn state_purpose(
     serde_json::to_vec(&(principal, server, method, name, value, inexact)).unwrap_or_default()
 }
 
-/// Starts a handler that can be started again, which happens each time it elicits input from a session-based client.
-fn repeatable<F>(call: &Arc<Call>, handler: F) -> Result<Result<PreparedCall, String>, RpcError>
+/// The values of a prompt's arguments, or of a template's variables.
+type Values = BTreeMap<String, String>;
+
+/// Starts a handler that can be started again, which happens each time it elicits input from a session-based client. With
+/// middleware around it, it is started by that, and reads the values then.
+fn repeatable<F>(
+    call: &Arc<Call>,
+    values: Values,
+    handler: F,
+) -> Result<Result<PreparedCall, String>, RpcError>
 where
-    F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+    F: Fn(&Values, Cx) -> Result<Run, String> + Send + Sync + 'static,
 {
-    Ok(start(call, &handler)?.map(|run| {
-        let run = if asks_by_request(call) { request_state::repeated(call, run, handler) } else { run };
-        PreparedCall::new(Arc::clone(call), run)
-    }))
+    let handler = Arc::new(handler);
+    let with = move |values: Values| {
+        let handler = Arc::clone(&handler);
+        move |cx: Cx| handler(&values, cx)
+    };
+    let looped = |call: &Arc<Call>, run, again| {
+        if asks_by_request(call) { request_state::repeated(call, run, again) } else { run }
+    };
+    if !call.has_middleware() {
+        let handler = with(values);
+        let run = start(call, &handler)?;
+        return Ok(run.map(|run| PreparedCall::new(Arc::clone(call), looped(call, run, handler))));
+    }
+    let called = Arc::clone(call);
+    let around = move |arguments: Arguments| -> Run {
+        let Ok(values) = serde_json::from_value(arguments.rounded().clone()) else {
+            return started(&called, Err(NOT_STRINGS.to_owned()));
+        };
+        let handler = with(values);
+        match handler(Cx::new(&called)) {
+            Ok(run) => looped(&called, run, handler),
+            rejected => started(&called, rejected),
+        }
+    };
+    let arguments = Arguments::from(RawJson::from(json!(values)));
+    let run = middleware::wrap(call, arguments, Arc::new(around));
+    Ok(Ok(PreparedCall::new(Arc::clone(call), run)))
 }
 
+const NOT_STRINGS: &str = "`params.arguments` must be an object of strings";
+
 /// Whether input is requested by requests of the server's own, so that the handler may be run again here.
-fn asks_by_request(call: &Call) -> bool {
-    call.revision.opens_with_handshake() && call.abilities.can_be_asked()
+pub(super) fn asks_by_request(call: &Call) -> bool {
+    call.revision.opens_with_handshake() && call.abilities.can_be_asked() && !call.feature.is_notification()
 }
 
 /// Starts a handler of the author's. A panic in it is the error of this request alone.
-fn start(
+pub(super) fn start(
     call: &Arc<Call>,
     start: impl FnOnce(Cx) -> Result<Run, String>,
 ) -> Result<Result<Run, String>, RpcError> {
-    catch_unwind(AssertUnwindSafe(|| start(Cx { call: Arc::clone(call) })))
-        .map_err(|panic| panicked(&call.feature, panic))
+    catch_unwind(AssertUnwindSafe(|| start(Cx::new(call)))).map_err(|panic| panicked(&call.feature, panic))
 }
 
 /// An object whose values are strings; none is an empty one.
-fn strings(member: &str, raw: Option<&RawValue>) -> Result<BTreeMap<String, String>, RpcError> {
+fn strings(member: &str, raw: Option<&RawValue>) -> Result<Values, RpcError> {
     match raw.map(RawValue::get) {
         None | Some("null") => Ok(BTreeMap::new()),
         Some(text) => serde_json::from_str(text)
@@ -289,6 +429,13 @@ impl Arguments {
     /// The same, to leave out what counts as absent. What is read from the text still has it.
     pub(crate) fn rounded_mut(&mut self) -> &mut Value {
         &mut self.value
+    }
+
+    /// The same after its tree was changed: what was not changed keeps its numbers as they were written.
+    pub(crate) fn changed(mut self) -> Self {
+        self.null = true;
+        self.exact = self.exact.map(|text| changed_text(&text, &self.value).into());
+        self
     }
 
     /// Whether a value may be `null`.
@@ -321,8 +468,52 @@ impl Arguments {
     }
 }
 
+impl From<RawJson> for Arguments {
+    fn from(json: RawJson) -> Self {
+        let exact = json.inexact().map(|_| json.get().into());
+        Self { value: json.rounded(), exact, null: true }
+    }
+}
+
+/// JSON text after the tree that was read from it has been changed.
+fn changed_text(text: &str, now: &Value) -> String {
+    if is_of(text, now) {
+        return text.to_owned();
+    }
+    match now {
+        Value::Object(now) => {
+            let before: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
+            let members = now.iter().map(|(name, value)| {
+                let raw = before.get(name);
+                let member = raw.map_or_else(|| value.to_string(), |raw| changed_text(raw.get(), value));
+                format!("{}:{member}", Value::from(name.as_str()))
+            });
+            format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(now) => {
+            let before: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+            // What follows an element that was added or removed is what it was, counted from the end.
+            let pairs = now.iter().rev().zip(before.iter().rev());
+            let tail = pairs.take_while(|(value, raw)| is_of(raw.get(), value)).count();
+            let elements = now.iter().enumerate().map(|(at, value)| {
+                let from_end = now.len() - at;
+                let raw = if from_end <= tail { before.len().checked_sub(from_end) } else { Some(at) };
+                let raw = raw.and_then(|at| before.get(at));
+                raw.map_or_else(|| value.to_string(), |raw| changed_text(raw.get(), value))
+            });
+            format!("[{}]", elements.collect::<Vec<_>>().join(","))
+        }
+        _ => now.to_string(),
+    }
+}
+
+/// Whether JSON text is that of a tree.
+fn is_of(text: &str, tree: &Value) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|read| read == *tree)
+}
+
 /// The arguments of a call, empty if absent, whose tree takes at most `tree` bytes or not much more than its JSON.
-fn read_exactly(what: &str, raw: Option<&RawValue>, tree: usize) -> Result<Arguments, RpcError> {
+pub(super) fn read_exactly(what: &str, raw: Option<&RawValue>, tree: usize) -> Result<Arguments, RpcError> {
     let Some(text) = object(what, raw, tree)? else {
         return Ok(Arguments { value: Value::Object(Map::new()), exact: None, null: false });
     };

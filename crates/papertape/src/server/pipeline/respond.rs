@@ -6,18 +6,21 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::DecodedRequest;
 use super::resolve::resource_not_found;
 use super::run::{Call, Feature, HandlerOutcome, Output, panicked};
-use super::{DecodedRequest, Refused};
 use crate::protocol::meta::SERVER_INFO;
 use crate::protocol::project::{CacheHint, CacheScope};
 use crate::protocol::tools::CallToolResult;
 use crate::protocol::{Completion, ResourceContents, Revision, project};
+use crate::server::catalog::registry::Listed;
 use crate::server::elicitation::request_state;
+use crate::server::features::completion;
 use crate::server::handler::error::{Failure, ToolError, log_internal};
-use crate::server::service::Service;
+use crate::server::service::ServiceCore;
 use crate::server::session::{ReplyTo, Session};
 use crate::sync::lock;
+use crate::telemetry::Outcome;
 use crate::wire::RpcError;
 use crate::wire::message::{Reply, write_json};
 
@@ -39,22 +42,14 @@ struct CompleteResult {
 }
 
 /// Writes the JSON-RPC error of a request that was refused.
-pub(super) fn refuse(refused: &Refused, to: &ReplyTo, session: &Session) {
-    let forbidden;
-    let error = match refused {
-        Refused::Malformed(error) | Refused::Failed(error) => error,
-        Refused::Forbidden(scopes) => {
-            forbidden = RpcError::invalid_request(format!("this needs the scopes: {}", scopes.join(" ")));
-            &forbidden
-        }
-    };
+pub(super) fn refuse(error: &RpcError, to: &ReplyTo, session: &Session) {
     tracing::info!(code = error.code, "refused: {}", error.message);
     session.reply(to, &Reply::Error(error));
 }
 
 /// Writes a result that needs no handler.
 pub(super) fn result<T: Serialize + ?Sized>(
-    service: &Service,
+    service: &ServiceCore,
     request: &DecodedRequest<'_>,
     body: &T,
     hint: Option<CacheHint>,
@@ -64,7 +59,7 @@ pub(super) fn result<T: Serialize + ?Sized>(
 
 /// The same in the revision that `initialize` has led to.
 pub(super) fn result_in<T: Serialize + ?Sized>(
-    service: &Service,
+    service: &ServiceCore,
     request: &DecodedRequest<'_>,
     revision: Revision,
     body: &T,
@@ -80,10 +75,18 @@ pub(super) fn outcome(call: &Call, outcome: HandlerOutcome, send: impl FnOnce(&R
     // An error of the author's may panic too, when it is displayed or dropped.
     match catch_unwind(AssertUnwindSafe(|| call_result(call, outcome))) {
         Ok(Ok(CallResult::Complete(complete))) => output(call, complete, send),
-        Ok(Ok(CallResult::InputRequired(needed))) => send(&Reply::Result(&|out| write_json(out, &needed))),
-        Ok(Err(error)) => send(&Reply::Error(&error)),
-        Err(panic) => send(&Reply::Error(&panicked(&call.feature, panic))),
+        Ok(Ok(CallResult::InputRequired(needed))) => {
+            send(&Reply::Result(&|out| write_json(out, &needed)));
+            call.responded(&Outcome::Success);
+        }
+        Ok(Err(error)) => send_error(call, &error, send),
+        Err(panic) => send_error(call, &panicked(&call.feature, panic), send),
     }
+}
+
+fn send_error(call: &Call, error: &RpcError, send: impl FnOnce(&Reply<'_>)) {
+    send(&Reply::Error(error));
+    call.responded(&Outcome::Rpc(error));
 }
 
 fn call_result(call: &Call, outcome: HandlerOutcome) -> Result<CallResult, RpcError> {
@@ -123,6 +126,13 @@ const NO_INPUT: &str = "the handler needs input that cannot be requested here";
 
 /// Whether the output is what the feature promises.
 fn check(call: &Call, output: &Output) -> Result<(), RpcError> {
+    if !is_of_kind(&call.feature, output) {
+        let (kind, name) = (call.feature.kind(), call.feature.name());
+        tracing::error!(name, "middleware returned a result of another kind than that of a {kind}");
+        return Err(RpcError::internal(format!(
+            "{kind} \"{name}\": middleware returned a result of another kind"
+        )));
+    }
     if let Output::Read(contents) = output
         && contents.iter().any(|part| part.text.is_some() == part.blob.is_some())
     {
@@ -137,10 +147,27 @@ fn check(call: &Call, output: &Output) -> Result<(), RpcError> {
     Err(RpcError::internal(format!("tool \"{name}\": {problem}")))
 }
 
+/// Whether a result is of the kind that the feature has: middleware may have replaced it.
+fn is_of_kind(feature: &Feature, output: &Output) -> bool {
+    match output {
+        Output::Tool(_) => matches!(feature, Feature::Tool(_)),
+        Output::Read(_) => feature.uri().is_some(),
+        Output::Prompt(_) => matches!(feature, Feature::Prompt(_)),
+        Output::Completion(_) => matches!(feature, Feature::Completion(_)),
+        Output::Method(_) => matches!(feature, Feature::Method(_)),
+        Output::Page(..) => matches!(feature, Feature::List),
+        Output::Object(_) | Output::InputRequired(_) => true,
+    }
+}
+
 /// Writes the output of a handler.
 pub(super) fn output(call: &Call, output: Output, send: impl FnOnce(&Reply<'_>)) {
     let (service, revision) = (&call.service, call.revision);
     let own = Some(&*service.identity_json);
+    let outcome = match &output {
+        Output::Tool(result) if result.is_error => Outcome::ToolError,
+        _ => Outcome::Success,
+    };
     match output {
         Output::Tool(result) => {
             let result = tool_result(call, result);
@@ -158,15 +185,23 @@ pub(super) fn output(call: &Call, output: Output, send: impl FnOnce(&Reply<'_>))
             send(&Reply::Result(&|out| write(out, revision, &result, hint, own)));
         }
         Output::Completion(completion) => {
-            let result = CompleteResult { completion };
+            let result = CompleteResult { completion: completion::shortened(completion) };
             send(&Reply::Result(&|out| write(out, revision, &result, None, own)));
         }
-        Output::InputRequired(_) => send(&Reply::Error(&RpcError::internal(NO_INPUT))),
+        Output::Method(result) => {
+            let json = project::method_result(result.get(), revision, &service.identity_json);
+            send(&Reply::Result(&|out| out.extend_from_slice(json.as_bytes())));
+        }
+        Output::Page(page, hint) => {
+            send(&Reply::Result(&|out| write(out, revision, &*page, Some(hint), own)));
+        }
+        Output::InputRequired(_) => return send_error(call, &RpcError::internal(NO_INPUT), send),
         Output::Object(result) => {
             let result = project::described(result, &service.identity);
             send(&Reply::Result(&|out| write_json(out, &result)));
         }
     }
+    call.responded(&outcome);
 }
 
 /// The result of a tool in the shape of the client's revision.
@@ -179,15 +214,21 @@ pub(crate) fn tool_result(call: &Call, result: CallToolResult) -> CallToolResult
     project::call_result(result, call.revision, &call.service.identity, wrapped)
 }
 
-/// How long what was read may be cached: not at all, if it depends on elicited input.
+/// How long what was read may be cached: not at all, if it depends on elicited input; not in shared caches, if not all
+/// principals may read it.
 fn cache_hint(call: &Call) -> CacheHint {
     let elicited = !lock(&call.request_state).answers.is_empty();
-    let hint = match &call.feature {
-        Feature::Resource(resource) => resource.cache(),
-        Feature::Template(template, _) => template.cache(),
-        _ => None,
+    let private = CacheHint { ttl_ms: 0, cache_scope: CacheScope::Private };
+    let (hint, scopes) = match &call.feature {
+        Feature::Resource(resource) => (resource.cache(), resource.scopes()),
+        Feature::Template(template, _) => (template.cache(), template.scopes()),
+        _ => return private,
     };
-    hint.filter(|_| !elicited).unwrap_or(CacheHint { ttl_ms: 0, cache_scope: CacheScope::Private })
+    match hint.filter(|_| !elicited) {
+        Some(hint) if scopes.is_empty() && !call.service.visibility.is_restricted() => hint,
+        Some(hint) => CacheHint { cache_scope: CacheScope::Private, ..hint },
+        None => private,
+    }
 }
 
 fn write<T: Serialize + ?Sized>(

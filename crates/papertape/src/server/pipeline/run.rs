@@ -8,7 +8,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -16,23 +16,28 @@ use serde_json::{Map, Value};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tracing::Instrument;
 
+use super::resolve::TaskOperation;
 use super::respond;
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::Trace;
+use crate::protocol::project::CacheHint;
 use crate::protocol::tools::CallToolResult;
-use crate::protocol::{Completion, LogLevel, PromptResult, ResourceContents, Revision};
-use crate::server::catalog::registry::Listed;
+use crate::protocol::{Completion, LogLevel, PromptResult, RawJson, ResourceContents, Revision, method};
+use crate::server::catalog::registry::{Listed, Page};
 use crate::server::elicitation::ask::ClientRequest;
 use crate::server::elicitation::request_state::RequestState;
 use crate::server::features::completion::CompletedArgument;
+use crate::server::features::method::RegisteredMethod;
 use crate::server::features::prompt::RegisteredPrompt;
 use crate::server::features::resource::{RegisteredResource, RegisteredTemplate};
 use crate::server::features::tool::RegisteredTool;
-use crate::server::handler::context::LastProgress;
 use crate::server::handler::error::ToolError;
-use crate::server::handler::middleware::{self, Middleware};
-use crate::server::service::Service;
+use crate::server::handler::middleware::Middleware;
+use crate::server::handler::progress::{LastProgress, StatusMessages};
+use crate::server::handler::request_context::RequestContext;
+use crate::server::service::ServiceCore;
 use crate::server::session::{ReplyTo, Session, Ticket};
+use crate::telemetry::{CANCELLED, Observed, Operation, Outcome, Subject};
 use crate::wire::{Id, RpcError};
 
 /// A handler that blocks the connection's thread longer than this is slow.
@@ -48,12 +53,16 @@ pub(crate) type Run = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + S
 pub(crate) type HandlerOutcome = Result<Result<Output, ToolError>, Box<dyn Any + Send>>;
 
 /// What a handler gives back.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Output {
     Tool(CallToolResult),
     Read(Vec<ResourceContents>),
     Prompt(PromptResult),
     Completion(Completion),
+    /// The result of a method of the author's, an object.
+    Method(RawJson),
+    /// A page of a list, as JSON, and how long it may be cached.
+    Page(Page, CacheHint),
     /// Nothing yet: input of the client is needed first. Only middleware sees this.
     InputRequired(Vec<(String, ClientRequest)>),
     /// A result of another kind, in the shape of 2026-07-28.
@@ -62,7 +71,7 @@ pub(crate) enum Output {
 
 /// What is known of a call while it runs. Its flags change under the lock of its session only.
 pub(crate) struct Call {
-    pub(crate) service: Arc<Service>,
+    pub(crate) service: Arc<ServiceCore>,
     /// What it is a call of.
     pub(crate) feature: Feature,
     pub(crate) session: Arc<Session>,
@@ -72,7 +81,7 @@ pub(crate) struct Call {
     pub(crate) bytes: usize,
     pub(crate) revision: Revision,
     pub(crate) progress_token: Option<Id>,
-    pub(crate) span: tracing::Span,
+    pub(crate) observed: Observed,
     /// The distributed trace that the request is part of.
     pub(crate) trace: Option<Trace>,
     /// The log level that the request sets, in stateless revisions.
@@ -83,6 +92,8 @@ pub(crate) struct Call {
     pub(crate) request_state: Mutex<RequestState>,
     /// What elicitation state is sealed for, if the client supports elicitation.
     pub(crate) purpose: Vec<u8>,
+    /// What the request says about itself.
+    pub(crate) context: RequestContext,
     pub(crate) flags: Flags,
 }
 
@@ -90,6 +101,34 @@ impl Call {
     /// From here on nothing more is sent for this call.
     pub(crate) fn set_answered(&self) {
         self.flags.answered.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there is middleware around its handler.
+    pub(crate) fn has_middleware(&self) -> bool {
+        !(self.service.middleware.is_empty() && self.feature.middleware().is_empty())
+    }
+
+    /// Records how it ended, once its response has been written. If it was cancelled before, that has been recorded.
+    pub(crate) fn responded(&self, outcome: &Outcome<'_>) {
+        if !self.flags.cancelled.load(Ordering::Relaxed) {
+            self.observe_end(outcome);
+        }
+    }
+
+    /// Records that it was cancelled, and why: by default by its client.
+    pub(crate) fn observe_cancelled(&self, error: Option<&RpcError>) {
+        self.observe_end(&error.map_or(CANCELLED, Outcome::Rpc));
+    }
+
+    fn observe_end(&self, outcome: &Outcome<'_>) {
+        let subject = match &self.feature {
+            Feature::Tool(_) => Subject::Tool(self.feature.name()),
+            Feature::Prompt(_) => Subject::Prompt(self.feature.name()),
+            _ => self.feature.uri().map_or(Subject::None, Subject::Resource),
+        };
+        let operation = Operation { method: self.feature.method(), subject, revision: Some(self.revision) };
+        let operation = if outcome.code().is_some() { self.service.failed(operation) } else { operation };
+        self.observed.end(&operation, outcome);
     }
 
     /// The client no longer waits for this call.
@@ -100,11 +139,24 @@ impl Call {
 }
 
 /// What has become of a call.
-#[derive(Default)]
 pub(crate) struct Flags {
     pub(crate) cancelled: AtomicBool,
     pub(crate) answered: AtomicBool,
     pub(crate) progress: Mutex<LastProgress>,
+    /// Set if it is a task.
+    pub(crate) status: OnceLock<StatusMessages>,
+}
+
+impl Flags {
+    /// Those of a call that begins; with `progress` if its client wants to know of that.
+    pub(crate) fn new(progress: bool) -> Self {
+        Self {
+            cancelled: AtomicBool::new(false),
+            answered: AtomicBool::new(false),
+            progress: Mutex::new(LastProgress::new(progress)),
+            status: OnceLock::new(),
+        }
+    }
 }
 
 /// What a call runs the handler of.
@@ -116,9 +168,16 @@ pub(crate) enum Feature {
     Template(Arc<RegisteredTemplate>, String),
     Prompt(Arc<RegisteredPrompt>),
     Completion(Arc<CompletedArgument>),
+    /// A method or notification of the author's.
+    Method(Arc<RegisteredMethod>),
+    /// A list that handlers make.
+    List,
     /// A request about a task, which the task store answers.
-    Task,
+    Task(TaskOperation),
 }
+
+/// One pace is kept for all handlers of a list.
+static LIST_PACE: Pace = Pace::new();
 
 /// Requests about tasks have no handler of their own: one pace is kept for the store.
 static STORE_PACE: Pace = Pace::new();
@@ -131,7 +190,9 @@ impl Feature {
             Feature::Template(template, _) => template.pace(),
             Feature::Prompt(prompt) => prompt.pace(),
             Feature::Completion(argument) => &argument.completer.pace,
-            Feature::Task => &STORE_PACE,
+            Feature::Method(method) => method.pace(),
+            Feature::List => &LIST_PACE,
+            Feature::Task(_) => &STORE_PACE,
         }
     }
 
@@ -143,7 +204,24 @@ impl Feature {
             Feature::Template(..) => RegisteredTemplate::KIND,
             Feature::Prompt(_) => RegisteredPrompt::KIND,
             Feature::Completion(_) => "completion",
-            Feature::Task => "task",
+            Feature::Method(method) => method.kind,
+            Feature::List => "list",
+            Feature::Task(_) => "task",
+        }
+    }
+
+    /// The method by which it is requested.
+    pub(crate) fn method(&self) -> &str {
+        match self {
+            Feature::Tool(_) => method::TOOLS_CALL,
+            Feature::Resource(_) | Feature::Template(..) => method::RESOURCES_READ,
+            Feature::Prompt(_) => method::PROMPTS_GET,
+            Feature::Completion(_) => method::COMPLETE,
+            Feature::Method(method) => method.name(),
+            Feature::List => method::RESOURCES_LIST,
+            Feature::Task(TaskOperation::Get) => method::TASKS_GET,
+            Feature::Task(TaskOperation::Update) => method::TASKS_UPDATE,
+            Feature::Task(TaskOperation::Cancel) => method::TASKS_CANCEL,
         }
     }
 
@@ -155,8 +233,14 @@ impl Feature {
             Feature::Template(template, _) => &template.middleware,
             Feature::Prompt(prompt) => &prompt.middleware,
             Feature::Completion(argument) => &argument.middleware,
-            Feature::Task => &[],
+            Feature::Method(method) => &method.middleware,
+            Feature::List | Feature::Task(_) => &[],
         }
+    }
+
+    /// Whether nothing responds to it: so nothing can be elicited, and it has no progress.
+    pub(crate) fn is_notification(&self) -> bool {
+        matches!(self, Feature::Method(method) if method.kind == RegisteredMethod::NOTIFICATION)
     }
 
     /// The URI that is read, if one is.
@@ -176,7 +260,9 @@ impl Feature {
             Feature::Template(template, _) => template.key(),
             Feature::Prompt(prompt) => prompt.key(),
             Feature::Completion(argument) => &argument.name,
-            Feature::Task => "",
+            Feature::Method(method) => method.name(),
+            Feature::List => method::RESOURCES_LIST,
+            Feature::Task(_) => "",
         }
     }
 }
@@ -188,15 +274,7 @@ pub(crate) struct PreparedCall {
 }
 
 impl PreparedCall {
-    /// A call with the middleware around its handler.
     pub(crate) fn new(call: Arc<Call>, run: Run) -> Self {
-        let bare = call.service.middleware.is_empty() && call.feature.middleware().is_empty();
-        let run = if bare { run } else { middleware::wrap(&call, run) };
-        Self { call, run }
-    }
-
-    /// A call of the server's own, without middleware.
-    pub(crate) fn bare(call: Arc<Call>, run: Run) -> Self {
         Self { call, run }
     }
 
@@ -207,7 +285,7 @@ impl PreparedCall {
 
     /// Polls the handler for the first time.
     pub(crate) fn first_poll(&mut self) -> Poll<HandlerOutcome> {
-        let _entered = self.call.span.enter();
+        let _entered = self.call.observed.span.enter();
         // If it is not ready the runtime polls it again, with a real waker.
         timed_poll(self.call.feature.pace(), &mut self.run, &mut Context::from_waker(Waker::noop()))
     }
@@ -216,7 +294,7 @@ impl PreparedCall {
     pub(crate) fn conclude(self, outcome: Poll<HandlerOutcome>) {
         let Poll::Ready(outcome) = outcome else { return self.spawn() };
         let PreparedCall { call, run } = self;
-        let _entered = call.span.enter();
+        let _entered = call.observed.span.enter();
         drop_guarded(run);
         respond::outcome(&call, outcome, |reply| call.session.reply_to_call(&call.to, &call, reply));
     }
@@ -225,7 +303,7 @@ impl PreparedCall {
     pub(crate) fn conclude_tracked(self, ticket: Ticket, outcome: Poll<HandlerOutcome>) {
         let Poll::Ready(outcome) = outcome else { return self.spawn_tracked(ticket, true) };
         let PreparedCall { call, run } = self;
-        let _entered = call.span.enter();
+        let _entered = call.observed.span.enter();
         drop_guarded(run);
         respond::outcome(&call, outcome, |reply| call.session.finish(&call.to, ticket, reply));
     }
@@ -249,7 +327,7 @@ impl PreparedCall {
             let outcome = poll_fn(|cx| poll_on_runtime(spawned.feature.pace(), &mut run, slow, cx)).await;
             respond::outcome(&spawned, outcome, |reply| spawned.session.finish(&spawned.to, ticket, reply));
         };
-        let task = tokio::spawn(task.instrument(call.span.clone()));
+        let task = tokio::spawn(task.instrument(call.observed.span.clone()));
         call.session.set_abort(&call.to.id, ticket, task.abort_handle());
     }
 }

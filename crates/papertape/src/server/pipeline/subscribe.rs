@@ -9,7 +9,7 @@ use super::{DecodedRequest, LONGEST_URI, Params};
 use crate::protocol::Revision;
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::SubscriptionMeta;
-use crate::server::service::Service;
+use crate::server::service::ServiceCore;
 use crate::server::session::Session;
 use crate::server::session::subscriptions::SubscriptionFilter;
 use crate::server::tasks::{belongs_to, needs_tasks};
@@ -27,7 +27,7 @@ pub(crate) struct RequestedFilter {
 }
 
 /// Opens a subscription. Its response comes when it ends.
-pub(super) fn listen(service: &Arc<Service>, request: &DecodedRequest<'_>) -> Result<(), RpcError> {
+pub(super) fn listen(service: &Arc<ServiceCore>, request: &DecodedRequest<'_>) -> Result<(), RpcError> {
     let DecodedRequest { params, to, session, .. } = request;
     if to.batch.is_some() {
         // The other responses of the batch would wait for its response.
@@ -45,7 +45,7 @@ pub(super) fn listen(service: &Arc<Service>, request: &DecodedRequest<'_>) -> Re
 
 /// The notifications that the client will get.
 fn filter(
-    service: &Service,
+    service: &ServiceCore,
     params: &Params<'_>,
     requested: &RequestedFilter,
     session: &Session,
@@ -88,7 +88,7 @@ fn declares_tasks(params: &Params<'_>) -> bool {
 }
 
 /// Ends every subscription of a session, because the server ends.
-pub(crate) fn end_all(service: &Service, session: &Session) {
+pub(crate) fn end_all(service: &ServiceCore, session: &Session) {
     #[derive(Serialize)]
     struct End<'a> {
         #[serde(rename = "_meta")]

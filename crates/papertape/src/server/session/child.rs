@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{Held, Session, State};
+use crate::telemetry::Network;
 use crate::wire::RpcError;
 use papertape_oauth::Principal;
 
@@ -12,7 +13,13 @@ impl Session {
     pub(crate) fn within(parent: &Arc<Session>, principal: Option<Arc<Principal>>) -> Arc<Self> {
         let omits_unreadable_id = parent.state().omits_unreadable_id;
         let state = Mutex::new(State { omits_unreadable_id, ..State::default() });
-        let child = Arc::new(Self { state, parent: Some(Arc::clone(parent)), principal });
+        let child = Arc::new(Self {
+            state,
+            parent: Some(Arc::clone(parent)),
+            principal,
+            network: Network::Http,
+            id: None,
+        });
         let mut state = parent.state();
         state.children.retain(|child| child.strong_count() > 0);
         state.children.push(Arc::downgrade(&child));
@@ -22,6 +29,7 @@ impl Session {
 
     /// Stops everything, because there is no connection left for a response.
     pub(crate) fn cancel_all(&self) {
+        let _ = self.stop_notifications();
         let mut state = self.state();
         let all = state.running.take_all();
         if let Some(subscriptions) = &mut state.subscriptions {
@@ -33,7 +41,7 @@ impl Session {
         // The writer may wait for responses, which will not come.
         state.wakeup.wake();
         drop(state);
-        all.into_iter().for_each(|running| running.abort());
+        all.into_iter().for_each(|running| running.abort(None));
     }
 
     /// Responds with an error to what still runs, because the server ends.
@@ -62,6 +70,23 @@ impl Session {
     /// When the client is to reconnect, if a handler closes its stream now.
     pub(crate) fn take_close_stream(&self) -> Option<Duration> {
         self.state().close_stream.take()
+    }
+
+    /// Connections that read what belongs to no request are counted from now on.
+    pub(crate) fn count_readers(&self) {
+        self.state().readers = Some(0);
+    }
+
+    /// A connection begins to read what belongs to no request.
+    pub(crate) fn reader_joins(&self) {
+        let mut state = self.state();
+        state.readers = state.readers.map(|readers| readers + 1);
+    }
+
+    /// And ends.
+    pub(crate) fn reader_leaves(&self) {
+        let mut state = self.state();
+        state.readers = state.readers.map(|readers| readers.saturating_sub(1));
     }
 
     /// Wakes the writer.

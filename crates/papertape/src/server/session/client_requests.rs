@@ -74,6 +74,10 @@ impl Session {
 }
 
 impl SentRequest {
+    pub(crate) fn id(&self) -> i64 {
+        self.id
+    }
+
     /// The response; `None` if the connection ended before it came.
     pub(crate) async fn response(mut self) -> Option<ClientResponse> {
         (&mut self.response).await.ok()

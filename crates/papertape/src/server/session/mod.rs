@@ -7,6 +7,7 @@ mod batch;
 #[cfg(feature = "http-server")]
 mod child;
 mod client_requests;
+mod notifications;
 pub(crate) mod subscribers;
 pub(crate) mod subscriptions;
 
@@ -21,12 +22,13 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::task::AbortHandle;
 
-use crate::protocol::Revision;
-use crate::protocol::capabilities::Abilities;
+use crate::protocol::capabilities::{Abilities, Implementation};
 use crate::protocol::logging::LogLevel;
+use crate::protocol::{RawJson, Revision};
 use crate::server::limits::Limits;
 use crate::server::pipeline::run::Call;
 use crate::sync::lock;
+use crate::telemetry::Network;
 use crate::wire::frame::{OUTBOX, Outbox, Outgoing};
 use crate::wire::message::{Reply, write_anonymous_error, write_notification, write_reply};
 use crate::wire::{Framing, Id, RpcError};
@@ -35,6 +37,7 @@ use papertape_oauth::Principal;
 pub(crate) use batch::BatchPlace;
 use batch::Batches;
 use client_requests::ClientRequests;
+use notifications::NotificationQueue;
 use subscriptions::Subscriptions;
 
 /// Where a response goes.
@@ -45,6 +48,10 @@ pub(crate) struct ReplyTo {
     pub(crate) batch: Option<BatchPlace>,
 }
 
+/// Bytes of notifications that wait for a client of which no connection reads them, but which may come back: there may be
+/// many of those.
+const UNREAD: usize = 16 * 1024;
+
 /// One session with a client.
 pub(crate) struct Session {
     state: Mutex<State>,
@@ -52,6 +59,10 @@ pub(crate) struct Session {
     parent: Option<Arc<Session>>,
     /// The authenticated principal at the other end.
     principal: Option<Arc<Principal>>,
+    /// How its peers are connected.
+    network: Network,
+    /// An id that handlers see.
+    id: Option<Box<str>>,
 }
 
 #[derive(Default)]
@@ -62,16 +73,21 @@ struct State {
     /// None before the client can be notified of anything.
     subscriptions: Option<Box<Subscriptions>>,
     client_requests: ClientRequests,
+    notifications: NotificationQueue,
     /// The revision that `initialize` led to.
     legacy: Option<Revision>,
     /// The client has sent `notifications/initialized`.
     initialized: bool,
     /// It has not, and that has been logged.
     logged_uninitialized: bool,
+    /// The stateless revision of the last request that named one.
+    modern: Option<Revision>,
     /// A revision is in use whose errors omit the id of an unreadable request.
     omits_unreadable_id: bool,
     /// The capabilities of a session-based client.
     abilities: Abilities,
+    /// Its name and version.
+    client: Option<Arc<Implementation>>,
     /// The level that a session-based client has set.
     log_level: Option<LogLevel>,
     /// The last ticket, or number of a batch.
@@ -84,16 +100,44 @@ struct State {
     last_error: Option<i64>,
     /// It is among the subscribers of the service.
     is_subscriber: bool,
+    /// The principal of the latest request, where not all principals are notified alike: its scopes may have changed.
+    latest_principal: Option<Arc<Principal>>,
     /// When the client is to reconnect, if its stream is to be closed now.
     close_stream: Option<Duration>,
+    /// How many connections read what belongs to no request, where there may be none (sessions on HTTP).
+    readers: Option<usize>,
     /// Streams that would go on for ever are to end.
     #[cfg(feature = "http-server")]
     closing: bool,
 }
 
 impl Session {
+    /// One on HTTP.
+    #[cfg(feature = "http-server")]
     pub(crate) fn new(principal: Option<Arc<Principal>>) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), parent: None, principal })
+        let network = Network::Http;
+        Arc::new(Self { state: Mutex::default(), parent: None, principal, network, id: None })
+    }
+
+    /// A session over two streams.
+    pub(crate) fn over(network: Network, principal: Option<Arc<Principal>>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), parent: None, principal, network, id: None })
+    }
+
+    pub(crate) fn network(&self) -> Network {
+        self.network
+    }
+
+    /// One with an id that handlers see.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn with_id(principal: Option<Arc<Principal>>, id: String) -> Arc<Self> {
+        let (network, id) = (Network::Http, Some(id.into()));
+        Arc::new(Self { state: Mutex::default(), parent: None, principal, network, id })
+    }
+
+    /// The id that handlers see.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.parent().id.as_deref()
     }
 
     /// Where things are agreed: here, or in the session that this is a child of.
@@ -101,8 +145,23 @@ impl Session {
         self.parent.as_deref().unwrap_or(self)
     }
 
+    /// The principal that handlers see: not one that is anonymous.
+    pub(crate) fn named_principal(&self) -> Option<&Principal> {
+        self.principal.as_deref().filter(|principal| !principal.is_anonymous())
+    }
+
     pub(crate) fn principal(&self) -> Option<&Arc<Principal>> {
         self.principal.as_ref()
+    }
+
+    /// The principal whose scopes count for notifications: that of the latest request.
+    pub(crate) fn latest_principal(&self) -> Option<Arc<Principal>> {
+        self.state().latest_principal.clone().or_else(|| self.principal.clone())
+    }
+
+    #[cfg(feature = "http-server")]
+    pub(crate) fn set_latest_principal(&self, principal: Option<&Arc<Principal>>) {
+        self.state().latest_principal = principal.cloned();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -152,7 +211,14 @@ impl Session {
 
     /// A request of a stateless revision has been seen.
     pub(crate) fn note_modern(&self, revision: Revision) {
-        self.state().omits_unreadable_id |= revision.omits_unreadable_id();
+        let mut state = self.state();
+        state.modern = Some(revision);
+        state.omits_unreadable_id |= revision.omits_unreadable_id();
+    }
+
+    /// The stateless revision of the last request that named one.
+    pub(crate) fn modern(&self) -> Option<Revision> {
+        self.state().modern
     }
 
     pub(crate) fn set_abilities(&self, abilities: Abilities) {
@@ -161,6 +227,15 @@ impl Session {
 
     pub(crate) fn abilities(&self) -> Abilities {
         self.parent().state().abilities
+    }
+
+    pub(crate) fn set_client(&self, client: Option<Implementation>) {
+        self.parent().state().client = client.map(Arc::new);
+    }
+
+    /// The name and version of a session-based client.
+    pub(crate) fn client(&self) -> Option<Arc<Implementation>> {
+        self.parent().state().client.clone()
     }
 
     pub(crate) fn set_log_level(&self, level: LogLevel) {
@@ -240,7 +315,7 @@ impl Session {
             state.collect(place, None);
         }
         drop(state);
-        running.abort();
+        running.abort(None);
         true
     }
 
@@ -253,19 +328,22 @@ impl Session {
 
     /// Nothing is running; open subscriptions do not count.
     pub(crate) fn is_idle(&self) -> bool {
-        self.state().running.is_empty()
+        let state = self.state();
+        state.running.is_empty() && state.notifications.is_empty()
     }
 
     /// Responds with an error to what is still running and stops it. False if nothing was.
     pub(crate) fn abort_all(&self, error: &RpcError) -> bool {
+        let notified = self.stop_notifications();
         let mut state = self.state();
         let all = state.running.take_all();
-        let any = !all.is_empty();
-        for running in all {
+        let any = notified || !all.is_empty();
+        for running in &all {
             running.call.set_cancelled();
             state.reply(&running.call.to, &Reply::Error(error));
-            running.abort();
         }
+        drop(state);
+        all.into_iter().for_each(|running| running.abort(Some(error)));
         any
     }
 
@@ -304,6 +382,20 @@ impl Session {
         }
         state.send(None, |out| write_notification(out, method, Some(params)));
         state.wakeup.wake();
+    }
+
+    /// Sends a notification that belongs to no call to a session-based client, unless it does not read.
+    pub(crate) fn notify_opened(&self, method: &str, params: &RawJson) {
+        let mut state = self.state();
+        let pending = state.out.pending();
+        let fits = match state.readers {
+            Some(0) => pending + params.get().len() <= UNREAD,
+            _ => pending <= OUTBOX,
+        };
+        if state.initialized && fits {
+            state.send(None, |out| write_notification(out, method, Some(params)));
+            state.wakeup.wake();
+        }
     }
 
     /// Begins to collect the responses of a batch.
@@ -386,8 +478,9 @@ struct RunningCall {
 }
 
 impl RunningCall {
-    /// Stops the handler.
-    fn abort(self) {
+    /// Stops the handler of a call that its client has cancelled, or that is responded to with an error.
+    fn abort(self, error: Option<&RpcError>) {
+        self.call.observe_cancelled(error);
         if let Some(abort) = self.abort {
             abort.abort();
         }

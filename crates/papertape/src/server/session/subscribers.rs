@@ -1,18 +1,33 @@
 //! The sessions that are notified when something changes: a list of the server, a resource, a task.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use super::Session;
 use super::subscriptions::ChangingList;
+use crate::protocol::RawJson;
+use crate::server::catalog::visibility::VisibleResources;
 use crate::sync::lock;
 
 /// The sessions that are notified of changes.
 #[derive(Debug, Default)]
-pub(crate) struct Subscribers(Mutex<Vec<Weak<Session>>>);
+pub(crate) struct Subscribers {
+    sessions: Mutex<Vec<Weak<Session>>>,
+    /// Whose principals see which resources, if they do not all see the same. The service has it: a [`Notifier`] may be part of
+    /// what handlers share, which would keep itself otherwise.
+    ///
+    /// [`Notifier`]: crate::server::Notifier
+    visible: OnceLock<Weak<VisibleResources>>,
+}
 
 impl Subscribers {
+    /// Notifies sessions only of resources that their principals see.
+    pub(crate) fn restrict(&self, visible: &Arc<VisibleResources>) {
+        // A server is built once.
+        drop(self.visible.set(Arc::downgrade(visible)));
+    }
+
     pub(crate) fn add(&self, session: &Arc<Session>) {
-        let mut sessions = lock(&self.0);
+        let mut sessions = lock(&self.sessions);
         // Ended sessions are looked for when there is no room for another, which is seldom.
         if sessions.len() == sessions.capacity() {
             sessions.retain(|session| session.strong_count() > 0);
@@ -25,7 +40,16 @@ impl Subscribers {
     }
 
     pub(crate) fn resource_updated(&self, uri: &str) {
-        self.notify(|session| session.resource_updated(uri));
+        self.notify(|session| {
+            let allows = |visible: &Weak<VisibleResources>| {
+                visible
+                    .upgrade()
+                    .is_some_and(|visible| visible.allow(uri, session.latest_principal().as_deref()))
+            };
+            if self.visible.get().is_none_or(allows) {
+                session.resource_updated(uri);
+            }
+        });
     }
 
     /// A task has changed, and is this JSON now.
@@ -33,8 +57,13 @@ impl Subscribers {
         self.notify(|session| session.task_changed(id, task));
     }
 
+    /// Sends a notification to all clients with a session.
+    pub(crate) fn send(&self, method: &str, params: &RawJson) {
+        self.notify(|session| session.notify_opened(method, params));
+    }
+
     fn notify(&self, notify: impl Fn(&Session)) {
-        lock(&self.0).retain(|session| {
+        lock(&self.sessions).retain(|session| {
             let Some(session) = session.upgrade() else { return false };
             notify(&session);
             true

@@ -13,11 +13,13 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Poll;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
+use tracing::Instrument;
 
 use crate::protocol::RawJson;
 use crate::protocol::capabilities::TASKS;
@@ -25,9 +27,8 @@ use crate::protocol::error_code::MISSING_CLIENT_CAPABILITY;
 use crate::server::elicitation::ask::ClientRequest;
 use crate::server::elicitation::request_state;
 use crate::server::features::tool::RegisteredTool;
-use crate::server::handler::context::Cx;
 use crate::server::handler::error::{Failure, ToolError};
-use crate::server::handler::middleware;
+use crate::server::handler::progress::StatusMessages;
 use crate::server::limits::Limits;
 use crate::server::pipeline::respond;
 use crate::server::pipeline::run::{
@@ -42,7 +43,10 @@ use papertape_oauth::Principal;
 pub use memory::MemoryTasks;
 pub(crate) use task::belongs_to;
 pub use task::{StoreFuture, Task, TaskStatus, TaskStore};
-use task::{now, owner_of};
+use task::{is_task_id, now, owner_of};
+
+/// The status message of a task is stored at most this often.
+const BETWEEN_MESSAGES: Duration = Duration::from_millis(500);
 
 /// The tasks of a server.
 pub(crate) struct Tasks {
@@ -79,14 +83,14 @@ pub(crate) fn becomes_task(call: &Call, tool: &RegisteredTool) -> Result<bool, R
     Ok(tool.asked_first().iter().all(|name| request_state.answers.contains_key(name)))
 }
 
-/// A call that is answered with a task; its handler runs on by itself.
+/// A call that is answered with a task; its handler runs on by itself, with the middleware around it.
 pub(crate) fn create<F>(call: Arc<Call>, run: Run, again: F) -> PreparedCall
 where
-    F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+    F: Fn() -> Run + Send + Sync + 'static,
 {
     let tasks = Arc::clone(&call.service.tasks);
     let creating = Arc::clone(&call);
-    PreparedCall::bare(call, Box::pin(async move { tasks.create(creating, run, again).await }))
+    PreparedCall::new(call, Box::pin(async move { tasks.create(creating, run, again).await }))
 }
 
 /// The error for a client that does not declare tasks and would have to.
@@ -122,7 +126,7 @@ impl Tasks {
 
     async fn create<F>(self: Arc<Self>, call: Arc<Call>, run: Run, again: F) -> Result<Output, ToolError>
     where
-        F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+        F: Fn() -> Run + Send + Sync + 'static,
     {
         let owner = call.session.principal().map(|owner| &**owner);
         let task = Task::new(owner, self.limits.task_ttl)
@@ -140,10 +144,10 @@ impl Tasks {
         self.store.put(&stored).await?;
         reservation.used = true;
         // A task has no progress and no log messages, only its status.
+        running.call.flags.status.get_or_init(StatusMessages::default);
         running.call.set_answered();
-        // Middleware is around the work, and not around the creation of the task.
-        let run = middleware::wrap(&running.call, run);
-        let work = tokio::spawn(Arc::clone(&self).work_guarded(Arc::clone(&running), run, again));
+        let work = Arc::clone(&self).work_guarded(Arc::clone(&running), run, again);
+        let work = tokio::spawn(work.instrument(running.call.observed.span.clone()));
         *lock(&running.abort) = Some(work.abort_handle());
         Ok(Output::Object(result))
     }
@@ -151,7 +155,7 @@ impl Tasks {
     /// Runs a task to its end, even if the author's code panics on the way.
     async fn work_guarded<F>(self: Arc<Self>, running: Arc<RunningTask>, run: Run, again: F)
     where
-        F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+        F: Fn() -> Run + Send + Sync + 'static,
     {
         let mut work = Box::pin(self.work(&running, run, again));
         let ended = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
@@ -185,10 +189,10 @@ impl Tasks {
 
     async fn work<F>(&self, running: &RunningTask, run: Run, again: F)
     where
-        F: Fn(Cx) -> Result<Run, String> + Send + Sync + 'static,
+        F: Fn() -> Run + Send + Sync + 'static,
     {
         let call = &running.call;
-        let mut outcome = run::to_end(call, run).await;
+        let mut outcome = self.to_end(running, run).await;
         while let Ok(Err(ToolError(Failure::InputRequired(requests)))) = &outcome {
             if let Err(error) = request_state::check_capabilities(call, requests) {
                 self.change(running, |task| task.fail(error)).await;
@@ -200,12 +204,50 @@ impl Tasks {
                 break;
             }
             self.change(running, Task::resume).await;
-            outcome = match again(Cx { call: Arc::clone(call) }) {
-                Ok(run) => run::to_end(call, middleware::wrap(call, run)).await,
-                Err(problem) => Ok(Err(ToolError::failed(problem))),
-            };
+            outcome = self.to_end(running, again()).await;
         }
-        self.change(running, |task| complete(task, call, outcome)).await;
+        // It may have come too soon after the one before to be stored.
+        let last = call.flags.status.get().and_then(StatusMessages::last);
+        let end = |task: &mut Task| {
+            task.status_message = last.or(task.status_message.take());
+            complete(task, call, outcome);
+        };
+        self.change(running, end).await;
+    }
+
+    /// Runs the handler to its end, and stores what it says of its progress.
+    async fn to_end(&self, running: &RunningTask, run: Run) -> HandlerOutcome {
+        let call = &running.call;
+        let status = call.flags.status.get_or_init(StatusMessages::default);
+        status.set_ended(false);
+        let handler = async {
+            let outcome = run::to_end(call, run).await;
+            status.set_ended(true);
+            outcome
+        };
+        // A change that is being stored is not interrupted: it could be stored after the end.
+        tokio::join!(handler, self.report(running, status)).0
+    }
+
+    async fn report(&self, running: &RunningTask, status: &StatusMessages) {
+        let mut status = status.watch();
+        let mut last = None;
+        loop {
+            let (message, ended) = {
+                let changed = status.wait_for(|now| now.ended || now.message != last).await;
+                // Its sender is part of the call.
+                let Ok(now) = changed else { return };
+                (now.message.clone(), now.ended)
+            };
+            if ended {
+                return;
+            }
+            last.clone_from(&message);
+            self.change(running, |task| task.status_message = message).await;
+            if timeout(BETWEEN_MESSAGES, status.wait_for(|now| now.ended)).await.is_ok() {
+                return;
+            }
+        }
     }
 
     async fn request_input(&self, running: &RunningTask, requests: &[(String, ClientRequest)]) {
@@ -241,7 +283,8 @@ impl Tasks {
 
     /// The task with that id, if it is one of this principal's.
     async fn find(&self, id: &str, principal: Option<&Principal>) -> Result<Task, ToolError> {
-        let task = if belongs_to(id, principal) { self.store.get(id).await? } else { None };
+        let possible = is_task_id(id) && belongs_to(id, principal);
+        let task = if possible { self.store.get(id).await? } else { None };
         task.filter(|task| !task.is_expired())
             .ok_or_else(|| ToolError::refused(format!("unknown task: {}", excerpt(id))))
     }

@@ -50,7 +50,7 @@ pub(crate) fn prepare(
             Ok(Output::Object(acknowledged()))
         }),
     };
-    Ok(PreparedCall::bare(call, run))
+    Ok(PreparedCall::new(call, run))
 }
 
 fn acknowledged() -> Map<String, Value> {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+pub use crate::protocol::TaskStatus;
 use crate::server::handler::error::ToolError;
 use crate::wire::RpcError;
 use papertape_oauth::Principal;
@@ -24,6 +25,9 @@ pub struct Task {
     pub task_id: String,
     /// Its status.
     pub status: TaskStatus,
+    /// What it is doing, for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_message: Option<String>,
     /// Creation time (RFC 3339).
     pub created_at: String,
     /// When it last changed (RFC 3339).
@@ -43,35 +47,12 @@ pub struct Task {
     pub error: Option<RpcError>,
 }
 
-/// The status of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum TaskStatus {
-    /// It runs.
-    Working,
-    /// It waits for input.
-    InputRequired,
-    /// It has a result, which may be that the tool failed.
-    Completed,
-    /// It ended with a JSON-RPC error.
-    Failed,
-    /// It was cancelled.
-    Cancelled,
-}
-
-impl TaskStatus {
-    /// Whether it is final.
-    #[must_use]
-    pub fn is_over(self) -> bool {
-        matches!(self, TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled)
-    }
-}
-
 /// The future of an operation of a [`TaskStore`].
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
 
 /// Where tasks are stored. With a store on a disk or in a database, tasks outlive the process, and other replicas know them.
+///
+/// Ids are 32 or 64 hexadecimal digits, so that they can be file names or keys; other ids of clients never reach the store.
 pub trait TaskStore: Send + Sync + 'static {
     /// Stores a task, in place of the one with its id. It must be durable when the future is ready.
     fn put<'a>(&'a self, task: &'a Task) -> StoreFuture<'a, ()>;
@@ -95,6 +76,7 @@ impl Task {
         Some(Self {
             task_id: data_encoding::HEXLOWER.encode(&id) + &owner.map(mark).unwrap_or_default(),
             status: TaskStatus::Working,
+            status_message: None,
             created_at: now.clone(),
             last_updated_at: now,
             ttl_ms: u64::try_from(ttl.as_millis()).ok(),
@@ -151,6 +133,11 @@ fn mark(owner: &Principal) -> String {
 /// The mark of a task's owner; empty if it has none.
 pub(super) fn owner_of(id: &str) -> &str {
     id.get(32..).unwrap_or_default()
+}
+
+/// Whether a task can have this id: it names a file in some stores, and comes from the client.
+pub(super) fn is_task_id(id: &str) -> bool {
+    matches!(id.len(), 32 | 64) && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Whether a task can be one of this principal's. Without authorization every task is everyone's.

@@ -21,9 +21,9 @@ pub use papertape_oauth::client::{
 #[cfg(feature = "http-client")]
 pub use papertape_oauth::client::{AuthError, AuthStep, Credentials};
 #[cfg(all(feature = "http-server", feature = "oauth"))]
-pub use papertape_oauth::server::{Algorithm, OAuthServer};
+pub use papertape_oauth::server::{Algorithm, Introspection, OAuthServer};
 #[cfg(feature = "http-server")]
-pub use papertape_oauth::server::{Auth, AuthSetupError, Keys, NewKey};
+pub use papertape_oauth::server::{Auth, AuthSetupError, Challenge, Keys, NewKey};
 #[cfg(feature = "http-server")]
 pub use server::{ConnectionLimits, HttpBody, HttpService, Options, serve_until, service, service_with};
 #[cfg(all(feature = "http-server", unix))]

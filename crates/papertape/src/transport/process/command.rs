@@ -1,6 +1,7 @@
 //! The command line of a server process.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -8,7 +9,13 @@ use std::process::Stdio;
 use tokio::process::{Child, Command};
 
 /// The command line of a server, for [`stdio::connect`](crate::stdio::connect).
-#[derive(Debug, Clone)]
+///
+/// ```
+/// use papertape::stdio::ServerCommand;
+///
+/// let command = ServerCommand::new("my-server").args(["--database", "notes.db"]).env("API_KEY", "..").cwd("/srv");
+/// ```
+#[derive(Clone)]
 #[must_use]
 pub struct ServerCommand {
     program: OsString,
@@ -69,5 +76,18 @@ impl ServerCommand {
             };
             io::Error::new(error.kind(), format!("{program}: {error}{remedy}"))
         })
+    }
+}
+
+/// Without the values of variables, which may be secret.
+impl fmt::Debug for ServerCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let variables: Vec<&OsString> = self.environment.iter().map(|(name, _)| name).collect();
+        f.debug_struct("ServerCommand")
+            .field("program", &self.program)
+            .field("arguments", &self.arguments)
+            .field("environment", &variables)
+            .field("directory", &self.directory)
+            .finish()
     }
 }

@@ -3,6 +3,7 @@
 
 mod command;
 mod process_group;
+mod restarts;
 mod watchdog;
 
 use std::io;
@@ -22,9 +23,11 @@ pub use command::ServerCommand;
 use super::streams::client::{ClientConnection, Settings};
 use crate::client::{
     Client, ClientError, ClientOptions, EXIT_TIMEOUT, ErrorKind, Evidence, Negotiated, OpenError,
-    ProcessRecord, Session,
+    ProcessRecord, Restart, Session, StderrLines,
 };
+use crate::telemetry::Network;
 use process_group::ProcessGroup;
+use restarts::Restarts;
 use watchdog::Watchdog;
 
 /// The timeout of each step of ending a server with which no session could be opened.
@@ -64,12 +67,13 @@ pub async fn connect(command: ServerCommand) -> Result<Client, ClientError> {
 /// # Errors
 /// If the process cannot be started or the session does not open; the process is ended then.
 pub async fn connect_with(command: ServerCommand, options: ClientOptions) -> Result<Client, ClientError> {
+    let restart = options.restart.clone();
     let settings = Settings::new(options)?;
     let deadline = settings.opener.deadline();
     let mut first = ServerProcess::start(&command, &settings)?;
     let has_read = has_read(Arc::clone(&first.session), first.stdin.take());
     match settings.opener.open(&first.session, has_read, deadline).await {
-        Ok(negotiated) => Ok(first.into_client(settings, negotiated)),
+        Ok(negotiated) => Ok(first.into_client(settings, negotiated, (command, restart))),
         Err(OpenError::Failed(error)) => {
             first.end().await;
             Err(error)
@@ -82,7 +86,7 @@ pub async fn connect_with(command: ServerCommand, options: ClientOptions) -> Res
             tracing::debug!(%error, "starting the server again, with `initialize` instead of `server/discover`");
             let second = ServerProcess::start(&command, &settings)?;
             match settings.opener.open_with_initialize(&second.session, deadline).await {
-                Ok(negotiated) => Ok(second.into_client(settings, negotiated)),
+                Ok(negotiated) => Ok(second.into_client(settings, negotiated, (command, restart))),
                 Err(error) => {
                     second.end().await;
                     Err(error)
@@ -109,6 +113,8 @@ struct ServerProcess {
     session: Arc<Session>,
     /// A duplicate of the server's stdin, to see whether it reads it. While this is open, so is its stdin.
     stdin: Option<OwnedFd>,
+    /// Set to stop this process, and not the session.
+    stop: watch::Sender<bool>,
     gone: watch::Receiver<bool>,
     record: Arc<ProcessRecord>,
     kept: bool,
@@ -116,6 +122,16 @@ struct ServerProcess {
 
 impl ServerProcess {
     fn start(command: &ServerCommand, settings: &Settings) -> Result<Self, ClientError> {
+        let record = Arc::new(ProcessRecord::default());
+        Self::start_in(command, settings, (settings.session(&record), record))
+    }
+
+    /// Starts a process for a session.
+    fn start_in(
+        command: &ServerCommand,
+        settings: &Settings,
+        (session, record): (Arc<Session>, Arc<ProcessRecord>),
+    ) -> Result<Self, ClientError> {
         let not_started = |error| {
             ClientError::new(
                 "starting the server",
@@ -130,10 +146,11 @@ impl ServerProcess {
         else {
             return Err(not_started(io::Error::other("the process has no pipes")));
         };
+        let lines = settings.on_stderr.clone().map(StderrLines::new);
         let duplicate = stdin.as_fd().try_clone_to_owned().ok();
         let group = ProcessGroup::new(process);
-        let record = Arc::new(ProcessRecord::default());
-        let session = settings.session(&record);
+        session.set_peer(Network::Pipe, None);
+        let (stop, stopped) = watch::channel(false);
         let (exited, exit) = watch::channel(false);
         let (all_gone, gone) = watch::channel(false);
         let connection = ClientConnection::new(Arc::clone(&session), settings);
@@ -142,18 +159,48 @@ impl ServerProcess {
             session: Arc::clone(&session),
             record: Arc::clone(&record),
             connection: tokio::spawn(connection.run(stdout, stdin, is_true(exit))),
-            stderr: tokio::spawn(drain(stderr, Arc::clone(&record))),
+            stderr: tokio::spawn(drain(stderr, Arc::clone(&record), lines)),
+            stopped,
             exited,
             all_gone,
         };
         tokio::spawn(supervisor.run());
-        Ok(Self { session, stdin: duplicate, gone, record, kept: false })
+        Ok(Self { session, stdin: duplicate, stop, gone, record, kept: false })
     }
 
-    /// Hands the server to a client, which ends it.
-    fn into_client(mut self, settings: Settings, negotiated: Negotiated) -> Client {
+    /// Hands the server to a client, which ends it, or to what starts it again for the client.
+    fn into_client(
+        self,
+        settings: Settings,
+        negotiated: Negotiated,
+        (command, restart): (ServerCommand, Option<Restart>),
+    ) -> Client {
+        let (session, record) = (Arc::clone(&self.session), Arc::clone(&self.record));
+        let first_gone = self.gone.clone();
+        let Some(policy) = restart else {
+            self.keep();
+            return settings.client(session, negotiated, first_gone, record);
+        };
+        let revision = negotiated.revision;
+        let (all_gone, gone) = watch::channel(false);
+        let client = settings.client(session, negotiated, gone, record);
+        let restarts = Restarts::new((command, settings), policy, revision, &self, all_gone);
+        self.keep();
+        tokio::spawn(restarts.run(first_gone));
+        client
+    }
+
+    /// From now on the session ends the process.
+    fn keep(mut self) {
         self.kept = true;
-        settings.client(Arc::clone(&self.session), negotiated, self.gone.clone(), Arc::clone(&self.record))
+    }
+
+    /// Stops this process, and waits until none of its group is left. The session stays open.
+    async fn stop(mut self) {
+        self.kept = true;
+        self.stdin = None;
+        self.stop.send_replace(true);
+        is_true(self.gone.clone()).await;
     }
 
     /// Ends the server and waits until no process of its group is left.
@@ -177,12 +224,22 @@ async fn is_true(mut flag: watch::Receiver<bool>) {
     drop(flag.wait_for(|flag| *flag).await);
 }
 
+/// Waits until the flag is true, and for ever if that cannot be any more.
+async fn is_stopped(mut flag: watch::Receiver<bool>) {
+    if flag.wait_for(|flag| *flag).await.is_err() {
+        std::future::pending().await
+    }
+}
+
 /// Reads stderr until its end: a server must never block on writing its logs.
-async fn drain(mut stderr: ChildStderr, record: Arc<ProcessRecord>) {
+async fn drain(mut stderr: ChildStderr, record: Arc<ProcessRecord>, mut lines: Option<StderrLines>) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(count) = stderr.read(&mut buffer).await {
         let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { return };
         record.push_stderr(bytes);
+        if let Some(lines) = &mut lines {
+            lines.add(bytes);
+        }
         tracing::debug!(target: "papertape::stderr", "{}", String::from_utf8_lossy(bytes).trim_end());
     }
 }
@@ -194,6 +251,8 @@ struct Supervisor {
     record: Arc<ProcessRecord>,
     connection: JoinHandle<()>,
     stderr: JoinHandle<()>,
+    /// Becomes true if this process is to be stopped, and not the session.
+    stopped: watch::Receiver<bool>,
     /// Set when the leading process has exited.
     exited: watch::Sender<bool>,
     /// Set when no process of the group is left.
@@ -204,12 +263,13 @@ impl Supervisor {
     async fn run(mut self) {
         let watchdog = self.group.id().and_then(Watchdog::start);
         let by_itself = tokio::select! {
-            status = self.group.wait() => Some(status),
-            _ = self.session.close_requested() => None,
+            status = self.group.wait() => Ok(status),
+            grace = self.session.close_requested() => Err(grace),
+            () = is_stopped(self.stopped.clone()) => Err(FAILED_EXIT_TIMEOUT),
         };
         let status = match by_itself {
-            Some(status) => status,
-            None => self.group.terminate_leader(self.session.close_requested().await).await,
+            Ok(status) => status,
+            Err(grace) => self.group.terminate_leader(grace).await,
         };
         if let Ok(status) = status {
             self.record.set_exit(status);

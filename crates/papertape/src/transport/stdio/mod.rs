@@ -21,10 +21,15 @@ use super::signals::watch_signals;
 use super::streams::server::{Connection, Ended, IoThread};
 use super::tap::Tap;
 use super::thread;
-use crate::server::Server;
+use crate::server::IntoService;
+use crate::telemetry::Network;
 use standard_streams::{open_input, open_output};
 
 /// How to serve on stdio.
+///
+/// ```
+/// let options = papertape::stdio::Options::new().tape("session.tape");
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Options {
@@ -39,6 +44,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Records every frame into a file.
     #[must_use]
     pub fn tape(mut self, path: impl Into<PathBuf>) -> Self {
@@ -76,7 +87,7 @@ const LOG_FLUSH: Duration = Duration::from_millis(250);
 /// be delivered, for example because the client did not read for as long as
 /// [`Limits::grace`](crate::server::Limits::grace) after stdin ended: that is
 /// [`Undelivered`](crate::streams::Undelivered) inside.
-pub async fn serve(server: Server) -> io::Result<()> {
+pub async fn serve(server: impl IntoService) -> io::Result<()> {
     serve_with(server, Options::default()).await
 }
 
@@ -84,26 +95,34 @@ pub async fn serve(server: Server) -> io::Result<()> {
 ///
 /// # Errors
 /// As with [`serve`], and if the tape cannot be written.
-pub async fn serve_with(server: Server, options: Options) -> io::Result<()> {
-    let service = server.build()?;
+pub async fn serve_with(server: impl IntoService, options: Options) -> io::Result<()> {
+    let service = server.into_service()?;
     let tap = match &options.tape {
         Some(path) => Tap::recording(path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot write the tape {}: {error}", path.display()))
         })?,
         None => Tap::default(),
     };
-    let grace = service.limits().grace;
+    let grace = service.core().limits().grace;
     let (stop, stopped) = mpsc::channel(1);
     // Dropping the future of this function stops serving.
     let _stop_when_dropped = StopWhenDropped(stop.clone());
     let (done, wait) = oneshot::channel();
     let streams = standard_streams::claim()?;
-    open(Connection::new(service, tap), streams, (stop, stopped), done, &options)?.start()?;
+    let connection = Connection::new(&service, tap, Network::Pipe);
+    let io = open(connection, streams, (stop, stopped), done, &options)?;
+    let serving = service.core().background.serve();
+    io.start()?;
     let Ended { gave_up, lost } =
         wait.await.map_err(|_| io::Error::other("the I/O thread panicked: this is a bug in papertape"))?;
-    if gave_up && !options.keep_process {
-        // Requests were aborted after nine tenths of the grace period.
-        exit_after(grace.mul_f32(0.1).max(LOG_FLUSH), i32::from(lost.is_some()))?;
+    // Requests were aborted after nine tenths of the grace period.
+    let rest = grace.mul_f32(0.1).max(LOG_FLUSH);
+    let ended = serving.end(rest).await;
+    if !ended {
+        tracing::warn!("background work has not ended: it does not await");
+    }
+    if (gave_up || !ended) && !options.keep_process {
+        exit_after(rest, i32::from(lost.is_some()))?;
     }
     match lost {
         Some(error) => Err(error),

@@ -11,10 +11,11 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::client::{
-    Client, ClientError, ClientOptions, ErrorKind, Evidence, Handlers, Negotiated, OpenError, Opener,
-    ProcessRecord, Session, Timeouts,
+    Client, ClientError, ClientOptions, ErrorKind, Evidence, Handlers, Negotiated, OnStderr, OpenError,
+    Opener, ProcessRecord, Session, Timeouts,
 };
 use crate::sync::lock;
+use crate::telemetry::Network;
 use crate::transport::tap::Tap;
 use crate::wire::Framing;
 use crate::wire::frame::{Decoder, OUTBOX, PieceKind, WriteBuffer};
@@ -25,6 +26,9 @@ const LAST_WRITES: Duration = Duration::from_millis(500);
 
 /// How long to keep reading once the process has exited: what it has written is in the pipe by then.
 const LAST_READS: Duration = Duration::from_millis(200);
+
+/// How long to wait for the exit of a process that has closed its output and would be started again.
+const RESTART_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Frames that are handled before other tasks get a turn.
 const MOST_AT_ONCE: usize = 256;
@@ -50,9 +54,24 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
+    connect_over(Network::Unknown, reader, writer, options).await
+}
+
+/// [`connect_with`] over a known kind of network.
+pub(in crate::transport) async fn connect_over<R, W>(
+    network: Network,
+    reader: R,
+    writer: W,
+    options: ClientOptions,
+) -> Result<Client, ClientError>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     let settings = Settings::new(options)?;
     let record = Arc::new(ProcessRecord::default());
     let session = settings.session(&record);
+    session.set_peer(network, None);
     let (ended, gone) = watch::channel(false);
     let connection = ClientConnection::new(Arc::clone(&session), &settings);
     tokio::spawn(async move {
@@ -73,11 +92,13 @@ where
 /// [`ClientOptions`] as the parts of a client that need them.
 pub(in crate::transport) struct Settings {
     pub(in crate::transport) opener: Opener,
-    timeouts: Timeouts,
+    timeouts: (Timeouts, Duration),
     handler_timeout: Duration,
     framing: Framing,
     pub(in crate::transport) frame_limit: usize,
     handlers: Handlers,
+    /// For servers that are processes.
+    pub(in crate::transport) on_stderr: Option<OnStderr>,
     pub(in crate::transport) tap: Arc<Mutex<Tap>>,
 }
 
@@ -103,11 +124,12 @@ impl Settings {
                 probe_timeout: options.probe_timeout,
                 open_timeout: options.open_timeout,
             },
-            timeouts: options.timeouts,
+            timeouts: (options.timeouts, options.task_timeout),
             handler_timeout: options.handler_timeout,
             framing: options.framing,
             frame_limit: options.frame_limit,
             handlers: options.handlers,
+            on_stderr: options.on_stderr,
             tap: Arc::new(Mutex::new(tap.observed_by(options.on_frame))),
         })
     }
@@ -117,13 +139,13 @@ impl Settings {
     }
 
     pub(in crate::transport) fn client(
-        self,
+        &self,
         session: Arc<Session>,
         negotiated: Negotiated,
         gone: watch::Receiver<bool>,
         record: Arc<ProcessRecord>,
     ) -> Client {
-        Client::new(session, self.opener, negotiated, self.timeouts, gone, record)
+        Client::new(session, &self.opener, negotiated, self.timeouts, gone, record)
     }
 }
 
@@ -231,7 +253,14 @@ impl ClientConnection {
         drop(writer);
         // Pending requests fail with the exit status of the process, if it is about to exit.
         if !has_exited && closing.is_none() {
-            drop(timeout(LAST_WRITES, exited).await);
+            let patience = if self.session.can_restart() { RESTART_PATIENCE } else { LAST_WRITES };
+            has_exited = tokio::select! {
+                exited = timeout(patience, exited) => exited.is_ok(),
+                _ = close => false,
+            };
+        }
+        if has_exited && closing.is_none() {
+            self.session.suspend();
         }
     }
 
@@ -275,12 +304,12 @@ impl ClientConnection {
     }
 }
 
-/// Ends the session however the connection ends, so that every pending request fails.
+/// Ends the session however the connection ends, so that every pending request fails; unless its server is started again.
 pub(in crate::transport) struct EndWhenDropped(pub(in crate::transport) Arc<Session>);
 
 impl Drop for EndWhenDropped {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.connection_ended();
     }
 }
 

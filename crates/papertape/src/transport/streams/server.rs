@@ -24,8 +24,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::server::pipeline::{self, Calls, PreparedCall, subscribe};
 use crate::server::session::{Session, Ticket};
-use crate::server::{Call, Server, Service};
+use crate::server::{Call, IntoService, Principal, Service, ServiceCore};
 use crate::sync::lock;
+use crate::telemetry::{Network, Outcome, SessionTimer, Side};
 use crate::transport::tap::Tap;
 use crate::transport::thread::spawn;
 use crate::wire::RpcError;
@@ -39,25 +40,49 @@ use crate::wire::tape::Direction;
 /// # Errors
 /// If a tool has an invalid schema, or responses could not be delivered ([`Undelivered`] inside): see
 /// [`Limits::grace`](crate::server::Limits::grace).
-pub async fn serve<R, W>(server: Server, reader: R, writer: W) -> io::Result<()>
+pub async fn serve<R, W>(server: impl IntoService, reader: R, writer: W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    match run(server.build()?, reader, writer).await.lost {
+    match run(server.into_service()?, reader, writer, Network::Unknown, std::future::pending()).await.lost {
         Some(error) => Err(error),
         None => Ok(()),
     }
 }
 
-/// Serves one client over a pair of streams.
-pub(in crate::transport) async fn run<R, W>(service: Arc<Service>, mut reader: R, mut writer: W) -> Ended
+/// Serves one client over a pair of streams. When `stop` is ready, the input counts as ended.
+pub(in crate::transport) async fn run<R, W>(
+    service: Service,
+    reader: R,
+    writer: W,
+    network: Network,
+    stop: impl Future<Output = ()>,
+) -> Ended
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut connection = Connection::new(service, Tap::default());
-    let mut stop = pin!(std::future::pending());
+    run_as(None, service, reader, writer, network, stop).await
+}
+
+/// The same with a principal at the other end.
+pub(in crate::transport) async fn run_as<R, W>(
+    principal: Option<Arc<Principal>>,
+    service: Service,
+    mut reader: R,
+    mut writer: W,
+    network: Network,
+    stop: impl Future<Output = ()>,
+) -> Ended
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let _serving = service.core().background.serve();
+    let session = Session::over(network, principal);
+    let mut connection = Connection { session, ..Connection::new(&service, Tap::default(), network) };
+    let mut stop = pin!(stop);
     loop {
         while let Some(call) = connection.next_call() {
             pipeline::run(call);
@@ -74,8 +99,9 @@ where
 /// Its driver runs each [`Connection::next_call`], then waits in [`Connection::exchange`], and so on; when that returns
 /// false, it calls [`Connection::close`].
 pub(crate) struct Connection {
-    service: Arc<Service>,
+    service: Arc<ServiceCore>,
     session: Arc<Session>,
+    timer: SessionTimer,
     tap: Tap,
     decoder: Decoder,
     /// The framing of responses: that of the peer.
@@ -139,9 +165,11 @@ enum Input {
 }
 
 impl Connection {
-    pub(crate) fn new(service: Arc<Service>, tap: Tap) -> Self {
+    pub(crate) fn new(service: &Service, tap: Tap, network: Network) -> Self {
+        let service = Arc::clone(service.core());
         Self {
-            session: Session::new(None),
+            session: Session::over(network, None),
+            timer: SessionTimer::begin(),
             decoder: Decoder::new(service.limits().frame),
             service,
             tap,
@@ -214,7 +242,7 @@ impl Connection {
             }
             () = self.session.woken() => {}
             () = until(self.give_up_requests), if !idle => {
-                self.gave_up |= self.session.abort_all(&Service::shutting_down());
+                self.gave_up |= self.session.abort_all(&ServiceCore::shutting_down());
             }
             () = until(self.give_up_answers), if !self.output.is_empty() => {
                 let message = format!("the client has not read its input for {:?}", self.service.limits().grace);
@@ -254,6 +282,8 @@ impl Connection {
             self.broken.get_or_insert(error);
         }
         let broken = self.broken.take();
+        let outcome = if broken.is_some() { Outcome::Failed("closed".into()) } else { Outcome::Success };
+        self.timer.end(Side::Server, self.session.network(), self.session.legacy(), &outcome);
         Ended { gave_up: self.gave_up, lost: broken.map(|why| self.count_lost(why)) }
     }
 

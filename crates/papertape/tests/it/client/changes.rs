@@ -1,6 +1,6 @@
 //! Servers that send change notifications: with a subscription, without one, wrongly, or not at all.
 
-use papertape::client::{Change, Subscription, SubscriptionFilter};
+use papertape::client::{Change, ErrorKind, Subscription, SubscriptionFilter};
 use serde_json::json;
 
 use super::{
@@ -49,6 +49,24 @@ fn changes_are_reported_as_long_as_there_is_a_subscription() {
                 assert_eq!(last, "notifications/cancelled");
                 assert_eq!(text(&client, "fault").await, "sent 0");
             }
+            lives_and_ends(client).await;
+        }
+    });
+}
+
+#[test]
+fn a_subscription_of_which_nothing_is_acknowledged_fails() {
+    run(async {
+        for options in [patient(), legacy()] {
+            let client = open_with(&["changes"], options).await;
+            let filter = SubscriptionFilter::new().prompts();
+            let error = client.listen(filter.clone()).await.unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::NotOffered(_)), "{error:?}");
+            says(&error, &["does not offer change notifications for the list of prompts"]);
+            let some = client.listen(filter.tools().resource(FILE)).await.unwrap();
+            let some = some.acknowledged();
+            assert!(some.has_tools() && !some.has_prompts() && !some.has_resources() && !some.is_empty());
+            assert_eq!((some.resource_uris(), some.task_ids().len()), (&[FILE.to_owned()][..], 0));
             lives_and_ends(client).await;
         }
     });
@@ -127,14 +145,14 @@ fn notifications_too_early_too_late_or_for_others_are_dropped() {
 }
 
 #[test]
-fn an_empty_acknowledged_filter_keeps_the_subscription_open() {
+fn an_empty_acknowledged_filter_is_an_error() {
     run(async {
         let client = open(&["listen-nothing"]).await;
-        let changes = client.listen(all()).await.unwrap();
-        assert_eq!(*changes.acknowledged(), SubscriptionFilter::new());
+        let error = client.listen(all()).await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::NotOffered(_)), "{error:?}");
+        assert_eq!(error.stage(), "the server has acknowledged nothing");
         lives(&client).await;
         end(client).await;
-        assert_eq!(rest(changes).await, []);
     });
 }
 

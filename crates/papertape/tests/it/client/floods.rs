@@ -56,17 +56,23 @@ fn a_flood_of_unread_messages_is_not_kept() {
                 let client = open_with(&["flood", kind, "50000"], legacy()).await;
                 lives(&client).await;
                 let before = memory("VmRSS");
-                let mut changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
+                // The other kind does not declare changes.
+                let mut changes = match kind {
+                    "list-changed" => Some(client.listen(SubscriptionFilter::new().tools()).await.unwrap()),
+                    _ => None,
+                };
                 assert_eq!(text(&client, "fault").await, "50000");
                 let grown = growth(before);
                 assert!(grown <= 32 * MIB, "{kind}: {grown}");
-                if kind == "list-changed" {
+                if let Some(changes) = &mut changes {
                     // However often it was said, it is one change.
                     assert_eq!(changes.next().await.unwrap(), Some(Change::Tools));
                 }
                 lives(&client).await;
                 end(client).await;
-                assert_eq!(changes.next().await.unwrap(), None);
+                if let Some(mut changes) = changes {
+                    assert_eq!(changes.next().await.unwrap(), None);
+                }
             }
         });
     });

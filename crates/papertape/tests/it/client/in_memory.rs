@@ -4,10 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use papertape::client::{CallOptions, Change, ClientOptions, ErrorKind, SubscriptionFilter};
-use papertape::protocol::{Content, Revision};
-use papertape::server::Tool;
-use papertape::{Server, memory};
-use serde_json::{Value, json};
+use papertape::protocol::{Content, ElicitResult, Reference, Revision};
+use papertape::server::{CompletionRequest, Form, Next, Principal, Prompt, Request, Tool};
+use papertape::{Cx, Server, memory};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
@@ -152,6 +154,138 @@ fn progress_has_its_message() {
             seen.iter().map(|step| (step.progress, step.total, step.message.as_deref())).collect();
         let working = Some("working");
         assert_eq!(steps, [(1.0, Some(3.0), working), (2.0, Some(3.0), working), (3.0, Some(3.0), working)]);
+    });
+}
+
+#[test]
+fn progress_that_comes_too_soon_is_sent_when_the_interval_is_over() {
+    run(async {
+        let work = |_: (), cx: Cx| async move {
+            cx.progress(1, 3, "phase 1");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            cx.progress(2, 3, "phase 2");
+            cx.progress(2.5, 3, "phase 2, second half");
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            cx.progress(2.6, None, "nearly");
+            cx.progress(2.7, None, "too late");
+            Ok("")
+        };
+        let threads = |_: (), cx: Cx| async move {
+            // Waited for here, so that the paused clock stands still.
+            let thread = std::thread::spawn(move || {
+                cx.progress(1, 3, "phase 1");
+                cx.progress(2, 3, "phase 2");
+                cx
+            });
+            let _cx = thread.join();
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            Ok("")
+        };
+        let server = Server::new("s", "1").tool("work", work).tool("threads", threads);
+        let client = memory::connect(server).await.unwrap();
+        for (tool, expected) in [
+            ("work", &[(1.0, "phase 1"), (2.5, "phase 2, second half"), (2.6, "nearly")][..]),
+            ("threads", &[(1.0, "phase 1"), (2.0, "phase 2")]),
+        ] {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let sink = Arc::clone(&seen);
+            let options = CallOptions::new().on_progress(move |progress| sink.lock().unwrap().push(progress));
+            client.call_with(tool, json!({}), options).await.unwrap();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let seen = seen.lock().unwrap();
+            let steps: Vec<_> =
+                seen.iter().map(|step| (step.progress, step.message.as_deref().unwrap())).collect();
+            assert_eq!(steps, expected, "{tool}");
+        }
+        client.close().await;
+    });
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Sum {
+    file: String,
+}
+
+#[test]
+fn a_client_in_memory_can_be_a_principal() {
+    run(async {
+        for revision in [Revision::V2024_11_05, Revision::NEWEST_LEGACY, Revision::MODERN] {
+            let whoami = |_: (), cx: Cx| async move {
+                Ok(cx.principal().map_or("none".to_owned(), |principal| principal.name.clone()))
+            };
+            let own = |so_far: CompletionRequest| async move {
+                assert_eq!(so_far.cx().map(Cx::principal), Some(so_far.principal()));
+                Ok(vec![so_far.principal().map_or("none".to_owned(), |principal| principal.name.clone())])
+            };
+            let server = || {
+                Server::new("s", "1")
+                    .tool("whoami", whoami)
+                    .tool(Tool::new("write").scopes(["notes:write"]), whoami)
+                    .tool("admin_reset", whoami)
+                    .prompt(Prompt::new("sum").complete("file", own), |sum: Sum, _| async { Ok(sum.file) })
+                    .visible(|item, principal| {
+                        !item.name.starts_with("admin_") || principal.is_some_and(|who| who.name == "root")
+                    })
+            };
+            let options = || ClientOptions::new().revision(revision);
+            let ada = Principal::new("ada").scope("notes:read");
+            let ada = memory::connect_as(server(), ada, options()).await.unwrap();
+            assert_eq!(ada.call("whoami", json!({})).await.unwrap().text(), "ada");
+            let error = ada.call("write", json!({})).await.unwrap_err().to_string();
+            assert!(error.contains("notes:write"), "{error}");
+            assert_eq!(ada.tools().await.unwrap().len(), 2);
+            let root = Principal::new("root").scope("notes:write");
+            let root = memory::connect_as(server(), root, options()).await.unwrap();
+            assert_eq!(root.call("write", json!({})).await.unwrap().text(), "root");
+            assert_eq!(root.tools().await.unwrap().len(), 3);
+            let none = memory::connect_with(server(), options()).await.unwrap();
+            for (client, name) in [(ada, "ada"), (root, "root"), (none, "none")] {
+                if revision != Revision::V2024_11_05 {
+                    let of = Reference::Prompt { name: "sum".to_owned() };
+                    let completion = client.complete(of, "file", "", Map::new()).await.unwrap();
+                    assert_eq!(completion.values, [name]);
+                }
+                client.close().await;
+            }
+        }
+    });
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Seat {
+    row: u8,
+}
+
+/// docs/middleware.md, "Limit the rate"
+#[test]
+fn a_call_that_asks_its_user_is_counted_once_if_unfinished_ones_are_given_back() {
+    run(async {
+        for revision in [Revision::NEWEST_LEGACY, Revision::MODERN] {
+            let taken = Arc::new(Mutex::new(0));
+            let count = Arc::clone(&taken);
+            let book = |_: (), cx: Cx| async move {
+                let seat = cx.ask("seat", Form::<Seat>::new("Which row?"))?.accepted().map(|seat| seat.row);
+                Ok(format!("{seat:?}"))
+            };
+            let server =
+                Server::new("s", "1").tool("book", book).middleware(move |request: Request, next: Next| {
+                    let count = Arc::clone(&count);
+                    async move {
+                        *count.lock().unwrap() += 1;
+                        let outcome = next.run(request).await?;
+                        if outcome.is_input_required() {
+                            *count.lock().unwrap() -= 1;
+                        }
+                        Ok(outcome)
+                    }
+                });
+            let options = ClientOptions::new().revision(revision);
+            let options = options.on_form(|_| async { ElicitResult::accept([("row", json!(7))]) });
+            let client = memory::connect_with(server, options).await.unwrap();
+            assert_eq!(client.call("book", json!({})).await.unwrap().text(), "Some(7)");
+            assert_eq!(*taken.lock().unwrap(), 1, "{revision}");
+            client.close().await;
+        }
     });
 }
 

@@ -8,10 +8,12 @@
 //! A timeout is [`SHORT`] or [`ONCE_IT_RUNS`] where a test waits for it to fire, and [`LONG`] where it must not.
 
 mod bytes;
+mod call_options;
 mod calls;
 mod changes;
 mod dropped_clients;
 mod floods;
+mod hostile_tasks;
 mod in_memory;
 mod lists;
 mod log;
@@ -20,11 +22,13 @@ mod numbers;
 mod opening;
 mod pids;
 mod responses;
+mod restarts;
 mod results;
-mod scripted;
+pub(crate) mod scripted;
 mod server_exit;
 mod server_requests;
 mod slow_exit;
+mod tasks;
 mod tools;
 
 use std::future::Future;
@@ -59,7 +63,7 @@ fn faulty(words: &[&str]) -> ServerCommand {
 }
 
 /// A client none of whose timeouts fire.
-fn patient() -> ClientOptions {
+pub(crate) fn patient() -> ClientOptions {
     ClientOptions::new().probe_timeout(LONG).open_timeout(LONG).timeout(LONG)
 }
 
@@ -74,7 +78,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     runtime.block_on(in_time(test))
 }
 
-async fn in_time<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(TIMEOUT, future).await.expect("it hangs")
 }
 
@@ -94,7 +98,7 @@ async fn not_opened(words: &[&str], options: ClientOptions) -> ClientError {
 
 /// The one text of a result.
 #[track_caller]
-fn text_of(result: &CallToolResult) -> &str {
+pub(crate) fn text_of(result: &CallToolResult) -> &str {
     match &result.content[..] {
         [Content::Text(text)] => &text.text,
         other => panic!("not one text: {other:?}"),

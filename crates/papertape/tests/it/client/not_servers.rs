@@ -38,8 +38,8 @@ fn programs_that_are_not_servers_do_not_open() {
         }
         // It echoes its input.
         let error = no_server(ServerCommand::new("cat"), patient()).await;
-        says(&error, &["initialize"]);
-        assert!(matches!(error.kind(), ErrorKind::Rpc(_) | ErrorKind::Protocol(_)), "{error:?}");
+        says(&error, &["initialize", "it echoes its input"]);
+        assert!(matches!(error.kind(), ErrorKind::Protocol(_)), "{error:?}");
     });
 }
 

@@ -14,7 +14,7 @@ use super::{broken, text_of, timed_out};
 use crate::peer::run;
 
 /// Connects to a server that answers each message with the lines that a function makes of it.
-async fn connect<M: Display + Send>(
+pub(crate) async fn connect<M: Display + Send>(
     options: ClientOptions,
     mut answer: impl FnMut(&Value) -> Vec<M> + Send + 'static,
 ) -> Result<Client, ClientError> {
@@ -38,18 +38,18 @@ fn legacy() -> ClientOptions {
     ClientOptions::new().revision(Revision::NEWEST_LEGACY)
 }
 
-fn result(message: &Value, result: &Value) -> Value {
+pub(crate) fn result(message: &Value, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": message["id"], "result": result})
 }
 
-fn opened(message: &Value) -> Value {
+pub(crate) fn opened(message: &Value) -> Value {
     result(
         message,
         &json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}}}),
     )
 }
 
-fn text(message: &Value, text: &str) -> Value {
+pub(super) fn text(message: &Value, text: &str) -> Value {
     result(message, &json!({"content": [{"type": "text", "text": text}]}))
 }
 
@@ -314,6 +314,39 @@ fn an_invalid_server_request_gets_no_response() {
         .unwrap();
         timed_out(&client.call("t", json!({})).await.unwrap_err());
         assert_eq!(answered.load(Ordering::Relaxed), 0);
+        client.close().await;
+    });
+}
+
+#[test]
+fn a_callback_that_panics_does_not_end_the_session() {
+    fn fail() {
+        // Quietly: the hook would print it.
+        std::panic::resume_unwind(Box::new("on purpose"))
+    }
+    run(async {
+        let options = legacy().on_log(|_| fail()).on_notification(|_, _| fail());
+        let client = connect(options, |message| match message["method"].as_str() {
+            Some("initialize") => vec![opened(message)],
+            Some("tools/call") => {
+                let notify = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+                let token = &message["params"]["_meta"]["progressToken"];
+                vec![
+                    notify("notifications/message", json!({"level": "info", "data": "x"})),
+                    notify("notifications/example", json!({})),
+                    notify("notifications/progress", json!({"progressToken": token, "progress": 1})),
+                    text(message, "done"),
+                ]
+            }
+            _ => vec![],
+        })
+        .await
+        .unwrap();
+        for _ in 0..2 {
+            let options = CallOptions::new().on_progress(|_| fail());
+            let result = client.call_with("t", json!({}), options).await.unwrap();
+            assert_eq!(text_of(&result), "done");
+        }
         client.close().await;
     });
 }

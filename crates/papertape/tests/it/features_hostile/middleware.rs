@@ -12,7 +12,7 @@ use super::{Anything, FORM, Name, accept, ask_name, code, hello, legacy, modern,
 use crate::peer::{MODERN, Peer, messages, run};
 
 fn refusing(server: Server) -> Server {
-    server.middleware(|operation, _| async move { Err(ToolError::refused(format!("no {}", operation.name))) })
+    server.middleware(|request, _| async move { Err(ToolError::refused(format!("no {}", request.name()))) })
 }
 
 #[test]
@@ -64,9 +64,9 @@ fn middleware_gets_the_completion_reference() {
         let log = Arc::clone(&seen);
         let prompt = papertape::server::Prompt::new("p").complete("name", |_| async { Ok(vec![]) });
         let server = named("s").prompt(prompt, |args: Name, _| async move { Ok(args.name) }).middleware(
-            move |operation, next| {
-                log.lock().unwrap().push((operation.kind, operation.name));
-                next.run()
+            move |request, next| {
+                log.lock().unwrap().push((request.kind(), request.name().to_owned()));
+                next.run(request)
             },
         );
         let mut peer = Peer::connect(server);
@@ -82,8 +82,8 @@ fn middleware_gets_the_completion_reference() {
 fn middleware_that_maps_errors_does_not_stop_elicitation() {
     run(async {
         let make = || {
-            named("s").tool("ask", ask_name).middleware(|_, next| async move {
-                next.run().await.map_err(|_| ToolError::failed("something went wrong"))
+            named("s").tool("ask", ask_name).middleware(|request, next| async move {
+                next.run(request).await.map_err(|_| ToolError::failed("something went wrong"))
             })
         };
         let mut peer = Peer::connect(make());
@@ -100,15 +100,15 @@ fn middleware_that_panics_or_hangs_affects_one_response_at_most() {
     run(async {
         for revision in ["2025-11-25", MODERN] {
             let server =
-                named("s").tool("x", hello).tool("y", hello).middleware(|operation, next| async move {
-                    match operation.name.as_str() {
+                named("s").tool("x", hello).tool("y", hello).middleware(|request, next| async move {
+                    match request.name() {
                         "x" => panic!("on purpose"),
                         "y" => {
-                            let done = next.run().await;
+                            let done = next.run(request).await;
                             std::future::pending::<()>().await;
                             done
                         }
-                        _ => next.run().await,
+                        _ => next.run(request).await,
                     }
                 });
             let mut peer =
@@ -135,9 +135,9 @@ fn outer_middleware_wraps_mounted_middleware() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let noting = |seen: &Arc<Mutex<Vec<&'static str>>>, who: &'static str, server: Server| {
             let log = Arc::clone(seen);
-            server.middleware(move |_, next| {
+            server.middleware(move |request, next| {
                 log.lock().unwrap().push(who);
-                next.run()
+                next.run(request)
             })
         };
         let mounted = noting(&seen, "mounted", named("mounted").tool("x", hello));

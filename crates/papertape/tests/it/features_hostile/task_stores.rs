@@ -55,7 +55,37 @@ fn tasks_are_bounded_whatever_the_store() {
 }
 
 #[test]
+fn ids_that_no_task_can_have_do_not_reach_the_store() {
+    /// Its ids are file names.
+    struct Files;
+    impl TaskStore for Files {
+        fn put<'a>(&'a self, _: &'a Task) -> StoreFuture<'a, ()> {
+            Box::pin(async { Ok(()) })
+        }
+
+        fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Task>> {
+            panic!("the store was asked for {id:?}");
+        }
+    }
+    run(async {
+        let server =
+            Server::new("s", "1").task_store(Files).tool(long("work"), |_: Anything, _: Cx| async { Ok("") });
+        let mut peer = Peer::connect(server);
+        let ids = ["../../etc/passwd", "", "ABCDEFABCDEFABCDEFABCDEFABCDEFAB", "0/0"];
+        for (nth, id) in (1..).zip(ids) {
+            for method in ["tasks/get", "tasks/cancel"] {
+                let reply = one(&mut peer, modern(TASKS, nth, method, json!({"taskId": id}))).await;
+                assert_eq!(reply["error"]["code"], -32602, "{reply}");
+                assert!(reply["error"]["message"].as_str().unwrap().contains("unknown task"), "{reply}");
+            }
+        }
+    });
+}
+
+#[test]
 fn a_panicking_store_is_an_error() {
+    /// The id of a task that makes `get` panic.
+    const PANIC: &str = "ffffffffffffffffffffffffffffffff";
     struct Panics(AtomicUsize);
     impl TaskStore for Panics {
         fn put<'a>(&'a self, _: &'a Task) -> StoreFuture<'a, ()> {
@@ -65,7 +95,7 @@ fn a_panicking_store_is_an_error() {
             })
         }
         fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Task>> {
-            assert_ne!(id, "panic", "on purpose");
+            assert_ne!(id, PANIC, "on purpose");
             let task = json!({"taskId": id, "status": "working", "createdAt": "", "lastUpdatedAt": "",
                 "ttlMs": null, "pollIntervalMs": 1});
             Box::pin(async move { Ok(serde_json::from_value(task).ok()) })
@@ -88,7 +118,7 @@ fn a_panicking_store_is_an_error() {
                 let reply = one(&mut peer, modern(ALL, request, method, params)).await;
                 assert!(reply["result"].is_object() || reply["error"].is_object(), "{reply}");
             }
-            let reply = one(&mut peer, modern(ALL, 5, "tasks/get", json!({"taskId": "panic"}))).await;
+            let reply = one(&mut peer, modern(ALL, 5, "tasks/get", json!({"taskId": PANIC}))).await;
             assert_eq!(reply["error"]["code"], -32603, "{reply}");
         }
     });
@@ -109,7 +139,8 @@ fn a_store_that_never_returns_blocks_no_other_request() {
         let server = named("s").task_store(Stuck).tool(long("work"), hello).tool("hello", hello);
         let mut peer = Peer::connect(server);
         assert!(peer.line(modern(ALL, 1, "tools/call", json!({"name": "work"}))).await.is_empty());
-        assert!(peer.line(modern(ALL, 2, "tasks/get", json!({"taskId": "x"}))).await.is_empty());
+        let id = "0".repeat(32);
+        assert!(peer.line(modern(ALL, 2, "tasks/get", json!({"taskId": id}))).await.is_empty());
         one(&mut peer, modern(ALL, 3, "tools/call", json!({"name": "hello"}))).await;
         assert!(peer.line(crate::peer::cancel("1")).await.is_empty());
         let last = messages(&peer.end().await);

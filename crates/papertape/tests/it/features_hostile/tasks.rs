@@ -327,12 +327,13 @@ fn middleware_wraps_the_handler_of_a_task() {
                 tokio::time::sleep(Duration::from_secs(7)).await;
                 Ok("done")
             })
-            .middleware(move |operation, next| {
+            .middleware(move |request, next| {
                 let log = Arc::clone(&log);
                 async move {
                     let began = tokio::time::Instant::now();
-                    let done = next.run().await;
-                    log.lock().unwrap().push((operation.kind, operation.name, began.elapsed().as_secs()));
+                    let (kind, name) = (request.kind(), request.name().to_owned());
+                    let done = next.run(request).await;
+                    log.lock().unwrap().push((kind, name, began.elapsed().as_secs()));
                     done
                 }
             });

@@ -220,7 +220,7 @@ fn there_is_no_progress_after_a_cancellation() {
             let there = cx.clone();
             tokio::spawn(async move {
                 for step in 1..100_u32 {
-                    there.progress(step.into(), None, None);
+                    there.progress(step, None, None);
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             });

@@ -139,11 +139,11 @@ fn a_server_without_skills_knows_no_such_methods() {
 #[test]
 fn skills_of_a_mounted_server_keep_their_middleware() {
     run(async {
-        let inner = with(skill().file("more.txt", "more")).middleware(|operation, next| async move {
-            if operation.name.ends_with("more.txt") {
+        let inner = with(skill().file("more.txt", "more")).middleware(|request, next| async move {
+            if request.name().ends_with("more.txt") {
                 Err(ToolError::refused("not this one"))
             } else {
-                next.run().await
+                next.run(request).await
             }
         });
         let outer =

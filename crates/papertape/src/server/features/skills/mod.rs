@@ -69,6 +69,14 @@ impl Skills {
 /// A skill: a `SKILL.md` and the files that belong to it.
 ///
 /// Problems are reported when the server starts.
+///
+/// ```
+/// use papertape::server::Skill;
+///
+/// let skill = Skill::new("refunds", "Give money back as our rules have it", "Read `references/RULES.md` first.")
+///     .under("acme/billing")
+///     .file("references/RULES.md", "- Within 30 days.");
+/// ```
 #[derive(Debug, Clone)]
 pub struct Skill {
     /// The directories above its own.

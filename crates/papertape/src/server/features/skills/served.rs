@@ -50,6 +50,7 @@ pub(crate) struct SkillCatalog {
 #[derive(Debug)]
 pub(crate) struct ListedSkill {
     definition: protocol::SkillDefinition,
+    scopes: Vec<String>,
 }
 
 impl Listed for ListedSkill {
@@ -67,8 +68,14 @@ impl Listed for ListedSkill {
         self.definition.clone()
     }
 
+    fn leave_out_files(definition: &mut protocol::SkillDefinition, shows: &dyn Fn(&str) -> bool) {
+        if let SkillResources::Files(files) = &mut definition.resources {
+            files.retain(|file| shows(&file.uri));
+        }
+    }
+
     fn scopes(&self) -> &[String] {
-        &[]
+        &self.scopes
     }
 }
 
@@ -116,6 +123,11 @@ impl SkillCatalog {
         self.files.get(uri).cloned()
     }
 
+    /// The URIs of all files.
+    pub(crate) fn file_uris(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
     /// The resources in the directory with that URI.
     pub(crate) fn directory(&self, uri: &str) -> Option<&BTreeMap<String, protocol::ResourceDefinition>> {
         self.folders.get(uri)
@@ -140,7 +152,8 @@ impl SkillCatalog {
         let mut folders: BTreeMap<String, BTreeMap<String, protocol::ResourceDefinition>> = BTreeMap::new();
         let list = Registry::default();
         for built in self.in_order() {
-            list.add(ListedSkill { definition: entry(&self.with_skills_within(built)?) })?;
+            let definition = entry(&self.with_skills_within(built)?);
+            list.add(ListedSkill { definition, scopes: built.scopes.clone() })?;
         }
         // A skill within another comes after it, and knows best what its own file is called.
         for built in self.built.values() {

@@ -39,6 +39,8 @@ struct InFlight {
     /// Notifications and responses.
     notifications: JoinSet<()>,
     queued_notifications: VecDeque<OutgoingMessage>,
+    /// Cancellations of tasks, which are sent even if the session closes.
+    cancellations: JoinSet<()>,
     subscriptions: JoinSet<()>,
 }
 
@@ -73,6 +75,10 @@ impl Dispatcher {
                         self.initialized(&sent).await;
                     } else if sent.is(method::LISTEN) {
                         self.start(&mut in_flight.subscriptions, sent);
+                    } else if sent.is(method::TASKS_CANCEL)
+                        && in_flight.cancellations.len() < MOST_NOTIFICATIONS
+                    {
+                        self.start(&mut in_flight.cancellations, sent);
                     } else if sent
                         .id
                         .is_some_and(|id| !sent.is(method::UNSUBSCRIBE) || self.sender.session.is_pending(id))
@@ -104,6 +110,7 @@ impl Dispatcher {
                 () = self.sender.session.wake.notified() => {}
                 Some(_) = in_flight.requests.join_next() => {}
                 Some(_) = in_flight.notifications.join_next() => {}
+                Some(_) = in_flight.cancellations.join_next() => {}
                 Some(_) = in_flight.subscriptions.join_next() => {}
             }
         }
@@ -130,15 +137,17 @@ impl Dispatcher {
         self.sender.session.set_exchange_task(id, task);
     }
 
-    /// Sends the remaining notifications, and ends the session.
+    /// Sends the remaining notifications and cancellations of tasks, and ends the session.
     async fn finish(self: &Arc<Self>, in_flight: InFlight) {
-        let InFlight { mut notifications, queued_notifications, .. } = in_flight;
-        let last = self.outgoing().into_iter().filter(|sent| sent.id.is_none());
+        let InFlight { mut notifications, queued_notifications, mut cancellations, .. } = in_flight;
+        let last = self.outgoing().into_iter();
+        let last = last.filter(|sent| sent.id.is_none() || sent.is(method::TASKS_CANCEL));
         for sent in queued_notifications.into_iter().chain(last).take(MOST_NOTIFICATIONS) {
             let this = Arc::clone(self);
             notifications.spawn(async move { this.notify(&sent).await });
         }
         while notifications.join_next().await.is_some() {}
+        while cancellations.join_next().await.is_some() {}
         self.end_session().await;
     }
 

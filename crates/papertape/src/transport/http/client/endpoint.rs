@@ -55,6 +55,13 @@ pub(super) struct HttpTarget {
     pub(super) credentials: Credentials,
 }
 
+impl HttpTarget {
+    /// The host and port of the server.
+    pub(super) fn address(&self) -> Option<(String, u16)> {
+        Some((self.url.host_str()?.to_owned(), self.url.port_or_known_default()?))
+    }
+}
+
 impl Endpoint {
     /// A server at an `http` or `https` URL.
     pub fn new(url: impl Into<String>) -> Self {
@@ -212,6 +219,27 @@ pub(super) fn shown(url: &Url) -> String {
     url.set_query(None);
     url.set_fragment(None);
     crate::wire::error::shortened(url.as_str()).to_owned()
+}
+
+/// A server at a URL.
+impl From<&str> for Endpoint {
+    fn from(url: &str) -> Self {
+        Self::new(url)
+    }
+}
+
+/// A server at a URL.
+impl From<&String> for Endpoint {
+    fn from(url: &String) -> Self {
+        Self::new(url)
+    }
+}
+
+/// A server at a URL.
+impl From<String> for Endpoint {
+    fn from(url: String) -> Self {
+        Self::new(url)
+    }
 }
 
 /// Without the values of headers, which may be secret.

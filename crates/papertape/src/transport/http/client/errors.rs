@@ -52,20 +52,21 @@ pub(super) fn interrupted(error: &reqwest::Error) -> String {
 
 /// A response with an error status and without a JSON-RPC error.
 pub(super) fn http_status(url: &Url, status: StatusCode, body: &[u8]) -> Failure {
-    let mut message = status.canonical_reason().unwrap_or_default().to_owned();
+    let reason = status.canonical_reason().unwrap_or_default();
+    let mut message = format!("{reason} at {}", shown(url)).trim_start().to_owned();
     if let Some(body) = quoted_body(body) {
-        message = if message.is_empty() { body } else { format!("{message}, {body}") };
+        message = format!("{message}, {body}");
     }
     let advice = match status {
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
-            format!("; is {} the complete URL? Many servers are at /mcp", shown(url))
+            "; is that the complete URL? Many servers are at /mcp"
         }
         StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => {
-            "; a proxy in front of the server cannot reach it".to_owned()
+            "; a proxy in front of the server cannot reach it"
         }
-        _ => String::new(),
+        _ => "",
     };
-    let kind = ErrorKind::Http { status: status.as_u16(), message: message + &advice };
+    let kind = ErrorKind::Http { status: status.as_u16(), message: message + advice };
     let mut failure = Failure::new(kind, "the response arrived");
     failure.bytes = keep(body);
     failure

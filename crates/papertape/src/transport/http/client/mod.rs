@@ -26,6 +26,7 @@ use tokio::sync::watch;
 pub use endpoint::Endpoint;
 
 use crate::client::{Client, ClientError, ClientOptions, ErrorKind, Evidence, ProcessRecord, Session};
+use crate::telemetry::Network;
 use crate::transport::streams::client::Settings;
 use dispatcher::Dispatcher;
 use legacy_session::LegacySession;
@@ -37,7 +38,8 @@ const EVENTS: &str = "text/event-stream";
 /// How long closing may take to send the last notifications and to end the session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Opens a session with a server at a URL, in the newest revision that it supports.
+/// Opens a session with a server at a URL, in the newest revision that it supports. The server is its URL, or an [`Endpoint`]
+/// with headers, credentials, a proxy and so on.
 ///
 /// ```no_run
 /// # async fn f() -> Result<(), papertape::client::ClientError> {
@@ -53,16 +55,19 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// If the server cannot be reached, or the session does not open.
-pub async fn connect(url: &str) -> Result<Client, ClientError> {
-    connect_with(Endpoint::new(url), ClientOptions::new()).await
+pub async fn connect(endpoint: impl Into<Endpoint>) -> Result<Client, ClientError> {
+    connect_with(endpoint, ClientOptions::new()).await
 }
 
-/// [`connect`] with headers, credentials, a proxy and so on, and with options.
+/// [`connect`] with options.
 ///
 /// # Errors
 /// If the server cannot be reached, the session does not open, or the tape cannot be written.
-pub async fn connect_with(endpoint: Endpoint, options: ClientOptions) -> Result<Client, ClientError> {
-    let target = endpoint.build().map_err(|why| {
+pub async fn connect_with(
+    endpoint: impl Into<Endpoint>,
+    options: ClientOptions,
+) -> Result<Client, ClientError> {
+    let target = endpoint.into().build().map_err(|why| {
         let kind = ErrorKind::Unreachable(why);
         ClientError::new("connecting to the server", kind, "the request was not sent", Evidence::default())
     })?;
@@ -70,6 +75,7 @@ pub async fn connect_with(endpoint: Endpoint, options: ClientOptions) -> Result<
     let record = Arc::new(ProcessRecord::default());
     let session = settings.session(&record);
     session.use_http();
+    session.set_peer(Network::Http, target.address());
     let (ended, gone) = watch::channel(false);
     let (tap, limit) = (Arc::clone(&settings.tap), settings.frame_limit);
     let sender = HttpSender { session: Arc::clone(&session), target, tap, limit };

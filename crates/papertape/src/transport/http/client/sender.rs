@@ -13,7 +13,7 @@ use url::Url;
 use super::body::{self, ObservedBody};
 use super::endpoint::{HttpTarget, shown};
 use super::errors;
-use crate::client::{ErrorKind, Failure, Session};
+use crate::client::{ErrorKind, Failure, NOT_SENT, Session};
 use crate::sync::lock;
 use crate::transport::tap::Tap;
 use crate::wire::error::excerpt;
@@ -88,14 +88,14 @@ impl HttpSender {
 
     async fn send_once(&self, request: &Request, url: &Url) -> Result<Response, Failure> {
         let unauthorized =
-            |why: String| Failure::new(ErrorKind::Unauthorized(why), "the request was not sent");
+            |why: &str| Failure::new(ErrorKind::Unauthorized(format!("{}: {why}", shown(url))), NOT_SENT);
         let credentials = {
             let _pause = self.session.pause_timeouts();
             let headers = self.target.credentials.headers(&request.method, url);
             let headers = timeout(AUTHORIZATION_TIMEOUT, headers).await;
             headers
-                .map_err(|_| unauthorized("obtaining credentials timed out".to_owned()))?
-                .map_err(|error| unauthorized(error.to_string()))?
+                .map_err(|_| unauthorized("obtaining credentials timed out"))?
+                .map_err(|error| unauthorized(&error.to_string()))?
         };
         let mut headers = self.target.headers.clone();
         replace(&mut headers, request.headers.clone());
@@ -140,7 +140,7 @@ impl HttpSender {
         let unauthorized = |why: &str| {
             let said =
                 errors::quoted_body(&said).map(|said| format!("; the server rejected the request {said}"));
-            let why = format!("{why}{}", said.unwrap_or_default());
+            let why = format!("{}: {why}{}", shown(url), said.unwrap_or_default());
             Failure::new(ErrorKind::Unauthorized(why), "the server rejected the request")
         };
         if request.is_background {

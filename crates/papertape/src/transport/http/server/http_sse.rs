@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use data_encoding::BASE64URL_NOPAD;
 use http::request::Parts;
 use http::{Method, StatusCode};
+use sha2::{Digest, Sha256};
 
 use super::events::{Events, Source};
 use super::refusal::Refusal;
@@ -26,7 +27,7 @@ pub(crate) const MESSAGES: &str = "/messages";
 
 pub(crate) async fn serve<B>(
     site: &Arc<Site>,
-    parts: &Parts,
+    parts: &Arc<Parts>,
     body: B,
     principal: Option<Arc<Principal>>,
 ) -> Result<HttpResponse, Refusal>
@@ -55,7 +56,10 @@ fn listen(
     getrandom::fill(&mut name)
         .map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the system provides no randomness"))?;
     let name = BASE64URL_NOPAD.encode(&name);
-    let session = Session::new(principal);
+    // The name is the client's secret.
+    let digest = Sha256::digest(name.as_bytes());
+    let id = data_encoding::HEXLOWER.encode(digest.first_chunk::<16>().map_or(&[], |half| &half[..]));
+    let session = Session::with_id(principal, id);
     let mut open = site.http_sse.open();
     open.retain(|_, session| session.strong_count() > 0);
     open.insert(name.clone(), Arc::downgrade(&session));
@@ -69,7 +73,7 @@ fn listen(
 /// Takes a message; its response goes to the stream.
 async fn take<B>(
     site: &Arc<Site>,
-    parts: &Parts,
+    parts: &Arc<Parts>,
     body: B,
     principal: Option<Arc<Principal>>,
 ) -> Result<HttpResponse, Refusal>
@@ -90,31 +94,39 @@ where
             format!("no stream of that name is open: open one with GET {STREAM}"),
         )
     })?;
+    // It is served with the scopes of the stream, which a token of the same principal need not have.
+    if let (Some(of_stream), Some(principal)) = (session.principal(), &principal)
+        && !principal.has_scopes(&of_stream.scopes)
+    {
+        return Err(site.forbidden(Some(principal), &of_stream.scopes));
+    }
     if session.pending() > OUTBOX {
         let message = "the client does not read what it was sent: no more is taken from it";
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(1));
     }
     let taken = request::read(&parts.headers, body, site.options.body, &site.budget).await?;
     site.tape(Direction::ToServer, &taken.bytes);
+    let held = taken.held.map(|held| held as _);
+    let envelope = Envelope { http: Some(parts), held: held.as_ref(), ..Envelope::default() };
     let served = match message::parse(&taken.bytes, site.service.limits().bounds()) {
         Ok(Payload::Single(Message::Request(request))) => {
-            let call = pipeline::serve(&site.service, request, &session, Envelope::default());
+            let call = pipeline::serve(&site.service, request, &session, envelope);
             call.map(|call| call.into_iter().for_each(pipeline::run))
         }
         Ok(Payload::Single(message)) => {
-            pipeline::accept(message, &session);
+            pipeline::accept(&site.service, message, &session, envelope);
             Ok(())
         }
-        Ok(Payload::Batch(members)) => pipeline::serve_batch(&site.service, &members, &session),
+        Ok(Payload::Batch(members)) => pipeline::serve_batch(&site.service, &members, &session, envelope),
         Err(rejected) => {
             return Ok(response::rejected(site, rejected, NamedRevision::Known(Revision::OLDEST)));
         }
     };
     if let Err(Refused::Forbidden(scopes)) = served {
-        return Err(site.forbidden(&scopes));
+        return Err(site.forbidden(principal.as_ref(), &scopes));
     }
-    if let Some(held) = &taken.held {
-        session.hold(&(Arc::clone(held) as _));
+    if let Some(held) = &held {
+        session.hold(held);
     }
     session.wake();
     Ok(response::empty(StatusCode::ACCEPTED))

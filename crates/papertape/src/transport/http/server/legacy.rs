@@ -13,25 +13,26 @@ use super::sessions::{EventId, HttpSession};
 use super::site::Site;
 use super::stream::Lost;
 use crate::protocol::{Revision, method};
-use crate::server::Principal;
 use crate::server::pipeline::{self, Envelope, Refused};
 use crate::server::session::Session;
-use crate::transport::http::headers;
+use crate::server::{Principal, ServiceCore};
+use crate::transport::http::headers::SESSION_ID;
 use crate::wire::frame::Outgoing;
 use crate::wire::message::{Message, Payload, Request};
 
 /// Serves a message of a session, or one that opens it.
 pub(crate) async fn serve(
     site: &Arc<Site>,
-    headers: &HeaderMap,
+    parts: &Arc<Parts>,
     payload: Payload<'_>,
     named: NamedRevision,
     principal: Option<Arc<Principal>>,
     held: Option<&Arc<Held>>,
 ) -> Result<HttpResponse, Refusal> {
+    let headers = &parts.headers;
     match payload {
         Payload::Single(Message::Request(request)) if request.method == method::INITIALIZE => {
-            Ok(open(site, request, principal))
+            Ok(open(site, parts, request, principal))
         }
         // It needs no state of this process: that is made by the first request.
         Payload::Single(Message::Notification(note)) if note.method == method::INITIALIZED => {
@@ -42,31 +43,41 @@ pub(crate) async fn serve(
             let http_session = find(site, headers, named, principal.as_ref())?;
             match message {
                 Message::Request(_) => {
-                    exchange(site, &http_session, headers, Payload::Single(message), principal, held)
+                    exchange(site, &http_session, parts, Payload::Single(message), principal, held)
                 }
                 _ => {
-                    pipeline::accept(message, &http_session.session);
+                    // The principal may have other scopes than the one that opened the session.
+                    let session = Session::within(&http_session.session, principal);
+                    let held = held.map(|held| Arc::clone(held) as _);
+                    let envelope = Envelope { http: Some(parts), held: held.as_ref(), ..Envelope::default() };
+                    pipeline::accept(&site.service, message, &session, envelope);
                     Ok(response::empty(StatusCode::ACCEPTED))
                 }
             }
         }
         batch @ Payload::Batch(_) => {
             let http_session = find(site, headers, named, principal.as_ref())?;
-            exchange(site, &http_session, headers, batch, principal, held)
+            exchange(site, &http_session, parts, batch, principal, held)
         }
     }
 }
 
 /// Opens a session.
-fn open(site: &Arc<Site>, initialize: Request<'_>, principal: Option<Arc<Principal>>) -> HttpResponse {
+fn open(
+    site: &Arc<Site>,
+    parts: &Arc<Parts>,
+    initialize: Request<'_>,
+    principal: Option<Arc<Principal>>,
+) -> HttpResponse {
     let _timed = site.time(method::INITIALIZE);
     let session = Session::new(principal);
     // A refusal is part of the session's output, which is the response. There is no handler to run.
-    drop(pipeline::serve(&site.service, initialize, &session, Envelope::default()));
+    let envelope = Envelope { http: Some(parts), ..Envelope::default() };
+    drop(pipeline::serve(&site.service, initialize, &session, envelope));
     let id = site.sessions.mint(&session);
     let mut response = response::whole(site, &session, StatusCode::OK);
     if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
-        response.headers_mut().insert(HeaderName::from_static(headers::SESSION_ID), id);
+        response.headers_mut().insert(HeaderName::from_static(SESSION_ID), id);
     }
     response
 }
@@ -75,7 +86,7 @@ fn open(site: &Arc<Site>, initialize: Request<'_>, principal: Option<Arc<Princip
 fn exchange(
     site: &Arc<Site>,
     http_session: &Arc<HttpSession>,
-    headers: &HeaderMap,
+    parts: &Arc<Parts>,
     payload: Payload<'_>,
     principal: Option<Arc<Principal>>,
     held: Option<&Arc<Held>>,
@@ -90,22 +101,24 @@ fn exchange(
         _ => None,
     };
     let is_batch = matches!(payload, Payload::Batch(_));
+    let held = held.map(|held| Arc::clone(held) as _);
+    let envelope = Envelope { http: Some(parts), held: held.as_ref(), ..Envelope::default() };
     let served = match payload {
         Payload::Single(Message::Request(request)) => {
-            let call = pipeline::serve(&site.service, request, &session, Envelope::default());
+            let call = pipeline::serve(&site.service, request, &session, envelope);
             call.map(|call| call.into_iter().for_each(pipeline::run))
         }
         Payload::Single(message) => {
-            pipeline::accept(message, &session);
+            pipeline::accept(&site.service, message, &session, envelope);
             Ok(())
         }
-        Payload::Batch(members) => pipeline::serve_batch(&site.service, &members, &session),
+        Payload::Batch(members) => pipeline::serve_batch(&site.service, &members, &session, envelope),
     };
     if let Err(Refused::Forbidden(scopes)) = served {
-        return Err(site.forbidden(&scopes));
+        return Err(site.forbidden(session.principal(), &scopes));
     }
-    if let Some(held) = held {
-        session.hold(&(Arc::clone(held) as _));
+    if let Some(held) = &held {
+        session.hold(held);
     }
     let over = session.is_over();
     let mut frames = Outgoing::default();
@@ -116,7 +129,9 @@ fn exchange(
     }
     match frames.ends.len() {
         0 if over => Ok(response::empty(StatusCode::ACCEPTED)),
-        1 if over && !request::prefers_events(headers) => Ok(response::message(site, frames, StatusCode::OK)),
+        1 if over && !request::prefers_events(&parts.headers) => {
+            Ok(response::message(site, frames, StatusCode::OK))
+        }
         // It takes time, or has more messages: on a stream that the client can resume.
         _ => {
             let stream = http_session.open(&session).or_else(|_| {
@@ -125,6 +140,10 @@ fn exchange(
                 http_session.open(&session)
             });
             let stream = stream.inspect_err(|_| session.cancel_all())?;
+            // The stream is known to the site now, which gives up all that it knows.
+            if site.has_given_up() {
+                session.give_up(&ServiceCore::shutting_down());
+            }
             Ok(response::events(Events::new(site, Source::Stream(stream.read(None)), &frames)))
         }
     }
@@ -210,7 +229,7 @@ fn check_revision(agreed: Revision, named: NamedRevision) -> Result<(), Refusal>
 }
 
 fn id(headers: &HeaderMap) -> Result<&str, Refusal> {
-    let mut ids = headers.get_all(headers::SESSION_ID).iter();
+    let mut ids = headers.get_all(SESSION_ID).iter();
     let id = ids.next().and_then(|id| id.to_str().ok()).filter(|_| ids.next().is_none());
     id.ok_or_else(|| {
         let message = "there is no session: open one with `initialize` and send its `Mcp-Session-Id` along, or \

@@ -31,7 +31,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::ALLOW;
@@ -44,7 +43,7 @@ use tokio::net::TcpListener;
 pub use options::{ConnectionLimits, Options};
 pub use response::HttpBody;
 
-use crate::server::{Principal, Server};
+use crate::server::{IntoService, Principal, Service};
 use refusal::Refusal;
 use request::{NamedRevision, Readable};
 use response::HttpResponse;
@@ -64,7 +63,7 @@ use site::Site;
 /// # Errors
 /// If a tool has a bad schema.
 #[cfg(unix)]
-pub async fn serve(listener: TcpListener, server: Server) -> io::Result<()> {
+pub async fn serve(listener: TcpListener, server: impl IntoService) -> io::Result<()> {
     serve_with(listener, server, Options::new()).await
 }
 
@@ -73,7 +72,7 @@ pub async fn serve(listener: TcpListener, server: Server) -> io::Result<()> {
 /// # Errors
 /// If a tool has a bad schema, or the tape cannot be written.
 #[cfg(unix)]
-pub async fn serve_with(listener: TcpListener, server: Server, options: Options) -> io::Result<()> {
+pub async fn serve_with(listener: TcpListener, server: impl IntoService, options: Options) -> io::Result<()> {
     let (stop, mut stopped) = tokio::sync::mpsc::channel(1);
     crate::transport::signals::watch_signals(stop)?;
     serve_until(listener, server, options, async move { stopped.recv().await.unwrap_or_default() }).await
@@ -85,21 +84,21 @@ pub async fn serve_with(listener: TcpListener, server: Server, options: Options)
 /// If a tool has a bad schema, or the tape cannot be written.
 pub async fn serve_until(
     listener: TcpListener,
-    server: Server,
+    server: impl IntoService,
     options: Options,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let mut options = options;
     options.connections.connections = papertape_http1::max_connections(&options.connections);
     let limits = options.connections.clone();
-    let service = service_with(server, options)?;
+    let service = build(server.into_service()?, options)?;
+    let _serving = service.site.service.background.serve();
     let grace = service.site.service.limits().grace;
     service.site.keep_tidy();
     let site = Arc::clone(&service.site);
     let stop = async move {
         stop.await;
         site.drain();
-        give_up_after(&site, grace.mul_f32(0.9));
     };
     let site = service.site;
     let handle = move |request, peer: SocketAddr| {
@@ -109,26 +108,25 @@ pub async fn serve_until(
     papertape_http1::serve(listener, handle, limits, grace, stop).await
 }
 
-/// Responds with an error to what still runs when the grace period is nearly over, so that the response can arrive.
-fn give_up_after(site: &Arc<Site>, time: Duration) {
-    let site = Arc::downgrade(site);
-    tokio::spawn(async move {
-        tokio::time::sleep(time).await;
-        if let Some(site) = site.upgrade() {
-            site.give_up();
-        }
-    });
-}
-
 /// A server as a service to be mounted in an application (tower, axum) that accepts connections itself.
 ///
-/// It serves the path of its options (`/mcp`) and nothing around it: `Router::fallback_service` or `route_service("/mcp", ..)`.
-/// `nest_service("/mcp", ..)` removes the prefix, so it needs [`Options::path`] `"/"`. Limits on connections and deadlines are
-/// then the application's to set.
+/// It serves the MCP endpoint at the path of its options (`/mcp`) and where it is nested, and responds 404 to all other paths:
+///
+/// ```
+/// use axum::Router;
+/// use papertape::{Server, http};
+///
+/// fn app() -> std::io::Result<Router> {
+///     Ok(Router::new().nest_service("/mcp", http::service(Server::new("notes", "1.0.0"))?))
+/// }
+/// ```
+///
+/// `Router::route_service("/mcp", ..)` serves the endpoint alone, `Router::fallback_service` also OAuth metadata and what the
+/// options add (`/healthz`, `/metrics`, `/sse`). Limits on connections and deadlines are the application's to set.
 ///
 /// # Errors
 /// If a tool has a bad schema.
-pub fn service(server: Server) -> io::Result<HttpService> {
+pub fn service(server: impl IntoService) -> io::Result<HttpService> {
     service_with(server, Options::new())
 }
 
@@ -136,9 +134,14 @@ pub fn service(server: Server) -> io::Result<HttpService> {
 ///
 /// # Errors
 /// If a tool has a bad schema, or the tape cannot be written.
-pub fn service_with(server: Server, options: Options) -> io::Result<HttpService> {
-    let server = if options.legacy { server } else { server.stateless_only() };
-    Ok(HttpService { site: Site::new(server.build()?, options)? })
+pub fn service_with(server: impl IntoService, mut options: Options) -> io::Result<HttpService> {
+    options.mounted = true;
+    build(server.into_service()?, options)
+}
+
+fn build(service: Service, options: Options) -> io::Result<HttpService> {
+    let service = if options.legacy { service } else { service.stateless_only() };
+    Ok(HttpService { site: Site::new(Arc::clone(service.core()), options)? })
 }
 
 /// A server that answers HTTP requests. Clones are the same server.
@@ -154,10 +157,15 @@ impl HttpService {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
+        self.site.begin_serving();
         respond(&self.site, request, None).await
     }
 
-    /// Ends subscriptions and other streams that would go on for ever, because the application is about to end.
+    /// The application is about to end: subscriptions and other streams that would go on for ever end now. The grace period
+    /// of the server's limits begins, too: when it is nearly over, what still runs or waits for its client is answered with an
+    /// error, and background work ends.
+    ///
+    /// It is to be called within a Tokio runtime; elsewhere there is no grace period, and what runs is answered at once.
     pub fn drain(&self) {
         self.site.drain();
     }
@@ -178,7 +186,10 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let site = Arc::clone(&self.site);
-        Box::pin(async move { Ok(respond(&site, request, None).await) })
+        Box::pin(async move {
+            site.begin_serving();
+            Ok(respond(&site, request, None).await)
+        })
     }
 }
 
@@ -188,6 +199,8 @@ where
     B: Readable,
 {
     let (parts, body) = request.into_parts();
+    // Handlers can read it.
+    let parts = Arc::new(parts);
     let mut response = route(site, &parts, body, address).await.unwrap_or_else(|refusal| {
         response::refused(refusal, NamedRevision::read(&parts.headers).omits_unreadable_id())
     });
@@ -203,7 +216,7 @@ where
 /// The first steps of every request: `Host` and `Origin`, authentication, path.
 async fn route<B>(
     site: &Arc<Site>,
-    parts: &Parts,
+    parts: &Arc<Parts>,
     body: B,
     address: Option<IpAddr>,
 ) -> Result<HttpResponse, Refusal>
@@ -217,7 +230,7 @@ where
         return Ok(response);
     }
     let path = parts.uri.path();
-    if path == site.options.path {
+    if site.options.is_endpoint(path) {
         let (principal, lease) = admit(site, parts).await?;
         // A session can be ended however many requests its client has open.
         if parts.method == Method::DELETE && site.options.legacy {
@@ -267,7 +280,8 @@ fn not_allowed(site: &Site) -> Refusal {
 async fn admit(site: &Site, parts: &Parts) -> Result<(Option<Arc<Principal>>, Option<Lease>), Refusal> {
     let Some(auth) = &site.options.auth else { return Ok((None, None)) };
     // Boxed: it may have to fetch keys, and every connection would hold the room for that.
-    let Admitted { principal, lease } = Box::pin(auth.check(&parts.headers)).await?;
+    let Admitted { principal, lease } =
+        Box::pin(auth.check_request(&parts.headers, &parts.extensions)).await?;
     Ok((Some(principal), Some(lease)))
 }
 

@@ -13,6 +13,8 @@ use papertape_oauth::server::Auth;
 #[derive(Debug)]
 pub struct Options {
     pub(crate) path: String,
+    /// Mounted in an application, which may have removed a prefix from the path.
+    pub(crate) mounted: bool,
     pub(crate) hosts: Vec<String>,
     pub(crate) origins: Vec<String>,
     pub(crate) any_host: bool,
@@ -34,6 +36,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             path: "/mcp".to_owned(),
+            mounted: false,
             hosts: Vec::new(),
             origins: Vec::new(),
             any_host: false,
@@ -58,7 +61,7 @@ impl Options {
         Self::default()
     }
 
-    /// The path of the MCP endpoint, in place of `/mcp`.
+    /// The path of the MCP endpoint, in place of `/mcp`. With or without a slash at the end it is the same path.
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
@@ -106,6 +109,12 @@ impl Options {
         self
     }
 
+    /// Whether this is the path of the MCP endpoint.
+    pub(crate) fn is_endpoint(&self, path: &str) -> bool {
+        let path = path.strip_suffix('/').unwrap_or(path);
+        path == self.path.strip_suffix('/').unwrap_or(&self.path) || (self.mounted && path.is_empty())
+    }
+
     pub(crate) fn most_requests_per_client(&self) -> usize {
         self.requests_per_client.unwrap_or(self.connections.connections / 2).max(1)
     }
@@ -140,7 +149,13 @@ impl Options {
         self
     }
 
-    /// Requires authentication.
+    /// Requires authentication: by API keys, by access tokens, or by the application itself.
+    ///
+    /// ```
+    /// use papertape::http::{Auth, Options};
+    /// // The application's own layer has put a `Principal` into the request.
+    /// let options = Options::new().auth(Auth::from_extensions());
+    /// ```
     #[must_use]
     pub fn auth(mut self, auth: Auth) -> Self {
         self.auth = Some(auth);

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -32,7 +32,7 @@ const KINDS: [&str; 2] = ["application/json", "text/event-stream"];
 /// Serves a POST.
 pub(crate) async fn serve<B>(
     site: &Arc<Site>,
-    parts: &Parts,
+    parts: &Arc<Parts>,
     body: B,
     principal: Option<Arc<Principal>>,
 ) -> Result<HttpResponse, Refusal>
@@ -47,7 +47,7 @@ where
     match message::parse(&taken.bytes, site.service.limits().bounds()) {
         Err(rejected) => Ok(response::rejected(site, rejected, named)),
         Ok(payload) if is_modern(named, &payload) => {
-            serve_stateless(site, &parts.headers, payload, named, principal, taken.held.as_ref()).await
+            serve_stateless(site, parts, payload, named, principal, taken.held.as_ref()).await
         }
         Ok(Payload::Single(Message::Request(request)))
             if !site.options.legacy && request.method == method::INITIALIZE =>
@@ -58,18 +58,16 @@ where
         }
         // It lacks what every stateless request has, which is the error that it gets.
         Ok(payload) if !site.options.legacy => {
-            serve_stateless(site, &parts.headers, payload, named, principal, taken.held.as_ref()).await
+            serve_stateless(site, parts, payload, named, principal, taken.held.as_ref()).await
         }
-        Ok(payload) => {
-            legacy::serve(site, &parts.headers, payload, named, principal, taken.held.as_ref()).await
-        }
+        Ok(payload) => legacy::serve(site, parts, payload, named, principal, taken.held.as_ref()).await,
     }
 }
 
 /// Serves a message of a stateless revision.
 async fn serve_stateless(
     site: &Arc<Site>,
-    headers: &HeaderMap,
+    parts: &Arc<Parts>,
     payload: Payload<'_>,
     named: NamedRevision,
     principal: Option<Arc<Principal>>,
@@ -81,13 +79,22 @@ async fn serve_stateless(
     };
     match payload {
         Payload::Single(Message::Request(request)) => {
-            serve_request(site, headers, request, principal, held).await
+            serve_request(site, parts, request, principal, held).await
         }
         Payload::Single(Message::Notification(_)) if named == NamedRevision::Unknown => {
             reject(None, "`MCP-Protocol-Version` names no revision that is supported here")
         }
-        // There is no notification that a client has to send on HTTP; one that comes is accepted.
-        Payload::Single(Message::Notification(_)) => Ok(response::empty(StatusCode::ACCEPTED)),
+        // The response comes when its handler is done, so that a client has only so many of them running.
+        Payload::Single(Message::Notification(notification)) => {
+            let session = Session::new(principal);
+            session.note_modern(Revision::MODERN);
+            let envelope = Envelope { http: Some(parts), ..Envelope::default() };
+            let prepared = pipeline::prepare_notification(&site.service, &notification, &session, envelope);
+            if let Some(notification) = prepared {
+                notification.run().await;
+            }
+            Ok(response::empty(StatusCode::ACCEPTED))
+        }
         Payload::Single(Message::Response(sent)) => {
             reject(sent.id, "the server has sent no request, so that there is nothing to respond to")
         }
@@ -97,21 +104,21 @@ async fn serve_stateless(
 
 async fn serve_request(
     site: &Arc<Site>,
-    headers: &HeaderMap,
+    parts: &Arc<Parts>,
     request: Request<'_>,
     principal: Option<Arc<Principal>>,
     held: Option<&Arc<Held>>,
 ) -> Result<HttpResponse, Refusal> {
     let _timed = site.time(&request.method);
     let exchange = Exchange(Session::new(principal));
-    let mirrored = MirrorHeaders(headers);
-    let envelope = Envelope { headers: Some(&mirrored), ..Envelope::default() };
+    let mirrored = MirrorHeaders(&parts.headers);
+    let envelope = Envelope { headers: Some(&mirrored), http: Some(parts), ..Envelope::default() };
     let status = match pipeline::serve(&site.service, request, &exchange.0, envelope) {
         Ok(call) => {
             call.into_iter().for_each(pipeline::run);
             None
         }
-        Err(Refused::Forbidden(scopes)) => return Err(site.forbidden(&scopes)),
+        Err(Refused::Forbidden(scopes)) => return Err(site.forbidden(exchange.0.principal(), &scopes)),
         Err(Refused::Malformed(_)) => Some(StatusCode::BAD_REQUEST),
         Err(Refused::Failed(_)) => None,
     };
@@ -119,7 +126,7 @@ async fn serve_request(
         exchange.0.hold(&(Arc::clone(held) as _));
     }
     let status = move |session: &Session| status.unwrap_or_else(|| status_of(session.last_error()));
-    Ok(response::of_exchange(site, exchange, headers, status).await)
+    Ok(response::of_exchange(site, exchange, &parts.headers, status).await)
 }
 
 /// The HTTP status of a response by the code of its error.

@@ -35,10 +35,17 @@ impl Refusal {
 
 impl From<Challenge> for Refusal {
     fn from(challenge: Challenge) -> Self {
-        let refusal = Refusal::new(challenge.status, challenge.message);
+        // A verifier of the application may have given any status.
+        let refuses = challenge.status.is_client_error() || challenge.status.is_server_error();
+        let status = if refuses { challenge.status } else { StatusCode::UNAUTHORIZED };
+        let refusal = Refusal::new(status, challenge.message);
         match HeaderValue::from_str(&challenge.authenticate) {
-            Ok(value) => refusal.header(WWW_AUTHENTICATE, value),
-            Err(_) => refusal,
+            Ok(value) if !value.is_empty() => refusal.header(WWW_AUTHENTICATE, value),
+            // RFC 9110, section 15.5.2: a 401 has a challenge.
+            _ if status == StatusCode::UNAUTHORIZED => {
+                refusal.header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"mcp\""))
+            }
+            _ => refusal,
         }
     }
 }

@@ -92,9 +92,9 @@ impl Clients {
         address: Option<IpAddr>,
     ) -> Result<Option<RequestPermit>, Refusal> {
         let client = match (principal, address) {
-            (Some(principal), _) => Client::Principal(principal.name.clone()),
-            (None, Some(address)) => Client::Address(network(address)),
-            (None, None) => return Ok(None),
+            (Some(principal), _) if !principal.is_anonymous() => Client::Principal(principal.name.clone()),
+            (_, Some(address)) => Client::Address(network(address)),
+            (_, None) => return Ok(None),
         };
         let mut open = self.open();
         let count = open.entry(client.clone()).or_default();

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
-use data_encoding::BASE64URL_NOPAD;
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use http::StatusCode;
 use tokio::time::Instant;
 
@@ -19,11 +19,12 @@ use super::refusal::Refusal;
 use super::stream::{Lost, Reader, Stream, StreamUsage};
 use super::turns::Turns;
 use crate::protocol::Revision;
-use crate::protocol::capabilities::Abilities;
+use crate::protocol::capabilities::{Abilities, Implementation};
 use crate::server::pipeline::subscribe;
 use crate::server::session::Session;
-use crate::server::{Principal, Sealer, Service};
+use crate::server::{Principal, Sealer, ServiceCore};
 use crate::sync::lock;
+use crate::telemetry::{Network, Outcome, SessionTimer, Side};
 
 /// How long a session may be used, at most.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
@@ -76,10 +77,32 @@ pub(crate) struct HttpSession {
     pub(crate) revision: Revision,
     /// For what belongs to no request, and for what was agreed.
     pub(crate) session: Arc<Session>,
+    timer: SessionTimer,
     /// The connections for that.
     turns: Arc<Turns>,
     inner: Mutex<Inner>,
     kept: Arc<StreamUsage>,
+}
+
+/// What was agreed in a session, from its id.
+struct Agreed {
+    name: Name,
+    revision: Revision,
+    abilities: Abilities,
+    client: Option<Implementation>,
+}
+
+/// The most bytes of a client's name and version in the id of its session, which comes with every request.
+const MOST_CLIENT: usize = 200;
+
+/// The name and version of a client as the id of its session has them: nothing if they are too long.
+fn client_json(client: &Implementation) -> Vec<u8> {
+    let short = Implementation {
+        name: client.name.clone(),
+        version: client.version.clone(),
+        ..Implementation::default()
+    };
+    serde_json::to_vec(&short).ok().filter(|json| json.len() <= MOST_CLIENT).unwrap_or_default()
 }
 
 /// The id of an event, taken apart.
@@ -97,7 +120,7 @@ struct Inner {
 }
 
 impl Sessions {
-    pub(crate) fn new(service: &Service) -> Self {
+    pub(crate) fn new(service: &ServiceCore) -> Self {
         let sealer = service.sealer().map(|sealer| sealer.lasting(LIFETIME));
         Self { sealer, server: service.name().to_owned(), table: Mutex::default(), kept: Arc::default() }
     }
@@ -122,26 +145,31 @@ impl Sessions {
     pub(crate) fn mint(&self, session: &Session) -> Option<String> {
         let mut name = Name::default();
         getrandom::fill(&mut name).ok()?;
-        let agreed =
-            [&name[..], &[u8::try_from(session.legacy()?.index()).ok()?, session.abilities().to_bits()]]
-                .concat();
+        let client = session.client().map(|client| client_json(&client)).unwrap_or_default();
+        let agreed = [u8::try_from(session.legacy()?.index()).ok()?, session.abilities().to_bits()];
+        let agreed = [&name[..], &agreed, &client].concat();
         self.sealer.as_ref()?.seal(&agreed, &self.purpose(session.principal()))
     }
 
     /// What was agreed in the session with that id, which must be one of this principal's.
-    fn agreed(&self, id: &str, principal: Option<&Arc<Principal>>) -> Result<(Name, Revision, u8), Refusal> {
+    fn agreed(&self, id: &str, principal: Option<&Arc<Principal>>) -> Result<Agreed, Refusal> {
         let purpose = self.purpose(principal);
         let agreed =
             self.sealer.as_ref().and_then(|sealer| sealer.open(id, &purpose).ok()).ok_or_else(unknown)?;
         let (name, agreed) = agreed.split_first_chunk::<16>().ok_or_else(unknown)?;
-        let &[revision, abilities] = agreed else { return Err(unknown()) };
+        let &[revision, abilities, ref client @ ..] = agreed else { return Err(unknown()) };
         let revision = Revision::ALL.into_iter().find(|known| known.index() == usize::from(revision));
-        Ok((*name, revision.ok_or_else(unknown)?, abilities))
+        Ok(Agreed {
+            name: *name,
+            revision: revision.ok_or_else(unknown)?,
+            abilities: Abilities::from_bits(abilities),
+            client: serde_json::from_slice(client).ok(),
+        })
     }
 
     /// The revision of a session, which must not have ended.
     pub(crate) fn check(&self, id: &str, principal: Option<&Arc<Principal>>) -> Result<Revision, Refusal> {
-        let (name, revision, _) = self.agreed(id, principal)?;
+        let Agreed { name, revision, .. } = self.agreed(id, principal)?;
         if self.table().ended.0.contains(&name) { Err(unknown()) } else { Ok(revision) }
     }
 
@@ -150,12 +178,25 @@ impl Sessions {
         &self,
         id: &str,
         principal: Option<&Arc<Principal>>,
-        service: &Service,
+        service: &ServiceCore,
+    ) -> Result<Arc<HttpSession>, Refusal> {
+        let http_session = self.known_or_made(id, principal, service)?;
+        if service.visibility.is_restricted() {
+            http_session.session.set_latest_principal(principal);
+        }
+        Ok(http_session)
+    }
+
+    fn known_or_made(
+        &self,
+        id: &str,
+        principal: Option<&Arc<Principal>>,
+        service: &ServiceCore,
     ) -> Result<Arc<HttpSession>, Refusal> {
         if let Some(http_session) = self.table().known(id, principal) {
             return Ok(http_session);
         }
-        let (name, revision, abilities) = self.agreed(id, principal)?;
+        let Agreed { name, revision, abilities, client } = self.agreed(id, principal)?;
         let mut table = self.table();
         if table.ended.0.contains(&name) {
             return Err(unknown());
@@ -166,10 +207,12 @@ impl Sessions {
             return Ok(Arc::clone(http_session));
         }
         table.make_room();
-        let session = Session::new(principal.cloned());
+        let session = Session::with_id(principal.cloned(), HEXLOWER.encode(&name));
         session.set_legacy(revision);
+        session.set_client(client);
+        session.count_readers();
         session.set_initialized();
-        session.set_abilities(Abilities::from_bits(abilities));
+        session.set_abilities(abilities);
         service.add_subscriber(&session);
         let http_session = Arc::new(HttpSession::new((name, id), revision, session, &self.kept));
         table.live.insert(name, Arc::clone(&http_session));
@@ -290,6 +333,7 @@ impl HttpSession {
             epoch,
             revision,
             session,
+            timer: SessionTimer::begin(),
             turns: Arc::default(),
             inner: Mutex::new(inner),
             kept: Arc::clone(kept),
@@ -374,6 +418,7 @@ impl HttpSession {
 impl Drop for HttpSession {
     fn drop(&mut self) {
         self.session.cancel_all();
+        self.timer.end(Side::Server, Network::Http, Some(self.revision), &Outcome::Success);
     }
 }
 
@@ -411,7 +456,7 @@ impl HttpSseStreams {
     }
 
     /// No more is read; what runs may finish.
-    pub(crate) fn drain(&self, service: &Service) {
+    pub(crate) fn drain(&self, service: &ServiceCore) {
         for session in self.open().values().filter_map(Weak::upgrade) {
             subscribe::end_all(service, &session);
             session.close();

@@ -1,8 +1,9 @@
 //! What all requests of a server share: its options and bounds, its sessions, the tape, and what becomes of them when it ends.
 
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use http::StatusCode;
+use tokio::runtime::Handle;
 
 use super::guard::Guard;
 use super::metrics::{Metrics, Timed};
@@ -10,9 +11,9 @@ use super::options::Options;
 use super::refusal::Refusal;
 use super::request::{Budget, Clients};
 use super::sessions::{HttpSseStreams, SWEEP, Sessions};
-use crate::server::Service;
 use crate::server::pipeline::subscribe;
 use crate::server::session::Session;
+use crate::server::{Principal, ServiceCore, Serving};
 use crate::sync::lock;
 use crate::transport::tap::Tap;
 use crate::wire::tape::Direction;
@@ -21,7 +22,7 @@ use papertape_oauth::server::Auth;
 /// What all requests share.
 #[derive(Debug)]
 pub(crate) struct Site {
-    pub(crate) service: Arc<Service>,
+    pub(crate) service: Arc<ServiceCore>,
     pub(crate) options: Options,
     pub(crate) guard: Guard,
     pub(crate) budget: Arc<Budget>,
@@ -32,17 +33,22 @@ pub(crate) struct Site {
     pub(crate) metrics: Option<Metrics>,
     tap: Option<Mutex<Tap>>,
     waiting: Mutex<Waiting>,
+    /// Where the application serves it: since its first request, until the end of the grace period.
+    serving: OnceLock<Mutex<Option<Serving>>>,
 }
 
 /// The sessions of requests that take their time: what becomes of them when the server ends is up to it.
 #[derive(Debug, Default)]
 struct Waiting {
     sessions: Vec<Weak<Session>>,
+    /// Nothing goes on for ever any more.
     ending: bool,
+    /// Nothing waits any more.
+    ended: bool,
 }
 
 impl Site {
-    pub(crate) fn new(service: Arc<Service>, options: Options) -> std::io::Result<Arc<Self>> {
+    pub(crate) fn new(service: Arc<ServiceCore>, options: Options) -> std::io::Result<Arc<Self>> {
         if let Some(problem) = options.auth.as_ref().and_then(Auth::problem) {
             return Err(problem.clone().into());
         }
@@ -61,17 +67,23 @@ impl Site {
             http_sse: HttpSseStreams::default(),
             metrics: Metrics::new(&options),
             waiting: Mutex::default(),
+            serving: OnceLock::new(),
             tap,
             service,
             options,
         }))
     }
 
+    /// The service is served from now on, until this is gone or gives up.
+    pub(crate) fn begin_serving(&self) {
+        self.serving.get_or_init(|| Mutex::new(Some(self.service.background.serve())));
+    }
+
     /// The refusal of a principal that lacks some of these scopes.
-    pub(crate) fn forbidden(&self, scopes: &[String]) -> Refusal {
-        match &self.options.auth {
-            Some(auth) => auth.insufficient(scopes).into(),
-            None => Refusal::new(StatusCode::FORBIDDEN, "this needs an authenticated principal"),
+    pub(crate) fn forbidden(&self, principal: Option<&Arc<Principal>>, scopes: &[String]) -> Refusal {
+        match (&self.options.auth, principal) {
+            (Some(auth), Some(principal)) => auth.lacking(principal, scopes).into(),
+            _ => Refusal::new(StatusCode::FORBIDDEN, "this needs an authenticated principal"),
         }
     }
 
@@ -89,12 +101,16 @@ impl Site {
         }
     }
 
-    /// Remembers the session of a request that takes its time. A subscription that comes when the server ends is ended at once.
+    /// Remembers the session of a request that takes its time. A subscription that comes when the server ends is ended at once,
+    /// and all else that comes after the grace period.
     pub(crate) fn note_waiting(&self, session: &Arc<Session>) {
         let mut waiting = self.waiting();
-        let Waiting { sessions, ending } = &mut *waiting;
+        let Waiting { sessions, ending, ended } = &mut *waiting;
         if *ending {
             subscribe::end_all(&self.service, session);
+        }
+        if *ended {
+            session.give_up(&ServiceCore::shutting_down());
         }
         if sessions.len() == sessions.capacity() {
             sessions.retain(|session| session.strong_count() > 0);
@@ -106,9 +122,12 @@ impl Site {
         lock(&self.waiting)
     }
 
-    /// The server is about to end: subscriptions end, and what runs may finish.
-    pub(crate) fn drain(&self) {
+    /// The server is about to end: subscriptions end, and what runs may finish within the grace period.
+    pub(crate) fn drain(self: &Arc<Self>) {
         let mut waiting = self.waiting();
+        if waiting.ending {
+            return;
+        }
         waiting.ending = true;
         for session in waiting.sessions.iter().filter_map(Weak::upgrade) {
             subscribe::end_all(&self.service, &session);
@@ -116,15 +135,34 @@ impl Site {
         drop(waiting);
         self.sessions.drain();
         self.http_sse.drain(&self.service);
+        let Ok(runtime) = Handle::try_current() else { return self.give_up() };
+        let (site, grace) = (Arc::downgrade(self), self.service.limits().grace);
+        runtime.spawn(async move {
+            // A little before its end, so that the responses can arrive.
+            tokio::time::sleep(grace.mul_f32(0.9)).await;
+            if let Some(site) = site.upgrade() {
+                site.give_up();
+            }
+        });
     }
 
-    /// The server ends: what still runs, or waits for its client, is answered now.
-    pub(crate) fn give_up(&self) {
-        let error = Service::shutting_down();
-        let waiting: Vec<_> = self.waiting().sessions.iter().filter_map(Weak::upgrade).collect();
-        for session in waiting.into_iter().chain(self.sessions.sessions()).chain(self.http_sse.sessions()) {
+    /// The server ends: what still runs, or waits for its client, is answered now, and background work is over.
+    fn give_up(&self) {
+        let error = ServiceCore::shutting_down();
+        let mut waiting = self.waiting();
+        waiting.ended = true;
+        let sessions: Vec<_> = waiting.sessions.iter().filter_map(Weak::upgrade).collect();
+        drop(waiting);
+        for session in sessions.into_iter().chain(self.sessions.sessions()).chain(self.http_sse.sessions()) {
             session.give_up(&error);
         }
+        // A request that is still to come does not start it again.
+        drop(lock(self.serving.get_or_init(Mutex::default)).take());
+    }
+
+    /// Whether the grace period is over: what begins now is not waited for.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.waiting().ended
     }
 
     /// Forgets unused sessions, until the server is gone.

@@ -113,7 +113,7 @@ impl Stream {
     /// Reads the stream from the beginning.
     pub(crate) fn read(self: &Arc<Self>, turn: Option<Turn>) -> Reader {
         let number = self.log().next_reader();
-        Reader { stream: Arc::clone(self), number, turn, again: Vec::new(), fresh: true }
+        Reader::new(self, number, turn, Vec::new(), true)
     }
 
     /// Reads it again after an event, in the place of the connection that read it until now.
@@ -126,7 +126,7 @@ impl Stream {
         let again = again.flat_map(|event| event.iter().copied()).collect();
         let number = log.next_reader();
         drop(log);
-        Ok(Reader { stream: Arc::clone(self), number, turn, again, fresh: false })
+        Ok(Reader::new(self, number, turn, again, false))
     }
 }
 
@@ -168,6 +168,13 @@ impl Drop for Stream {
 }
 
 impl Reader {
+    fn new(stream: &Arc<Stream>, number: u64, turn: Option<Turn>, again: Vec<u8>, fresh: bool) -> Self {
+        if turn.is_some() {
+            stream.session.reader_joins();
+        }
+        Self { stream: Arc::clone(stream), number, turn, again, fresh }
+    }
+
     pub(crate) fn session(&self) -> &Arc<Session> {
         &self.stream.session
     }
@@ -250,6 +257,9 @@ pub(crate) fn write_data(out: &mut Vec<u8>, frame: &[u8]) {
 
 impl Drop for Reader {
     fn drop(&mut self) {
+        if self.turn.is_some() {
+            self.stream.session.reader_leaves();
+        }
         let mut log = self.stream.log();
         if log.reader == self.number {
             log.is_read = false;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{HttpSession, IDLE, MOST, MOST_STREAMS, Sessions};
 use crate::protocol::Revision;
 use crate::server::session::Session;
-use crate::server::{Server, Service};
+use crate::server::{Server, ServiceCore};
 
-fn service() -> Arc<Service> {
-    Server::new("x", "1").build().unwrap()
+fn service() -> Arc<ServiceCore> {
+    Arc::clone(Server::new("x", "1").build().unwrap().core())
 }
 
 /// The id of a new session.
@@ -18,7 +18,7 @@ fn mint(sessions: &Sessions) -> String {
     sessions.mint(&session).unwrap()
 }
 
-fn find(sessions: &Sessions, id: &str, service: &Service) -> Arc<HttpSession> {
+fn find(sessions: &Sessions, id: &str, service: &ServiceCore) -> Arc<HttpSession> {
     sessions.find(id, None, service).unwrap()
 }
 
