@@ -13,6 +13,7 @@ pub mod all;
 #[cfg(feature = "blog")]
 pub mod blog;
 pub mod grammar;
+mod page;
 pub mod text;
 
 /// The example in the README is compiled.

@@ -49,6 +49,7 @@ pub async fn server(options: Options) -> Result<Server, StoreError> {
     }
     let blog = Blog { index, _tasks: Arc::new(tasks) };
     Ok(server
+        .app(search_blog::page())
         .tool(search_blog::tool(), with(&blog, search_blog::search_blog))
         .tool(read_chunk::tool(), with(&blog, read_chunk::read_chunk))
         .resource_template(resource::template(&blog), with(&blog, resource::read_any))

@@ -2,12 +2,13 @@
 
 use icu_segmenter::GraphemeClusterSegmenter;
 use papertape::client::Violation;
-use papertape::server::Tool;
+use papertape::server::{App, Tool};
 use papertape::{Cx, Json, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Blog, quoted};
+use crate::page;
 use papertape_search::analysis::MAX_QUERY_CHARS;
 use papertape_search::corpus::document::is_day;
 use papertape_search::maintain::Ready;
@@ -97,6 +98,13 @@ struct Hit {
     headings: Vec<String>,
 }
 
+const PAGE: &str = "ui://papertape-blog/hits";
+
+/// The hits for hosts with MCP Apps: a click reads a passage.
+pub(super) fn page() -> App {
+    page::page(PAGE, include_str!("hits.html")).name("hits").title("Search hits")
+}
+
 pub(super) fn tool() -> Tool {
     Tool::new("search_blog")
         .title("Search the blog")
@@ -104,6 +112,7 @@ pub(super) fn tool() -> Tool {
         .idempotent()
         .closed_world()
         .explain(explain_day)
+        .ui(PAGE)
 }
 
 /// A text that is not written like a day gets the same message as a day that does not exist.

@@ -2,16 +2,19 @@
 //!
 //! The handler is replayed after each answer, see [`Cx::ask`]; so the questions follow from a seed in the state, and
 //! progress is reported when a question is put, not on every replay.
+//!
+//! Hosts with MCP Apps show the questions in a page instead, which has each answer marked by the tool `mark_answer`.
 
 use std::hash::{BuildHasher, RandomState};
 
-use papertape::server::{Elicited, Form, Tool};
+use papertape::server::{App, Elicited, Form, Tool};
 use papertape::{Cx, Json, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::KnownVerb;
 use super::quiz::{self, Question};
+use crate::page;
 
 /// Drill the user on verb forms: questions, put to the user one at a time, and at the end a score and the right answers.
 /// The user may stop at any question. If the user cannot be asked from here, the quiz comes back with its answers, for you
@@ -52,20 +55,43 @@ pub(super) struct Drilled {
     summary: String,
     /// The seed that asks these questions again.
     seed: u32,
-    /// How many answers are right, if the user was asked.
+    /// How many answers are right, if the user has answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<usize>,
     /// Each question that the user answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     marks: Option<Vec<Mark>>,
+    /// The questions, if a page shows them to the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    questions: Option<Vec<String>>,
     /// The quiz, if the user was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     quiz: Option<Quiz>,
 }
 
+/// Mark one answer of a drill that a page shows.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MarkAnswer {
+    /// The verb of the drill, if it is about one.
+    #[serde(default)]
+    verb: Option<KnownVerb>,
+    /// How many questions the drill has.
+    #[schemars(range(min = 1, max = 5))]
+    questions: u8,
+    /// The seed of the drill.
+    seed: u32,
+    /// Which question is answered, from 1.
+    #[schemars(range(min = 1, max = 5))]
+    number: u8,
+    /// What the user answered.
+    #[schemars(length(max = 1_000))]
+    answer: String,
+}
+
 /// One answer.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-struct Mark {
+pub(super) struct Mark {
     /// What was asked.
     question: String,
     /// What the user answered.
@@ -87,7 +113,32 @@ struct Quiz {
 
 /// Read-only, but not idempotent: a repeated call asks the user again.
 pub(super) fn tool() -> Tool {
-    Tool::new("drill").title("Drill verb forms").read_only().closed_world()
+    Tool::new("drill").title("Drill verb forms").read_only().closed_world().ui(PAGE)
+}
+
+/// For the page alone: a model that asks has the answers.
+pub(super) fn mark_tool() -> Tool {
+    Tool::new("mark_answer").title("Mark an answer").read_only().idempotent().closed_world().app_only()
+}
+
+const PAGE: &str = "ui://papertape-grammar/drill";
+
+/// The drill for hosts with MCP Apps.
+pub(super) fn page() -> App {
+    page::page(PAGE, include_str!("drill.html")).name("drill").title("Verb drill")
+}
+
+pub(super) async fn mark_answer(args: MarkAnswer, _: Cx) -> Result<Json<Mark>, ToolError> {
+    let questions = quiz::pick(args.verb, args.questions.into(), args.seed);
+    let question = usize::from(args.number).checked_sub(1).and_then(|at| questions.get(at));
+    let question = question.ok_or_else(|| {
+        ToolError::failed(format!(
+            "number: the drill has {} questions, there is no {}",
+            questions.len(),
+            args.number
+        ))
+    })?;
+    Ok(Json(mark(question, args.answer)))
 }
 
 pub(super) async fn drill(args: Drill, cx: Cx) -> Result<Json<Drilled>, ToolError> {
@@ -96,6 +147,9 @@ pub(super) async fn drill(args: Drill, cx: Cx) -> Result<Json<Drilled>, ToolErro
         None => cx.keep("seed", any_seed)?,
     };
     let questions = quiz::pick(args.verb, args.questions.into(), seed);
+    if cx.client_supports_apps() {
+        return Ok(Json(in_a_page(&questions, seed)));
+    }
     if !cx.can_ask() {
         return Ok(Json(not_asked(&questions, seed)));
     }
@@ -134,7 +188,29 @@ fn asked(marks: Vec<Mark>, total: usize, seed: u32) -> Drilled {
         }
         _ => format!("{score} of {total} right."),
     };
-    Drilled { asked: true, summary, seed, score: Some(score), marks: Some(marks), quiz: None }
+    Drilled {
+        asked: true,
+        summary,
+        seed,
+        score: Some(score),
+        marks: Some(marks),
+        questions: None,
+        quiz: None,
+    }
+}
+
+fn in_a_page(questions: &[Question], seed: u32) -> Drilled {
+    let summary = "The questions are shown to the user in a page, which marks the answers. Do not ask or answer them here.";
+    let questions = Some(questions.iter().map(Question::text).collect());
+    Drilled {
+        asked: true,
+        summary: summary.to_owned(),
+        seed,
+        score: None,
+        marks: None,
+        questions,
+        quiz: None,
+    }
 }
 
 fn not_asked(questions: &[Question], seed: u32) -> Drilled {
@@ -144,7 +220,15 @@ fn not_asked(questions: &[Question], seed: u32) -> Drilled {
         questions: questions.iter().map(Question::text).collect(),
         answers: questions.iter().map(|question| question.answer().to_owned()).collect(),
     };
-    Drilled { asked: false, summary: summary.to_owned(), seed, score: None, marks: None, quiz: Some(quiz) }
+    Drilled {
+        asked: false,
+        summary: summary.to_owned(),
+        seed,
+        score: None,
+        marks: None,
+        questions: None,
+        quiz: Some(quiz),
+    }
 }
 
 #[cfg(test)]

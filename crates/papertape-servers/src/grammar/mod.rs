@@ -36,7 +36,7 @@ pub fn server() -> Server {
              English verbs. A verb outside the table is out of scope; say so rather than guess its forms. To practise with \
              the user, start a drill; to read all forms at once, read grammar://table.",
         )
-        // The lists never change and are the same for all clients.
+        // What is read never changes and is the same for all clients.
         .cache(Duration::from_secs(3600), CacheScope::Public)
         .tool(table_tool("conjugate", "Conjugate a verb"), conjugate::conjugate)
         .tool(table_tool("lookup_irregular_verb", "Look up an irregular verb"), irregular::lookup_irregular_verb)
@@ -45,7 +45,9 @@ pub fn server() -> Server {
             table_tool("check_subject_verb_agreement", "Check subject and verb"),
             agreement::check_subject_verb_agreement,
         )
+        .app(drill::page())
         .tool(drill::tool().explain(arguments::explain), drill::drill)
+        .tool(drill::mark_tool().explain(arguments::explain), drill::mark_answer)
         .resource(resource::whole_table(), resource::read_whole_table)
         .resource_template(resource::one_verb(), resource::read_one_verb)
         .prompt(prompt::prompt(), prompt::explain_tense)

@@ -178,6 +178,48 @@ async fn a_client_without_elicitation_gets_the_quiz() {
     }
 }
 
+/// The page asks in place of the server, even of clients that could be asked; the model gets no answers.
+#[tokio::test]
+async fn a_host_with_apps_shows_the_questions_and_its_page_has_the_answers_marked() {
+    for revision in ASKED_IN {
+        let (options, seen) = user(&[], ElicitResult::cancel);
+        let client = open(revision, options.apps()).await;
+        let (drilled, _) = drill(&client, json!({"seed": SEED, "questions": 5})).await;
+        let summary = "The questions are shown to the user in a page, which marks the answers. Do not ask or answer them here.";
+        assert_eq!(
+            drilled,
+            json!({"asked": true, "summary": summary, "seed": SEED, "questions": QUESTIONS}),
+            "{revision}"
+        );
+        assert!(seen.lock().unwrap().is_empty());
+
+        let answer = |number: usize, answer: &str| json!({"seed": SEED, "questions": 5, "number": number, "answer": answer});
+        for (number, given, right) in [(0, "Went.", true), (1, "see", false)] {
+            let marked = client.call("mark_answer", answer(number + 1, given)).await.unwrap();
+            assert_eq!(json_of(&marked, revision), mark(number, given, right));
+        }
+        for wrong in [answer(0, ""), answer(6, "")] {
+            assert!(client.call("mark_answer", wrong).await.map_or(true, |result| result.is_error));
+        }
+        let two = json!({"seed": SEED, "questions": 2, "number": 3, "answer": ""});
+        let result = client.call("mark_answer", two).await.unwrap();
+        let Content::Text(text) = &result.content[0] else { panic!("{result:?}") };
+        assert_eq!(text.text, "number: the drill has 2 questions, there is no 3");
+        assert!(result.is_error);
+
+        let tools = client.tools().await.unwrap();
+        let ui = |name: &str| tools.iter().find(|tool| tool.item.name == name).unwrap().item.ui().unwrap();
+        assert!(!ui("mark_answer").for_model());
+        let page = client.read(&ui("drill").resource_uri.unwrap()).await.unwrap().remove(0);
+        let html = page.text.clone().unwrap();
+        assert!(html.starts_with("<!doctype html>") && html.contains("<title>Verb drill</title>"));
+        assert_eq!(
+            serde_json::to_value(page.ui().unwrap()).unwrap(),
+            json!({"csp": {}, "prefersBorder": true})
+        );
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_a_seed_the_questions_are_new_each_time_but_stay_the_same_within_a_drill() {
     for revision in ASKED_IN {
