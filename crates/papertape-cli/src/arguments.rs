@@ -58,6 +58,17 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// What stands before the key: `a.` for `a.b`.
+    fn prefix(&self) -> &'a str {
+        self.typed.strip_suffix(self.key).unwrap_or_default()
+    }
+
+    /// The argument that was meant, as it is typed.
+    fn hint(&self, arguments: &[Argument<'_>]) -> String {
+        let meant = guess::nearest(self.key, arguments.iter().map(|argument| argument.name));
+        meant.map(|name| format!(": did you mean \"{}{name}\"?", self.prefix())).unwrap_or_default()
+    }
+
     /// For `a.b=1`, a member of an object: its name `a`, and its schema.
     fn object<'s>(&self, arguments: &[Argument<'s>]) -> Option<(&'a str, Schema<'s>)> {
         let find = |name: &str| arguments.iter().find(|argument| argument.name == name);
@@ -151,8 +162,8 @@ fn set(
         None => Err(format!(
             "there is no argument \"{}\"{}{}",
             given.typed,
-            guess::hint(given.key, arguments.iter().map(|argument| argument.name)),
-            names(schema),
+            given.hint(arguments),
+            names_within(given.prefix(), schema),
         )),
     }
 }
@@ -160,7 +171,12 @@ fn set(
 fn put(map: &mut Members, schema: Schema<'_>, key: &str, given: &Given<'_>) -> Result<(), String> {
     if given.raw {
         let value = ExactJson::json(given.value).map_err(|error| {
-            format!("{0}:={1} is not JSON: {error}; {0}=TEXT takes text", given.typed, given.value)
+            let kinds = schema.kinds();
+            let remedy = match kinds.is_empty() || kinds.contains(&SchemaType::String) {
+                true => format!("{}=TEXT takes text", given.typed),
+                false => format!("{} takes {}", given.typed, schema.words()),
+            };
+            format!("{}:={} is not JSON: {error}; {remedy}", given.typed, given.value)
         })?;
         map.insert(key.to_owned(), value);
         return Ok(());
@@ -311,7 +327,13 @@ fn described(argument: &Argument<'_>) -> String {
 
 /// The names of the arguments, on a separate line.
 fn names(schema: Schema<'_>) -> String {
-    let names: Vec<&str> = schema.arguments().iter().map(|argument| argument.name).collect();
+    names_within("", schema)
+}
+
+/// The same for the members of an object, after its name and a dot.
+fn names_within(prefix: &str, schema: Schema<'_>) -> String {
+    let arguments = schema.arguments();
+    let names: Vec<String> = arguments.iter().map(|argument| format!("{prefix}{}", argument.name)).collect();
     if names.is_empty() {
         "\n  it takes no arguments".to_owned()
     } else {

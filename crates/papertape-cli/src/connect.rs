@@ -1,22 +1,24 @@
 //! A session with a server from the options: connect, run the command, close.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use papertape::client::{ClientError, ClientOptions, ErrorKind};
+use papertape::client::{ClientOptions, ErrorKind};
 use papertape::http::{Credentials, Endpoint};
 use papertape::protocol::Root;
-use papertape::{Client, http, stdio};
+use papertape::{Client, http, stdio, unix};
 
 use crate::args::{Connect, Framing};
 use crate::credentials;
-use crate::elicitation;
+use crate::elicitation::{self, ReadLine};
 use crate::env_file;
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::print::{self, Look, frame};
+use crate::server_log::ServerLog;
 use crate::signals::Signals;
 use crate::target::{Connector, Target};
 
@@ -26,41 +28,115 @@ pub(crate) fn with_server<T>(
     target: &Target,
     work: impl AsyncFnOnce(Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let result = match target.connector()? {
-        Connector::Process(mut command) => {
-            refuse(
-                args.http_only_option(),
-                &format!("for servers at a URL, and {target} is started as a process"),
-            )?;
-            for path in &args.env_file {
-                for (name, value) in env_file::read(path)? {
+    let connection = Connection::new(args, target, elicitation::stdin_lines(), ServerLog::new(None));
+    let work = async |client: Client| {
+        let result = work(client.clone()).await;
+        connection.warn_of_stray_output(&client);
+        result
+    };
+    run_session(connection.open(), work).map_err(|failure| connection.explained(failure))
+}
+
+/// [`with_server`] without a warning, for completion: the user is typing.
+pub(crate) fn with_server_in_silence<T>(
+    args: &Connect,
+    target: &Target,
+    work: impl AsyncFnOnce(Client) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let connection = Connection::new(args, target, elicitation::stdin_lines(), ServerLog::new(None));
+    run_session(connection.open(), work).map_err(|failure| connection.explained(failure))
+}
+
+/// A server and the options to connect to it.
+pub(crate) struct Connection<'a> {
+    pub(crate) args: &'a Connect,
+    pub(crate) target: &'a Target,
+    /// Where a user responds to elicitation.
+    pub(crate) lines: ReadLine,
+    pub(crate) server_log: ServerLog,
+    /// The user knows that the server writes something else than messages to stdout.
+    warned: Cell<bool>,
+}
+
+impl<'a> Connection<'a> {
+    pub(crate) fn new(args: &'a Connect, target: &'a Target, lines: ReadLine, server_log: ServerLog) -> Self {
+        Self { args, target, lines, server_log, warned: Cell::new(false) }
+    }
+
+    /// Warns, once, of output that hosts reject.
+    pub(crate) fn warn_of_stray_output(&self, client: &Client) {
+        if !self.warned.get()
+            && let Some(problem) = client.stray_output()
+        {
+            self.warned.set(true);
+            exit::note(&format!("warning: hosts may reject the server: {problem}"));
+        }
+    }
+
+    /// Opens a session, and requests log messages if the user wants them.
+    pub(crate) async fn open(&self) -> Result<Client, Failure> {
+        let client = self.open_without_logs().await?;
+        if let Some(level) = self.server_log.requested()
+            && client.capabilities().logging.is_some()
+            && let Err(error) = client.set_log_level(level).await
+        {
+            exit::report(&error.into());
+        }
+        Ok(client)
+    }
+
+    async fn open_without_logs(&self) -> Result<Client, Failure> {
+        let Self { args, target, .. } = self;
+        match target.connector()? {
+            Connector::Process(mut command) => {
+                refuse(
+                    args.http_only_option(),
+                    &format!("for servers at a URL, and {target} is started as a process"),
+                )?;
+                for path in &args.env_file {
+                    for (name, value) in env_file::read(path, "--env-file")? {
+                        command = command.env(name, value);
+                    }
+                }
+                for (name, value) in &args.env {
                     command = command.env(name, value);
                 }
+                if let Some(folder) = &args.cwd {
+                    command = command.cwd(folder);
+                }
+                open_process(command, self.options(frame::stdio_content)?, || target.hint()).await
             }
-            for (name, value) in &args.env {
-                command = command.env(name, value);
+            Connector::Unix(path) => {
+                let only = |kind| format!("for servers {kind}, and {target} is a socket");
+                refuse(args.process_only_option(), &only("that are started as a process"))?;
+                refuse(args.http_only_option(), &only("at a URL"))?;
+                let opening = unix::connect_with(path, self.options(frame::stdio_content)?);
+                opening.await.map_err(|error| Failure::opening(error, String::new()))
             }
-            if let Some(folder) = &args.cwd {
-                command = command.cwd(folder);
+            Connector::Http { url, headers } => {
+                refuse(
+                    args.process_only_option(),
+                    &format!("for servers that are started as a process, and {target} is at a URL"),
+                )?;
+                let endpoint = configured(args, &url, headers)?;
+                let opening = http::connect_with(endpoint, self.options(frame::http_content)?);
+                opening.await.map_err(|error| Failure::opening(error, String::new()))
             }
-            run(command, options(args, target, frame::stdio_content)?, || target.hint(), work)
         }
-        Connector::Http { url, headers } => {
-            refuse(
-                args.process_only_option(),
-                &format!("for servers that are started as a process, and {target} is at a URL"),
-            )?;
-            let endpoint = configured(args, &url, headers)?;
-            let opening = http::connect_with(endpoint, options(args, target, frame::http_content)?);
-            run_session(opening, |error| Failure::opening(error, String::new()), work)
-                .map_err(|failure| failure.at_url(&url))
+    }
+
+    /// A failure of the session, with what the target and the options tell about it.
+    pub(crate) fn explained(&self, failure: Failure) -> Failure {
+        let failure = match self.target.http_url() {
+            Some(url) => failure.at_url(url),
+            None => failure,
+        };
+        match self.target {
+            Target::Bundled { .. } => failure.of_bundled_server(),
+            _ if self.args.trace => failure.with_stderr_shown(),
+            _ => failure,
         }
-    };
-    result.map_err(|failure| match target {
-        Target::Bundled { .. } => failure.of_bundled_server(),
-        _ if args.trace => failure.with_whole_stderr(),
-        _ => failure,
-    })
+    }
 }
 
 /// An option that does not apply to the target is an error.
@@ -103,38 +179,41 @@ fn configured(args: &Connect, url: &str, mut headers: Vec<(String, String)>) -> 
     Ok(endpoint)
 }
 
-/// Starts a server as a process with these options and runs `work` in the session; `hint` is for a program that does not exist.
+/// Starts a server as a process with these options and runs `work` in the session.
 pub(crate) fn run<T>(
     command: stdio::ServerCommand,
     options: ClientOptions,
-    hint: impl FnOnce() -> String,
     work: impl AsyncFnOnce(Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let failed = |error: ClientError| {
+    run_session(open_process(command, options, String::new), work)
+}
+
+/// Starts a server as a process; `hint` is for a program that does not exist.
+async fn open_process(
+    command: stdio::ServerCommand,
+    options: ClientOptions,
+    hint: impl FnOnce() -> String,
+) -> Result<Client, Failure> {
+    stdio::connect_with(command, options).await.map_err(|error| {
         let not_found = matches!(error.kind(), ErrorKind::NotStarted(error) if error.kind() == std::io::ErrorKind::NotFound);
         let hint = if not_found { hint() } else { String::new() };
         Failure::opening(error, hint)
-    };
-    run_session(stdio::connect_with(command, options), failed, work)
+    })
 }
 
 /// Opens a session, runs `work` in it, and closes it.
 fn run_session<T>(
-    opening: impl Future<Output = Result<Client, ClientError>>,
-    failed: impl FnOnce(ClientError) -> Failure,
+    opening: impl Future<Output = Result<Client, Failure>>,
     work: impl AsyncFnOnce(Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
-    let result = runtime.block_on(async {
-        let mut signals = Signals::listen().context("cannot listen for signals")?;
+    until_signal(async |signals| {
         let client = tokio::select! {
-            opened = opening => opened.map_err(failed)?,
+            opened = opening => opened?,
             number = signals.next() => return Err(Failure::Signal(number)),
         };
         let result = tokio::select! {
+            // A response that has arrived is read before a signal: the call may have become a task, which is to be cancelled.
+            biased;
             result = work(client.clone()) => result,
             number = signals.next() => Err(Failure::Signal(number)),
         };
@@ -143,44 +222,66 @@ fn run_session<T>(
             // A second signal does not wait for the server.
             number = signals.next() => Err(Failure::Signal(number)),
         }
+    })
+}
+
+/// Runs `work` with the signals that may end it.
+pub(crate) fn until_signal<T>(
+    work: impl AsyncFnOnce(&mut Signals) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let result = runtime.block_on(async {
+        let mut signals = Signals::listen().context("cannot listen for signals")?;
+        work(&mut signals).await
     });
     // A thread that waits for input on the terminal must not keep the process.
     runtime.shutdown_background();
     result
 }
 
-/// `content` is how `--trace` shows a frame.
-fn options(args: &Connect, target: &Target, content: fn(&[u8]) -> String) -> Result<ClientOptions, Failure> {
-    let mut options = ClientOptions::new()
-        .identity("papertape", env!("CARGO_PKG_VERSION"))
-        .framing(args.framing.unwrap_or(Framing::Line).into())
-        .probe_timeout(Duration::from_secs_f64(args.probe));
-    if let Some(revision) = args.revision {
-        options = options.revision(revision);
+impl Connection<'_> {
+    /// `content` is how `--trace` shows a frame.
+    fn options(&self, content: fn(&[u8]) -> String) -> Result<ClientOptions, Failure> {
+        let Self { args, target, lines, server_log, .. } = self;
+        let mut options = ClientOptions::new()
+            .identity("papertape", env!("CARGO_PKG_VERSION"))
+            .framing(args.framing.unwrap_or(Framing::Line).into())
+            .probe_timeout(Duration::from_secs_f64(args.probe));
+        if let Some(revision) = args.revision {
+            options = options.revision(revision);
+        }
+        if let Some(seconds) = args.timeout {
+            let time = Duration::from_secs_f64(seconds);
+            options = options.timeout(time).total_timeout(time).open_timeout(time);
+        }
+        if let Some(path) = &args.tape {
+            options = options.tape(path);
+        }
+        if !args.root.is_empty() {
+            options = options.roots(args.root.iter().map(|path| root(path)).collect::<Result<_, _>>()?);
+        }
+        if args.trace {
+            let look = Look::of_stderr();
+            options = options
+                .on_frame(move |traced| print::err(&frame::line(look, traced, content)))
+                .on_stderr(move |line| print::err(&frame::stderr_line(look, line)));
+        }
+        let server_log = server_log.clone();
+        options = options.on_log(move |message| server_log.print(&message));
+        // Elicitation is declared only if a user can respond on a terminal.
+        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+            // The target as the user typed it: the name that a server gives itself is not to be trusted here.
+            let (form, url) = (target.to_string(), target.to_string());
+            let (form_lines, url_lines) = (lines.clone(), lines.clone());
+            options = options
+                .on_form(move |request| elicitation::form(form.clone(), request, form_lines.clone()))
+                .on_url(move |request| elicitation::url(url.clone(), request, url_lines.clone()));
+        }
+        Ok(options)
     }
-    if let Some(seconds) = args.timeout {
-        let time = Duration::from_secs_f64(seconds);
-        options = options.timeout(time).total_timeout(time).open_timeout(time);
-    }
-    if let Some(path) = &args.tape {
-        options = options.tape(path);
-    }
-    if !args.root.is_empty() {
-        options = options.roots(args.root.iter().map(|path| root(path)).collect::<Result<_, _>>()?);
-    }
-    if args.trace {
-        let look = Look::of_stderr();
-        options = options.on_frame(move |traced| print::err(&frame::line(look, traced, content)));
-    }
-    // Elicitation is declared only if a user can respond on a terminal.
-    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        // The target as the user typed it: the name that a server gives itself is not to be trusted here.
-        let (form, url) = (target.to_string(), target.to_string());
-        options = options
-            .on_form(move |request| elicitation::form(form.clone(), request))
-            .on_url(move |request| elicitation::url(url.clone(), request));
-    }
-    Ok(options)
 }
 
 /// A directory as a root: its absolute path, and its name.

@@ -1,10 +1,11 @@
 //! Credentials for a server at a URL: saved tokens, or an OAuth login in a browser.
 
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use papertape::http::{Browser, Credentials, FileTokens, OAuth};
 
+use crate::directories;
 use crate::exit::Failure;
 use crate::print::text::one_line;
 use crate::print::{self, Look, style};
@@ -16,7 +17,7 @@ pub(crate) fn credentials(url: &str, ca: Option<&Path>) -> Result<Credentials, F
         browser(true)
     } else {
         Browser::unavailable(format!(
-            "run `papertape login {}`, or give a token with --bearer-file",
+            "give a key or token with --bearer-file FILE, or run `papertape login {}` if the server has an OAuth login",
             one_line(url)
         ))
     };
@@ -40,10 +41,8 @@ pub(crate) fn trusting(oauth: OAuth, ca: Option<&Path>) -> Result<OAuth, Failure
 
 /// The file where tokens are saved.
 pub(crate) fn store() -> Result<FileTokens, Failure> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")));
-    match data {
-        Some(data) => Ok(FileTokens::new(data.join("papertape/tokens.json"))),
+    match directories::data() {
+        Some(data) => Ok(FileTokens::new(data.join("tokens.json"))),
         None => Err(Failure::usage("there is no directory for tokens: set HOME or XDG_DATA_HOME")),
     }
 }

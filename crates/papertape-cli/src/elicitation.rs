@@ -3,6 +3,7 @@
 mod checked_url;
 
 use std::io::{BufRead, stdin};
+use std::sync::Arc;
 
 use papertape::protocol::{ElicitResult, FormRequest, UrlRequest};
 use serde_json::{Map, Value};
@@ -13,22 +14,35 @@ use crate::print::{self, Look, style};
 use crate::schema::{Argument, Schema, SchemaType, shown};
 use checked_url::CheckedUrl;
 
+/// Shows a prompt and reads one line; `None` at the end of input.
+pub(crate) type ReadLine = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// The lines of stdin.
+pub(crate) fn stdin_lines() -> ReadLine {
+    Arc::new(|prompt| {
+        print::err(&format!("{}: ", Look::of_stderr().paint(style::NAME, prompt)));
+        let mut line = String::new();
+        let count = stdin().lock().read_line(&mut line).ok()?;
+        (count > 0).then_some(line)
+    })
+}
+
 /// Prompts for each field of a form of the server `from`. Ctrl-D cancels the elicitation.
-pub(crate) async fn form(from: String, form: FormRequest) -> ElicitResult {
+pub(crate) async fn form(from: String, form: FormRequest, lines: ReadLine) -> ElicitResult {
     // Reading from a terminal blocks.
-    tokio::task::spawn_blocking(move || fill_in(&from, &form))
+    tokio::task::spawn_blocking(move || fill_in(&from, &form, &lines))
         .await
         .unwrap_or_else(|_| ElicitResult::cancel())
 }
 
 /// Shows a URL, which the user opens or declines.
-pub(crate) async fn url(from: String, request: UrlRequest) -> ElicitResult {
-    tokio::task::spawn_blocking(move || open_url(&from, &request))
+pub(crate) async fn url(from: String, request: UrlRequest, lines: ReadLine) -> ElicitResult {
+    tokio::task::spawn_blocking(move || open_url(&from, &request, &lines))
         .await
         .unwrap_or_else(|_| ElicitResult::cancel())
 }
 
-fn open_url(from: &str, request: &UrlRequest) -> ElicitResult {
+fn open_url(from: &str, request: &UrlRequest, lines: &ReadLine) -> ElicitResult {
     let look = Look::of_stderr();
     introduce(look, from, &request.message);
     print::err(&format!("  {}\n", look.paint(style::NAME, &one_line(&request.url))));
@@ -43,20 +57,20 @@ fn open_url(from: &str, request: &UrlRequest) -> ElicitResult {
     for warning in &url.warnings {
         warn(look, warning);
     }
-    match read_line(look, "press Enter when you have opened it, or n to decline") {
+    match read_line(lines, "press Enter when you have opened it, or n to decline") {
         Some(text) if text.is_empty() => ElicitResult::visit(),
         Some(_) => ElicitResult::decline(),
         None => ElicitResult::cancel(),
     }
 }
 
-fn fill_in(from: &str, form: &FormRequest) -> ElicitResult {
+fn fill_in(from: &str, form: &FormRequest, lines: &ReadLine) -> ElicitResult {
     let look = Look::of_stderr();
     introduce(look, from, &form.message);
     let fields = Schema::new(&form.requested_schema).arguments();
     let mut values = Map::new();
     for field in &fields {
-        match field_value(look, field) {
+        match field_value(look, field, lines) {
             Some(value) => put(&mut values, field, value),
             None => return ElicitResult::cancel(),
         }
@@ -68,14 +82,14 @@ fn fill_in(from: &str, form: &FormRequest) -> ElicitResult {
         format!("press Enter to send, type the name of a field to correct it, or {decline} to decline");
     loop {
         review(look, from, &values);
-        let text = match read_line(look, &prompt) {
+        let text = match read_line(lines, &prompt) {
             None => return ElicitResult::cancel(),
             Some(text) if text.is_empty() => return ElicitResult::accept(values),
             Some(text) => text,
         };
         match find(&text) {
             None if [decline, "no"].contains(&text.as_str()) => return ElicitResult::decline(),
-            Some(field) => match field_value(look, field) {
+            Some(field) => match field_value(look, field, lines) {
                 Some(value) => put(&mut values, field, value),
                 None => return ElicitResult::cancel(),
             },
@@ -120,7 +134,7 @@ fn warn(look: Look, warning: &str) {
 }
 
 /// Prompts until the input fits: a value, no value (`Some(None)`), or `None` at the end of input.
-fn field_value(look: Look, field: &Argument<'_>) -> Option<Option<Value>> {
+fn field_value(look: Look, field: &Argument<'_>, lines: &ReadLine) -> Option<Option<Value>> {
     if let Some(description) = field.description {
         print::err(&paragraphs(description, look.width, "  "));
     }
@@ -131,7 +145,7 @@ fn field_value(look: Look, field: &Argument<'_>) -> Option<Option<Value>> {
         (None, false) => format!("{words}; Enter to skip"),
     };
     loop {
-        let text = read_line(look, &format!("{} ({kind})", field.name))?;
+        let text = read_line(lines, &format!("{} ({kind})", field.name))?;
         if text.is_empty() && (field.default.is_some() || !field.required) {
             return Some(field.default.cloned());
         }
@@ -170,9 +184,6 @@ fn yes_or_no(text: &str) -> Option<bool> {
 }
 
 /// One line from the terminal; `None` at the end of input.
-fn read_line(look: Look, prompt: &str) -> Option<String> {
-    print::err(&format!("  {}: ", look.paint(style::NAME, &one_line(prompt))));
-    let mut line = String::new();
-    let count = stdin().lock().read_line(&mut line).ok()?;
-    (count > 0).then(|| line.trim().to_owned())
+fn read_line(lines: &ReadLine, prompt: &str) -> Option<String> {
+    lines(&format!("  {}", one_line(prompt))).map(|line| line.trim().to_owned())
 }

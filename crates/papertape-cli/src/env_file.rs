@@ -4,9 +4,9 @@ use std::path::Path;
 
 use crate::exit::Failure;
 
-/// The variables of a file, in its order.
-pub(crate) fn read(path: &Path) -> Result<Vec<(String, String)>, Failure> {
-    let wrong = |problem: String| Failure::usage(format!("--env-file {}: {problem}", path.display()));
+/// The variables of the file of an option, in its order.
+pub(crate) fn read(path: &Path, option: &str) -> Result<Vec<(String, String)>, Failure> {
+    let wrong = |problem: String| Failure::usage(format!("{option} {}: {problem}", path.display()));
     let text =
         std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read the file: {error}")))?;
     parse(&text).map_err(wrong)

@@ -30,7 +30,7 @@ const BROKEN: u8 = 4;
 /// Plus the number of the signal, as in shells.
 const SIGNALLED: u8 = 128;
 
-/// How many last lines of the server's stderr are shown without `--trace`.
+/// How many last lines of the server's stderr are shown, unless `--trace` has shown all of it.
 const STDERR_LINES: usize = 20;
 
 /// The option that sets the timeout, for error messages.
@@ -53,7 +53,7 @@ pub(crate) enum Failure {
     /// The command could not start.
     NotStarted(anyhow::Error),
     /// The server failed, before or after the session was open.
-    Server { error: ClientError, opened: bool, hint: String, whole_stderr: bool },
+    Server { error: ClientError, opened: bool, hint: String, stderr_shown: bool },
     /// The output cannot be written.
     Output(String),
     /// A signal.
@@ -67,7 +67,7 @@ impl Failure {
 
     /// Before the session was open.
     pub(crate) fn opening(error: ClientError, hint: String) -> Self {
-        Failure::Server { error: error.limited_by(LIMIT), opened: false, hint, whole_stderr: false }
+        Failure::Server { error: error.limited_by(LIMIT), opened: false, hint, stderr_shown: false }
     }
 
     /// The same with what to do about an HTTP error status of the server at `url`.
@@ -86,10 +86,10 @@ impl Failure {
         self
     }
 
-    /// The same, printed with all that is known of the server's stderr.
-    pub(crate) fn with_whole_stderr(mut self) -> Self {
-        if let Failure::Server { whole_stderr, .. } = &mut self {
-            *whole_stderr = true;
+    /// The same, printed without the server's stderr, which has been printed.
+    pub(crate) fn with_stderr_shown(mut self) -> Self {
+        if let Failure::Server { stderr_shown, .. } = &mut self {
+            *stderr_shown = true;
         }
         self
     }
@@ -115,7 +115,10 @@ impl Failure {
             Failure::ToolError | Failure::Output(_) => ERROR,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
-                ErrorKind::Rpc(_) | ErrorKind::Unauthorized(_) | ErrorKind::Http { status: 403, .. } => ERROR,
+                ErrorKind::Rpc(_)
+                | ErrorKind::TaskCancelled
+                | ErrorKind::Unauthorized(_)
+                | ErrorKind::Http { status: 403, .. } => ERROR,
                 _ => BROKEN,
             },
             Failure::Reported(failure) => failure.code(),
@@ -134,7 +137,8 @@ impl Failure {
             Failure::Server { error, .. } => match error.kind() {
                 ErrorKind::NotStarted(_) => "not_started",
                 ErrorKind::Unsupported { .. } => "unsupported",
-                ErrorKind::TimedOut(_) => "timed_out",
+                ErrorKind::TimedOut(_) | ErrorKind::TaskTimedOut(_) => "timed_out",
+                ErrorKind::TaskCancelled => "cancelled",
                 ErrorKind::Closed => "closed",
                 ErrorKind::Unreachable(_) => "unreachable",
                 ErrorKind::Http { .. } => "http",
@@ -153,7 +157,7 @@ impl Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let error = error.limited_by(LIMIT);
-        Failure::Server { error, opened: true, hint: String::new(), whole_stderr: false }
+        Failure::Server { error, opened: true, hint: String::new(), stderr_shown: false }
     }
 }
 
@@ -191,19 +195,37 @@ impl fmt::Display for Failure {
 /// The exit code for the result of a command; an error is printed first.
 pub(crate) fn code(result: Result<(), Failure>, output: Output) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
-    if !matches!(failure, Failure::ToolError | Failure::Reported(_) | Failure::Signal(_)) {
-        match output {
-            Output::Text => print::err(&as_text(&failure, Look::of_stderr())),
+    show(&failure, output);
+    ExitCode::from(failure.code())
+}
+
+/// Prints a failure, unless it has been printed.
+pub(crate) fn show(failure: &Failure, output: Output) {
+    show_at(failure, None, output);
+}
+
+/// The same for a failure of a line of a script.
+pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
+    if matches!(failure, Failure::ToolError | Failure::Reported(_) | Failure::Signal(_)) {
+        return;
+    }
+    match output {
+        Output::Text => {
+            let place = line.map(|number| format!("line {number}: ")).unwrap_or_default();
+            print::err(&as_text(failure, &place, Look::of_stderr()));
+        }
+        Output::Json => {
+            let mut error = document(failure);
+            error.extend(line.map(|number| ("line".to_owned(), number.into())));
             // If that cannot be written either, only the exit code is left.
-            Output::Json => drop(print::document(&json!({"error": document(&failure)}))),
+            drop(print::document(&json!({"error": error})));
         }
     }
-    ExitCode::from(failure.code())
 }
 
 /// Prints an error that does not end the command to stderr.
 pub(crate) fn report(failure: &Failure) {
-    print::err(&as_text(failure, Look::of_stderr()));
+    print::err(&as_text(failure, "", Look::of_stderr()));
 }
 
 /// Prints a note to stderr.
@@ -219,12 +241,12 @@ fn prefixed(sentence: &str, look: Look) -> String {
     wrapped.replacen("papertape:", &look.paint(style::WRONG, "papertape:"), 1)
 }
 
-/// The sentence, then the evidence.
-fn as_text(failure: &Failure, look: Look) -> String {
-    let sentence = failure.to_string();
+/// The sentence after its place in a script, then the evidence.
+fn as_text(failure: &Failure, place: &str, look: Look) -> String {
+    let sentence = format!("{place}{failure}");
     let mut text = prefixed(&sentence, look);
-    if let Failure::Server { error, whole_stderr, .. } = failure {
-        let lines = if *whole_stderr { usize::MAX } else { STDERR_LINES };
+    if let Failure::Server { error, stderr_shown, .. } = failure {
+        let lines = if *stderr_shown { 0 } else { STDERR_LINES };
         text += &details(error, &sentence, lines, look);
     }
     text
@@ -259,6 +281,13 @@ fn details(error: &ClientError, sentence: &str, most: usize, look: Look) -> Stri
     }
     let lines: Vec<&str> = error.stderr().lines().collect();
     let last = lines.get(lines.len().saturating_sub(most)..).unwrap_or_default();
+    // The cause may be above them: a panic is followed by its backtrace.
+    if let Some(cause) = error.stderr_line().filter(|_| !last.is_empty() && last.len() < lines.len())
+        && !is_in_sentence(&cause)
+        && !last.iter().any(|line| cause.starts_with(line.trim()) && !line.trim().is_empty())
+    {
+        note("its stderr says:", &safe(&cause));
+    }
     match last {
         [] => return text,
         [only] if is_in_sentence(only) => return text,

@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use papertape::wire::shown;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::args::{Format, Log};
-use crate::runtime;
+use crate::telemetry::Telemetry;
+use crate::{print, runtime, server_log};
 
 /// The length of the queue for a slow reader of stderr; more lines are dropped.
 const QUEUED_LINES: usize = 1024;
@@ -21,7 +24,8 @@ const QUEUED_LINES: usize = 1024;
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Starts the logging thread. `--log-level` takes precedence over `RUST_LOG`; without either, warnings and errors are logged.
-pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
+pub(crate) fn start(log: &Log, telemetry: &Telemetry) -> anyhow::Result<()> {
+    server_log::configure(log);
     let filter = match log.log_level {
         Some(level) => EnvFilter::builder().with_default_directive(level.into()).parse_lossy(""),
         None => environment_filter(),
@@ -31,7 +35,7 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
     let writer = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
         while let Ok(entry) = waiting.recv() {
             let result = match entry {
-                Entry::Line(line) => io::stderr().write_all(&line),
+                Entry::Line(line) => print::try_err(&line),
                 Entry::Flush(done) => {
                     let result = report_dropped();
                     let _ = done.send(());
@@ -48,8 +52,7 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
         return Ok(());
     }
     let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_ansi(colours)
         // An event that cannot be written would otherwise be reported on stderr, which is what just failed.
         .log_internal_errors(false)
@@ -57,9 +60,16 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
             let format = log.log_format;
             move || Line { queue: queue.clone(), format, colours, bytes: Vec::new() }
         });
-    match log.log_format {
-        Format::Text => builder.init(),
-        Format::Json => builder.json().init(),
+    let lines = match log.log_format {
+        Format::Text => lines.boxed(),
+        Format::Json => lines.json().boxed(),
+    };
+    match telemetry.layer() {
+        None => tracing_subscriber::registry().with(lines).with(filter).init(),
+        // What is exported does not depend on what is logged.
+        Some(exported) => {
+            tracing_subscriber::registry().with(lines.with_filter(filter)).with(exported).init();
+        }
     }
     Ok(())
 }
@@ -77,10 +87,8 @@ fn report_dropped() -> io::Result<()> {
     match DROPPED.swap(0, Ordering::Relaxed) {
         0 => Ok(()),
         count => {
-            writeln!(
-                io::stderr(),
-                "papertape: {count} log lines were dropped here: stderr is read too slowly"
-            )
+            let note = "log lines were dropped here: stderr is read too slowly";
+            print::try_err(&format!("papertape: {count} {note}\n"))
         }
     }
 }
@@ -92,7 +100,7 @@ static DROPPED: AtomicU64 = AtomicU64::new(0);
 static QUEUE: OnceLock<SyncSender<Entry>> = OnceLock::new();
 
 enum Entry {
-    Line(Vec<u8>),
+    Line(String),
     /// Acknowledged once everything before it is written.
     Flush(SyncSender<()>),
 }
@@ -118,13 +126,12 @@ struct Line {
 
 impl Line {
     /// The event with invisible and control characters escaped: it may hold text of a server.
-    fn visible(&self) -> Vec<u8> {
+    fn visible(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         match self.format {
             Format::Json => shown::json(&text).into_owned(),
             Format::Text => self.visible_text(&text),
         }
-        .into_bytes()
     }
 
     fn visible_text(&self, text: &str) -> String {
@@ -184,7 +191,7 @@ mod tests {
         let line = |colours| {
             let (queue, _) = sync_channel(1);
             let line = Line { queue, format: Format::Text, colours, bytes: text.as_bytes().to_vec() };
-            String::from_utf8(line.visible()).unwrap()
+            line.visible()
         };
         let rest = "error=a\\u{1b}[8mb\\u{1b}]0;c\\u{7}\\u{202e}\n";
         assert_eq!(line(true), format!("\u{1b}[2mnow\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m {rest}"));

@@ -3,8 +3,10 @@
 mod args;
 mod arguments;
 mod command;
+mod completion;
 mod connect;
 mod credentials;
+mod directories;
 mod elicitation;
 mod env_file;
 mod exact_json;
@@ -17,21 +19,34 @@ mod print;
 mod progress_line;
 mod runtime;
 mod schema;
+mod server_inputs;
+mod server_log;
 mod servers_file;
 mod signals;
 mod sync;
 mod target;
+#[cfg(feature = "otel")]
+mod telemetry;
+#[cfg(not(feature = "otel"))]
+#[path = "telemetry_off.rs"]
+mod telemetry;
+mod terminal_mode;
 
 use std::process::ExitCode;
 
 use args::{Command, Output};
+use telemetry::Telemetry;
 
 fn main() -> ExitCode {
     let args = match args::Args::from_command_line() {
         Ok(args) => args,
         Err(failure) => return exit::code(Err(failure), Output::Json),
     };
-    if let Err(failure) = log::start(&args.log) {
+    let telemetry = match Telemetry::start(&args) {
+        Ok(telemetry) => telemetry,
+        Err(failure) => return exit::code(Err(failure), Output::Text),
+    };
+    if let Err(failure) = log::start(&args.log, &telemetry) {
         return exit::code(Err(failure.into()), Output::Text);
     }
     let output = match &args.command {
@@ -39,27 +54,36 @@ fn main() -> ExitCode {
         Command::Call(call) => call.connect.output,
         Command::Read(read) => read.connect.output,
         Command::Prompt(prompt) => prompt.connect.output,
+        Command::Request(request) => request.connect.output,
+        Command::Shell(shell) => shell.connect.output,
+        Command::Task(task) => task.output(),
         Command::Index(index) => index.output,
         Command::Demo(_)
         | Command::Login(_)
         | Command::Logout(_)
         | Command::Serve(_)
         | Command::Key(_)
-        | Command::Completions(_) => Output::Text,
+        | Command::Completions(_)
+        | Command::Complete(_) => Output::Text,
     };
-    let result = match args.command {
+    let result = telemetry.within(args.command, |command| match command {
         Command::Demo(demo) => command::demo::run(&demo),
         Command::List(list) => command::list::run(list),
         Command::Call(call) => command::call::run(call),
         Command::Read(read) => command::read::run(read),
         Command::Prompt(prompt) => command::prompt::run(prompt),
+        Command::Request(request) => command::request::run(request),
+        Command::Shell(shell) => command::shell::run(&shell),
+        Command::Task(task) => command::task::run(task),
         Command::Login(login) => command::login::run(login),
         Command::Logout(logout) => command::logout::run(&logout),
         Command::Serve(serve) => command::serve::run(serve),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
         Command::Completions(completions) => command::completions::run(&completions),
-    };
+        Command::Complete(complete) => command::complete::run(complete),
+    });
+    telemetry.end();
     log::flush();
     exit::code(result, output)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use papertape::client::Progress;
+use papertape::client::{Progress, TaskState};
 
 use crate::print::text::one_line;
 use crate::print::{self, Look, style};
@@ -19,10 +19,22 @@ pub(crate) struct ProgressLine {
 impl ProgressLine {
     /// The callback for progress notifications.
     pub(crate) fn callback(&self, look: Look) -> impl FnMut(Progress) + Send + 'static {
+        let write = self.write(look);
+        move |progress| write(&describe(&progress))
+    }
+
+    /// The callback for the states of a task.
+    pub(crate) fn status_callback(&self, look: Look) -> impl FnMut(&TaskState) + Send + 'static {
+        let write = self.write(look);
+        move |task| write(&describe_task(task.status.as_str(), task.message.as_deref()))
+    }
+
+    /// Replaces the line.
+    fn write(&self, look: Look) -> impl Fn(&str) + Send + 'static {
         let written = Arc::clone(&self.written);
-        move |progress| {
+        move |text| {
             written.store(true, Ordering::Relaxed);
-            let text: String = describe(&progress).chars().take(look.width.saturating_sub(1)).collect();
+            let text: String = text.chars().take(look.width.saturating_sub(1)).collect();
             print::err(&format!("{CLEAR_LINE}{}", look.paint(style::DIM, &text)));
         }
     }
@@ -48,11 +60,23 @@ fn describe(progress: &Progress) -> String {
     text
 }
 
+/// "the task is working: reading 3 of 10 files".
+fn describe_task(status: &str, message: Option<&str>) -> String {
+    let message = message.map(|message| format!(": {}", one_line(message))).unwrap_or_default();
+    format!("the task is {}{message}", status.replace('_', " "))
+}
+
 #[cfg(test)]
 mod tests {
     use papertape::client::Progress;
 
-    use super::describe;
+    use super::{describe, describe_task};
+
+    #[test]
+    fn states_of_tasks_as_text() {
+        assert_eq!(describe_task("input_required", None), "the task is input required");
+        assert_eq!(describe_task("working", Some("1\n2\u{1b}[2J")), "the task is working: 1 2⟦1b⟧[2J");
+    }
 
     #[test]
     fn progress_as_text() {

@@ -29,7 +29,7 @@ pub(crate) fn parallelism() -> usize {
 }
 
 /// Checks that this many threads can be started. tokio and rayon panic or hang when one cannot.
-fn check(count: usize) -> anyhow::Result<()> {
+pub(crate) fn check(count: usize) -> anyhow::Result<()> {
     let gate = Mutex::new(());
     let wait = || drop(lock(&gate));
     scope(|scope| {

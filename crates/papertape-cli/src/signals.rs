@@ -6,7 +6,7 @@ use std::task::Poll;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const SIGHUP: u8 = 1;
-const SIGINT: u8 = 2;
+pub(crate) const SIGINT: u8 = 2;
 const SIGQUIT: u8 = 3;
 const SIGTERM: u8 = 15;
 

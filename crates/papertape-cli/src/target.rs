@@ -4,15 +4,16 @@ mod mistake;
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use papertape::client::config::{ConfiguredServer, ServersFile};
+use papertape::guess;
 use papertape::stdio::ServerCommand;
 
-use crate::args::BundledServer;
+use crate::args::{BundledServer, FromFile};
 use crate::exit::{self, Failure};
-use crate::servers_file::{ConfiguredServer, DEFAULT, ServersFile};
-use papertape::guess;
+use crate::servers_file::{self, DEFAULT};
 
 /// A server to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,24 +26,43 @@ pub(crate) enum Target {
     Command { program: OsString, arguments: Vec<OsString> },
     /// A server over HTTP.
     Url(String),
+    /// A server on a Unix domain socket: `unix:PATH`.
+    Unix(PathBuf),
 }
 
 /// How to connect to a target.
 pub(crate) enum Connector {
     Process(ServerCommand),
     Http { url: String, headers: Vec<(String, String)> },
+    Unix(PathBuf),
 }
 
 impl Target {
-    /// A name of an `mcpServers` file (`config`, or `.mcp.json` in the current directory), a bundled name and its options, a
-    /// URL, or a command line, which is split like a shell does and run without one.
+    /// A URL, `unix:PATH`, a name of an `mcpServers` file (`config`, or `.mcp.json` in the current directory), a bundled name and its options,
+    /// or a command line, which is split like a shell does and run without one.
     ///
     /// A bundled name means another server only with `--config`: a directory must not decide which program `grammar` starts.
-    pub(crate) fn parse(text: &str, config: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &str, options: &FromFile) -> Result<Self, Failure> {
+        let target = Self::find(text, options)?;
+        // A bundled name may be given with --config, which then has no server of that name.
+        if let Some(option) = options.values_given().filter(|_| !matches!(target, Target::Configured(_))) {
+            return Err(Failure::usage(format!(
+                "{option} is for servers of a file, and {target} is not one"
+            )));
+        }
+        Ok(target)
+    }
+
+    fn find(text: &str, options: &FromFile) -> Result<Self, Failure> {
+        let config = options.config.as_deref();
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         if matches!(scheme.as_deref(), Some("http" | "https")) {
-            refuse_config(config, &format!("{text} is a URL"))?;
+            refuse(options, &format!("{text} is a URL"))?;
             return Ok(Target::Url(text.to_owned()));
+        }
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            refuse(options, &format!("{text} is a socket"))?;
+            return Ok(Target::Unix(path.into()));
         }
         let words = shell_words::split(text)
             .map_err(|error| Failure::usage(format!("{text}: not a command line: {error}")))?;
@@ -52,23 +72,22 @@ impl Target {
         {
             return Ok(bundled);
         }
-        let file = servers_file(text, config)?;
-        if let Some(file) = &file
-            && let Some(server) = file.find(text.trim())
-        {
+        let mut file = file_of_servers(text, config)?;
+        let name = text.trim();
+        if let Some(file) = file.take_if(|file| file.names().any(|listed| listed == name)) {
             if bundled.is_some() {
                 exit::note(&format!(
                     "using the server \"{text}\" of {}; the bundled one: -- papertape serve {text}",
-                    file.path()
+                    file.path().display()
                 ));
             }
-            return server.map(Target::Configured);
+            return servers_file::find(file, name, options).map(Target::Configured);
         }
         if let Some(bundled) = bundled {
             return Ok(bundled);
         }
         if let Some(file) = file.filter(|_| config.is_some() && !text.trim().is_empty()) {
-            return Err(file.unknown(text.trim(), &BundledServer::names()));
+            return Err(servers_file::unknown(&file, text.trim(), &BundledServer::names()));
         }
         if let Some(problem) = mistake::explain(&words) {
             return Err(Failure::usage(problem));
@@ -78,19 +97,25 @@ impl Target {
     }
 
     /// The URL of a server over HTTP, which may be given by its name in an `mcpServers` file.
-    pub(crate) fn url(text: &str, config: Option<&Path>) -> Result<String, Failure> {
-        let target = Self::parse(text, config)?;
-        let url = match &target {
-            Target::Url(url) => Some(url.as_str()),
-            Target::Configured(server) => server.url(),
-            Target::Bundled { .. } | Target::Command { .. } => None,
-        };
-        url.map(str::to_owned).ok_or_else(|| {
+    pub(crate) fn url(text: &str, options: &FromFile) -> Result<String, Failure> {
+        let target = Self::parse(text, options)?;
+        target.http_url().map(str::to_owned).ok_or_else(|| {
+            let kind =
+                if matches!(target, Target::Unix(_)) { "is a socket" } else { "is started as a process" };
             Failure::usage(format!(
-                "{target} is started as a process, and authorization is for servers at a URL: give a URL, or the name of a \
+                "{target} {kind}, and authorization is for servers at a URL: give a URL, or the name of a \
                  server at one"
             ))
         })
+    }
+
+    /// The URL of a server over HTTP.
+    pub(crate) fn http_url(&self) -> Option<&str> {
+        match self {
+            Target::Url(url) => Some(url),
+            Target::Configured(server) => server.url(),
+            Target::Bundled { .. } | Target::Command { .. } | Target::Unix(_) => None,
+        }
     }
 
     /// A command after `--`; `None` if it is empty.
@@ -107,7 +132,8 @@ impl Target {
             Target::Command { program, arguments } => {
                 Connector::Process(ServerCommand::new(program).args(arguments))
             }
-            Target::Configured(server) => server.connector(),
+            Target::Configured(server) => servers_file::connector(server),
+            Target::Unix(path) => Connector::Unix(path.clone()),
             Target::Url(url) => Connector::Http { url: url.clone(), headers: Vec::new() },
         })
     }
@@ -120,7 +146,7 @@ impl Target {
         }
         let Some(typed) = program.to_str().filter(|_| arguments.is_empty()) else { return String::new() };
         let bundled = BundledServer::names();
-        let file = ServersFile::in_current_directory().and_then(Result::ok);
+        let file = servers_file::in_current_directory().and_then(Result::ok);
         let names = file.iter().flat_map(ServersFile::names);
         match guess::nearest(typed, names.clone().chain(bundled.iter().map(String::as_str))) {
             Some(name) if names.clone().any(|listed| listed == name) => {
@@ -144,10 +170,10 @@ fn bundled_target(words: &[String]) -> Option<Target> {
 }
 
 /// The file of `--config`, or that of the current directory. Without `--config`, an invalid one is only a warning.
-fn servers_file(text: &str, config: Option<&Path>) -> Result<Option<ServersFile>, Failure> {
+fn file_of_servers(text: &str, config: Option<&Path>) -> Result<Option<ServersFile>, Failure> {
     match config {
-        Some(path) => ServersFile::open(path).map(Some),
-        None => Ok(ServersFile::in_current_directory().and_then(|file| {
+        Some(path) => servers_file::open(path).map(Some),
+        None => Ok(servers_file::in_current_directory().and_then(|file| {
             file.inspect_err(|problem| {
                 // A path or a command line is not a name.
                 if !text.contains(['/', ' ']) {
@@ -159,13 +185,12 @@ fn servers_file(text: &str, config: Option<&Path>) -> Result<Option<ServersFile>
     }
 }
 
-/// `--config` is for names.
-fn refuse_config(config: Option<&Path>, because: &str) -> Result<(), Failure> {
-    match config {
-        Some(path) => Err(Failure::usage(format!(
-            "--config {} is for servers that are given by name, and {because}",
-            path.display()
-        ))),
+/// Options for servers of a file do not apply to others.
+fn refuse(options: &FromFile, because: &str) -> Result<(), Failure> {
+    match options.given() {
+        Some(option) => {
+            Err(Failure::usage(format!("{option} is for servers that are given by name, and {because}")))
+        }
         None => Ok(()),
     }
 }
@@ -180,21 +205,21 @@ pub(crate) fn bundled(name: &str) -> anyhow::Result<ServerCommand> {
 pub(crate) fn split(
     mut words: Vec<String>,
     command: Vec<OsString>,
-    config: Option<&Path>,
+    options: &FromFile,
 ) -> Result<(Target, Vec<String>), Failure> {
     if let Some(target) = Target::of_words(command) {
-        refuse_config(config, "there is a command after --")?;
+        refuse(options, "there is a command after --")?;
         return Ok((target, words));
     }
     if words.is_empty() {
         return Err(Failure::usage(format!("which server? {KINDS}")));
     }
-    let target = Target::parse(&words.remove(0), config)?;
+    let target = Target::parse(&words.remove(0), options)?;
     Ok((target, words))
 }
 
 /// What a target can be, for errors.
-pub(crate) const KINDS: &str = "give a bundled name (blog, grammar, text), a URL, a quoted command line such as \
+pub(crate) const KINDS: &str = "give a bundled name (blog, grammar, text, all), a URL, unix:SOCKET, a quoted command line such as \
     'python3 server.py', a name of .mcp.json or --config FILE, or a command after --";
 
 /// As it can be typed, with all arguments: a program name such as `python3` does not identify a server.
@@ -209,8 +234,9 @@ impl fmt::Display for Target {
                 let words = std::iter::once(program).chain(arguments).map(|word| word.to_string_lossy());
                 f.write_str(&shell_words::join(words))
             }
-            Target::Configured(server) => f.write_str(&server.name),
+            Target::Configured(server) => f.write_str(server.name()),
             Target::Url(url) => f.write_str(url),
+            Target::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
@@ -218,6 +244,7 @@ impl fmt::Display for Target {
 #[cfg(test)]
 mod tests {
     use super::Target;
+    use crate::args::FromFile;
 
     fn command(words: &[&str]) -> Target {
         Target::of_words(words.iter().map(Into::into).collect()).unwrap()
@@ -225,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_target_is_a_name_a_url_or_a_command_line() {
-        let parse = |text| Target::parse(text, None).unwrap();
+        let parse = |text| Target::parse(text, &FromFile::default()).unwrap();
         for url in ["http://localhost:1/mcp", "HTTPS://example.com"] {
             assert_eq!(parse(url), Target::Url(url.to_owned()));
         }
@@ -250,18 +277,18 @@ mod tests {
             "grammar",
             "https://example.com/mcp",
         ] {
-            assert_eq!(Target::parse(text, None).unwrap().to_string(), text);
+            assert_eq!(Target::parse(text, &FromFile::default()).unwrap().to_string(), text);
         }
     }
 
     #[test]
     fn a_url_of_another_scheme_gets_a_hint() {
-        assert!(Target::parse("ws://x", None).unwrap().hint().contains("https://"));
+        assert!(Target::parse("ws://x", &FromFile::default()).unwrap().hint().contains("https://"));
     }
 
     #[test]
     fn an_invalid_target_is_an_error() {
-        let refuse = |text| Target::parse(text, None).unwrap_err().to_string();
+        let refuse = |text| Target::parse(text, &FromFile::default()).unwrap_err().to_string();
         assert!(refuse("a 'b").contains("not a command line"));
         for empty in ["", "  ", "''"] {
             assert!(refuse(empty).contains("which server?"), "{empty:?}");

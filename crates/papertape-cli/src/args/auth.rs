@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use clap::ValueHint;
 
 use super::after_help;
+use super::client::FromFile;
 use super::values::future_time;
 
 /// Sign in to a server over HTTP (OAuth 2.1), and save its tokens.
@@ -19,9 +20,8 @@ pub(crate) struct Login {
     /// The URL of the server, or its name in .mcp.json or --config.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: String,
-    /// Look up the name in this file of servers [default: .mcp.json in the current directory, if it exists].
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) from_file: FromFile,
     /// Request this scope besides those that the server requires; may be repeated.
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Vec<String>,
@@ -46,9 +46,8 @@ pub(crate) struct Logout {
     /// The URL of the server, or its name in .mcp.json or --config.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: String,
-    /// Look up the name in this file of servers [default: .mcp.json in the current directory, if it exists].
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) from_file: FromFile,
 }
 
 /// Make an API key for a server over HTTP.

@@ -7,6 +7,7 @@ mod parse_error;
 mod serve;
 mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::Styles;
@@ -14,7 +15,9 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use tracing_subscriber::filter::LevelFilter;
 
 pub(crate) use auth::{Key, Login, Logout};
-pub(crate) use client::{Call, Connect, List, Prompt, Read};
+pub(crate) use client::{
+    Call, Connect, FromFile, List, Prompt, Read, Request, Save, Shell, Task, TaskCommand, TaskTarget,
+};
 pub(crate) use index::Index;
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 
@@ -39,12 +42,17 @@ pub(crate) enum Command {
     Call(Call),
     Read(Read),
     Prompt(Prompt),
+    Request(Request),
+    Shell(Shell),
+    Task(Task),
     Login(Login),
     Logout(Logout),
     Serve(Serve),
     Index(Index),
     Key(Key),
     Completions(Completions),
+    #[command(hide = true)]
+    Complete(Complete),
 }
 
 /// Show a client, a server, and every byte between them.
@@ -63,12 +71,35 @@ pub(crate) struct Demo {
 }
 
 /// Print a shell completion script.
+///
+/// In bash, zsh and fish it completes commands, options, servers (bundled, and those of .mcp.json or --config), and what a server
+/// has: tools, their arguments and values, URIs, prompts. For that, the server on the command line is started, for at most
+/// two seconds; what it lists is kept for a minute. In elvish and PowerShell it completes commands and options.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(COMPLETIONS_EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Completions {
     /// The shell.
     #[arg(value_name = "SHELL", value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Complete a command line: what the scripts of `papertape completions` call.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Complete {
+    #[arg(value_enum)]
+    pub(crate) shell: CompletedShell,
+    /// bash: the line up to the cursor, the rest of it, and what bash replaces. zsh and fish: the index of the current word, and
+    /// the words.
+    #[arg(last = true)]
+    pub(crate) words: Vec<OsString>,
+}
+
+/// The shells whose completion scripts call back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompletedShell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 const EXAMPLES: &str = "  \
@@ -104,6 +135,11 @@ pub(crate) struct Log {
     /// The log format.
     #[arg(long, global = true, value_name = "FORMAT", value_enum, default_value_t = Format::Text, help_heading = "Logging")]
     pub(crate) log_format: Format,
+    /// Export traces and metrics to the OpenTelemetry collector at URL, such as http://localhost:4318; takes precedence over
+    /// OTEL_EXPORTER_OTLP_ENDPOINT.
+    #[cfg(feature = "otel")]
+    #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url, help_heading = "Logging")]
+    pub(crate) otlp: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -184,7 +184,7 @@ fn a_dot_addresses_a_member_of_an_optional_object() {
     assert_eq!(typed(&schema, &["at.x=1", "at.y=2"]), Ok(json!({"at": {"x": 1, "y": "2"}})));
     assert_eq!(typed(&schema, &["box.corner.y=2"]), Ok(json!({"box": {"corner": {"y": "2"}}})));
     assert!(typed(&schema, &["at=null", "at.x=1"]).unwrap_err().contains("cannot be added to at"));
-    let right = "there is no argument \"at.yy\": did you mean \"y\"?\n  its arguments: x, y";
+    let right = "there is no argument \"at.yy\": did you mean \"at.y\"?\n  its arguments: at.x, at.y";
     assert_eq!(typed(&schema, &["at.yy=1"]).unwrap_err(), right);
     assert!(typed(&schema, &["at.x=one"]).unwrap_err().starts_with("at.x=one does not fit"));
 }
@@ -340,6 +340,16 @@ fn values() -> impl Strategy<Value = (Value, Value)> {
             inner.prop_map(listed),
         ]
     })
+}
+
+#[test]
+fn members_are_named_as_they_are_typed() {
+    let period =
+        json!({"type": "object", "properties": {"from": {"type": "string"}, "until": {"type": "string"}}});
+    let error = one(&period, &["x.form=a"]).unwrap_err();
+    assert!(error.contains("did you mean \"x.from\"?\n  its arguments: x.from, x.until"), "{error}");
+    let error = one(&json!({"type": "integer"}), &["x:=a"]).unwrap_err();
+    assert!(!error.contains("text"), "{error}");
 }
 
 proptest! {

@@ -1,11 +1,11 @@
 //! `papertape call TARGET TOOL NAME=VALUE...`: calls a tool.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 
 use anyhow::Context;
 use papertape::Client;
-use papertape::client::{CallOptions, ClientError, ErrorKind, ListEntry};
+use papertape::client::{Called, ClientError, ErrorKind, ListEntry};
 use papertape::guess;
 use papertape::protocol::Content;
 use papertape::protocol::{CallToolResult, RawJson, ToolDefinition};
@@ -13,46 +13,97 @@ use papertape::wire::error::METHOD_NOT_FOUND;
 use serde_json::Value;
 
 use crate::args::{Call, Output};
+use crate::command::task;
 use crate::connect::with_server;
 use crate::exact_json::{ExactJson, JsonType, Members};
 use crate::exit::{self, Failure};
 use crate::print::content::{Destination, Printed};
-use crate::print::{self, Look};
+use crate::print::{self, Look, Printing};
 use crate::progress_line::ProgressLine;
 use crate::schema::Schema;
+use crate::target::Connector;
 use crate::{arguments, target};
 
 pub(crate) fn run(args: Call) -> Result<(), Failure> {
-    let (target, words) =
-        target::split(args.words, args.connect.command.clone(), args.connect.config.as_deref())?;
+    let (target, words) = target::split(args.words, args.connect.command.clone(), &args.connect.from_file)?;
     let (tool, typed) = name_and_rest(&words, "tool", &target.to_string())?;
+    if args.detach && matches!(target.connector()?, Connector::Process(_)) {
+        return Err(Failure::usage(format!(
+            "--detach leaves a task on a server that continues, and {target} is a process that ends with this command: leave \
+             out --detach to wait for the result"
+        )));
+    }
     let document = args.json.as_deref().map(read_document).transpose()?;
     with_server(&args.connect, &target, async |client| {
-        let schema = input_schema(&client, tool).await?;
-        let arguments = arguments::build(Schema::new(&schema), typed, document)
-            .map_err(|problem| Failure::usage(format!("{tool}: {problem}")))?;
-        // Cleared before anything else is printed.
-        let line = ProgressLine::default();
-        let mut options = CallOptions::new();
-        let look = Look::of_stderr();
-        if look.terminal && !args.connect.trace {
-            options = options.on_progress(line.callback(look));
+        let printing = Printing::of(&args.connect, &args.save);
+        if !args.detach {
+            return call(&client, tool, (typed, document), args.task.task_timeout, printing).await;
         }
-        let result = client.call_raw(tool, ExactJson::Object(arguments), options).await;
-        drop(line);
-        let (result, raw) = result?;
-        let place = Destination { look: Look::of_stdout(), folder: args.save.out.as_deref() };
-        let printed = printed(&result, place)?;
-        match args.connect.output {
-            Output::Json => {
-                let revision = Value::from(client.revision().as_str()).into();
-                printed.print_document(&BTreeMap::from([("revision", revision), ("result", raw)]))?;
+        let arguments = read_arguments(&client, tool, (typed, document)).await?;
+        match client.call_task(tool, arguments).await? {
+            Called::Task(detached) => task::print_detached(&detached, &target, &client, args.connect.output),
+            Called::Result(result) => {
+                let raw = RawJson::write(&result).map_err(io::Error::from)?;
+                print_result(&client, (&result, raw), printing)
             }
-            Output::Text if result.is_error => printed.print_to_stderr(),
-            Output::Text => printed.print()?,
         }
-        if result.is_error { Err(Failure::ToolError) } else { Ok(()) }
     })
+}
+
+/// What was typed, and the members of `--json`.
+type Typed<'a> = (&'a [String], Option<Members>);
+
+/// Calls a tool, waits for a task up to `task_timeout`, and prints the result.
+pub(crate) async fn call(
+    client: &Client,
+    tool: &str,
+    typed: Typed<'_>,
+    task_timeout: f64,
+    printing: Printing<'_>,
+) -> Result<(), Failure> {
+    let arguments = read_arguments(client, tool, typed).await?;
+    // Cleared before anything else is printed.
+    let line = ProgressLine::default();
+    let mut options = task::waiting(task_timeout);
+    let look = Look::of_stderr();
+    if look.redraws() && !printing.trace {
+        options = options.on_progress(line.callback(look)).on_status(line.status_callback(look));
+    }
+    let result = client.call_raw(tool, arguments, options).await;
+    drop(line);
+    let (result, raw) = result.map_err(task::failure)?;
+    print_result(client, (&result, raw), printing)
+}
+
+/// The arguments of a tool, by its input schema.
+async fn read_arguments(
+    client: &Client,
+    tool: &str,
+    (typed, document): Typed<'_>,
+) -> Result<ExactJson, Failure> {
+    let schema = input_schema(client, tool).await?;
+    let arguments = arguments::build(Schema::new(&schema), typed, document)
+        .map_err(|problem| Failure::usage(format!("{tool}: {problem}")))?;
+    Ok(ExactJson::Object(arguments))
+}
+
+/// Prints the result of a tool, which may be an error.
+pub(crate) fn print_result(
+    client: &Client,
+    (result, raw): (&CallToolResult, RawJson),
+    printing: Printing<'_>,
+) -> Result<(), Failure> {
+    let place = Destination { look: Look::of_stdout(), folder: printing.folder };
+    let printed = printed(result, place)?;
+    match printing.output {
+        Output::Json => {
+            let revision = Value::from(client.revision().as_str()).into();
+            printed.print_document(&BTreeMap::from([("revision", revision), ("result", raw)]))?;
+        }
+        Output::Text if result.is_error => printed.print_to_stderr(),
+        Output::Text => printed.print()?,
+    }
+    if result.is_error { Err(Failure::ToolError) } else { Ok(()) }
 }
 
 /// The tool's or prompt's name, and the arguments after it.
@@ -123,7 +174,7 @@ pub(crate) fn unknown<'a>(what: &str, typed: &str, known: impl Iterator<Item = &
 }
 
 /// The object that `--json` gives.
-fn read_document(given: &str) -> Result<Members, Failure> {
+pub(crate) fn read_document(given: &str) -> Result<Members, Failure> {
     let text = match given.strip_prefix('@') {
         Some(path) => std::fs::read_to_string(path).with_context(|| format!("--json: cannot read {path}")),
         None if given == "-" => {

@@ -64,7 +64,7 @@ fn run_script(
         .on_frame(move |frame| screen.frame(frame));
     transcript.expect(opening.0, opening.1);
     let command = target::bundled("grammar")?;
-    connect::run(command, options, String::new, async |client| script(&client, transcript).await)
+    connect::run(command, options, async |client| script(&client, transcript).await)
 }
 
 async fn handshake(client: &Client, transcript: &Transcript) -> Result<(), Failure> {

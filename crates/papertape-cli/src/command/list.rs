@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use papertape::Client;
+use papertape::client::config::ServersFile;
+use papertape::client::model_api::ModelApi;
 use papertape::client::{ClientError, ErrorKind, ListEntry};
 use papertape::protocol::{
     PromptDefinition, RawJson, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition,
@@ -10,33 +12,78 @@ use papertape::protocol::{
 use papertape::wire::error::METHOD_NOT_FOUND;
 use serde_json::{Value, json};
 
-use crate::args::{List, Output};
+use crate::args::{BundledServer, List, Output};
 use crate::connect::with_server;
 use crate::exit::{self, Failure};
+use crate::print::text::one_line;
 use crate::print::{self, Look, listing};
-use crate::target;
+use crate::{servers_file, target};
 
 pub(crate) fn run(args: List) -> Result<(), Failure> {
+    if let (None, true, Some(path)) =
+        (&args.target, args.connect.command.is_empty(), &args.connect.from_file.config)
+    {
+        return print_names(&servers_file::open(path)?, args.connect.output);
+    }
     let words = args.target.into_iter().collect();
-    let (target, _) = target::split(words, args.connect.command.clone(), args.connect.config.as_deref())?;
-    with_server(&args.connect, &target, async |client| {
-        let (lists, failures) = Lists::request(&client).await;
-        // Lets the tasks that collect the server's stderr run.
-        tokio::task::yield_now().await;
-        match args.connect.output {
-            Output::Text => {
-                print::out(lists.as_text(&client, Look::of_stdout()))?;
-                for warning in &lists.warnings {
-                    exit::note(&format!("warning: {}", warning.message));
-                }
-                report(failures)
-            }
-            Output::Json => {
-                print::document(&lists.document(&client, failures.first()))?;
-                failures.into_iter().next().map_or(Ok(()), |failure| Err(Failure::Reported(failure.into())))
-            }
+    let (target, _) = target::split(words, args.connect.command.clone(), &args.connect.from_file)?;
+    if let Some(api) = args.declare {
+        return with_server(&args.connect, &target, async |client| {
+            declare(&client, api.into(), args.strict).await
+        });
+    }
+    with_server(&args.connect, &target, async |client| list(&client, args.connect.output).await)
+}
+
+/// Prints the names that a target may be.
+fn print_names(file: &ServersFile, output: Output) -> Result<(), Failure> {
+    let (names, bundled): (Vec<&str>, _) = (file.names().collect(), BundledServer::names());
+    match output {
+        Output::Text => {
+            let listed = if names.is_empty() { "(none)".to_owned() } else { names.join(", ") };
+            let path = file.path().display().to_string();
+            print::out(format!(
+                "the servers of {}: {}\nthe bundled servers: {}\n",
+                one_line(&path),
+                one_line(&listed),
+                bundled.join(", ")
+            ))?;
         }
-    })
+        Output::Json => print::document(&json!({"servers": names, "bundled": bundled}))?,
+    }
+    Ok(())
+}
+
+/// Lists what the server has, and prints it.
+pub(crate) async fn list(client: &Client, output: Output) -> Result<(), Failure> {
+    let (lists, failures) = Lists::request(client).await;
+    // Lets the tasks that collect the server's stderr run.
+    tokio::task::yield_now().await;
+    match output {
+        Output::Text => {
+            print::out(lists.as_text(client, Look::of_stdout()))?;
+            for warning in &lists.warnings {
+                exit::note(&format!("warning: {}", warning.message));
+            }
+            report(failures)
+        }
+        Output::Json => {
+            print::document(&lists.document(client, failures.first()))?;
+            failures.into_iter().next().map_or(Ok(()), |failure| Err(Failure::Reported(failure.into())))
+        }
+    }
+}
+
+/// Prints the tools as the API of a model has them, and what that leaves out.
+async fn declare(client: &Client, api: ModelApi, strict: bool) -> Result<(), Failure> {
+    let tools = client.tools().await?;
+    let tools = tools.iter().map(|entry| &entry.item);
+    let declared = if strict { api.declare_strict(tools) } else { api.declare(tools) };
+    for loss in declared.losses() {
+        exit::note(&format!("note: {loss}"));
+    }
+    print::document(&declared.tools())?;
+    Ok(())
 }
 
 /// Reports all but the first failure; the first decides the exit code.
@@ -129,7 +176,8 @@ impl Lists {
         let problems = self.problems().into_iter().map(|problem| {
             json!({"in": problem.list, "index": problem.index, "name": problem.name, "problem": problem.problem})
         });
-        put("problems", problems.collect());
+        let stray = client.stray_output().map(|problem| json!({"in": "stdout", "problem": problem}));
+        put("problems", problems.chain(stray).collect());
         let warnings = self.warnings.iter();
         let warnings = warnings.map(|warning| json!({"in": warning.list, "message": warning.message}));
         put("warnings", warnings.collect());

@@ -17,7 +17,7 @@ use crate::sync::lock;
 use crate::target::Target;
 
 pub(crate) fn run(args: Login) -> Result<(), Failure> {
-    let server = Target::url(&args.url, args.config.as_deref())?;
+    let server = Target::url(&args.url, &args.from_file)?;
     let file = credentials::store()?;
     let given = Arc::new(Mutex::new(None));
     let store = UnverifiedTokens { file: file.clone(), given: given.clone() };

@@ -7,7 +7,7 @@ use crate::print::{self, text::one_line};
 use crate::target::Target;
 
 pub(crate) fn run(args: &Logout) -> Result<(), Failure> {
-    let server = Target::url(&args.url, args.config.as_deref())?;
+    let server = Target::url(&args.url, &args.from_file)?;
     let url = one_line(&server);
     let forgotten = credentials::store()?
         .forget(&server)

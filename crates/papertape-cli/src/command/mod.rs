@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod call;
+pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod index;
@@ -10,4 +11,7 @@ pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod prompt;
 pub(crate) mod read;
+pub(crate) mod request;
 pub(crate) mod serve;
+pub(crate) mod shell;
+pub(crate) mod task;

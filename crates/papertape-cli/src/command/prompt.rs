@@ -9,40 +9,48 @@ use crate::args::{Output, Prompt};
 use crate::connect::with_server;
 use crate::exit::{self, Failure};
 use crate::print::content::{Destination, Printed};
-use crate::print::{Look, style};
+use crate::print::{Look, Printing, style};
 use crate::schema::Schema;
 use crate::{arguments, target};
 
 pub(crate) fn run(args: Prompt) -> Result<(), Failure> {
-    let (target, words) =
-        target::split(args.words, args.connect.command.clone(), args.connect.config.as_deref())?;
+    let (target, words) = target::split(args.words, args.connect.command.clone(), &args.connect.from_file)?;
     let (name, typed) = name_and_rest(&words, "prompt", &target.to_string())?;
     with_server(&args.connect, &target, async |client| {
-        let schema = schema_of(&client, name).await?;
-        let wrong = |problem| Failure::usage(format!("{name}: {problem}"));
-        let typed = arguments::build(Schema::new(&schema), typed, None).map_err(wrong)?;
-        let mut arguments = Map::new();
-        for (key, value) in typed {
-            let json = RawJson::from(value);
-            let Ok(text) = json.parse::<String>() else {
-                return Err(wrong(format!(
-                    "{key}:={json} is not a string, and the arguments of a prompt are strings"
-                )));
-            };
-            arguments.insert(key, text.into());
-        }
-        let result = client.prompt(name, arguments).await?;
-        let printed =
-            printed(&result, Destination { look: Look::of_stdout(), folder: args.save.out.as_deref() })?;
-        match args.connect.output {
-            Output::Text => printed.print()?,
-            Output::Json => {
-                let document = json!({"revision": client.revision().as_str(), "result": result});
-                printed.print_document(&document)?;
-            }
-        }
-        Ok(())
+        get(&client, name, typed, Printing::of(&args.connect, &args.save)).await
     })
+}
+
+/// Gets a prompt with what was typed, and prints it.
+pub(crate) async fn get(
+    client: &Client,
+    name: &str,
+    typed: &[String],
+    printing: Printing<'_>,
+) -> Result<(), Failure> {
+    let schema = schema_of(client, name).await?;
+    let wrong = |problem| Failure::usage(format!("{name}: {problem}"));
+    let typed = arguments::build(Schema::new(&schema), typed, None).map_err(wrong)?;
+    let mut arguments = Map::new();
+    for (key, value) in typed {
+        let json = RawJson::from(value);
+        let Ok(text) = json.parse::<String>() else {
+            return Err(wrong(format!(
+                "{key}:={json} is not a string, and the arguments of a prompt are strings"
+            )));
+        };
+        arguments.insert(key, text.into());
+    }
+    let result = client.prompt(name, arguments).await?;
+    let printed = printed(&result, Destination { look: Look::of_stdout(), folder: printing.folder })?;
+    match printing.output {
+        Output::Text => printed.print()?,
+        Output::Json => {
+            let document = json!({"revision": client.revision().as_str(), "result": result});
+            printed.print_document(&document)?;
+        }
+    }
+    Ok(())
 }
 
 /// The arguments of a prompt as a schema: every value is a string.
@@ -62,7 +70,7 @@ async fn schema_of(client: &Client, name: &str) -> Result<Value, Failure> {
     }
 }
 
-fn as_schema(prompt: &Definition) -> Value {
+pub(crate) fn as_schema(prompt: &Definition) -> Value {
     let properties: serde_json::Map<String, Value> = prompt
         .arguments
         .iter()

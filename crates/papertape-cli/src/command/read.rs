@@ -10,16 +10,15 @@ use serde_json::json;
 use crate::args::{Output, Read};
 use crate::connect::with_server;
 use crate::exit::Failure;
-use crate::print::Look;
 use crate::print::content::{Destination, Printed, decoded};
+use crate::print::{Look, Printing};
 use crate::target;
 
 /// The most resources that an error lists.
 const MOST_LISTED: usize = 20;
 
 pub(crate) fn run(args: Read) -> Result<(), Failure> {
-    let (target, words) =
-        target::split(args.words, args.connect.command.clone(), args.connect.config.as_deref())?;
+    let (target, words) = target::split(args.words, args.connect.command.clone(), &args.connect.from_file)?;
     let uri = match words.as_slice() {
         [uri] => uri,
         [] => {
@@ -33,24 +32,28 @@ pub(crate) fn run(args: Read) -> Result<(), Failure> {
         }
     };
     with_server(&args.connect, &target, async |client| {
-        let contents = match client.read(uri).await {
-            Ok(contents) => contents,
-            Err(error) => {
-                let hint = hint(&client, &error, uri).await;
-                return Err(Failure::from(error).with_hint(hint));
-            }
-        };
-        let printed =
-            printed(&contents, Destination { look: Look::of_stdout(), folder: args.save.out.as_deref() })?;
-        match args.connect.output {
-            Output::Text => printed.print()?,
-            Output::Json => {
-                let document = json!({"revision": client.revision().as_str(), "contents": contents});
-                printed.print_document(&document)?;
-            }
-        }
-        Ok(())
+        read(&client, uri, Printing::of(&args.connect, &args.save)).await
     })
+}
+
+/// Reads a resource and prints it.
+pub(crate) async fn read(client: &Client, uri: &str, printing: Printing<'_>) -> Result<(), Failure> {
+    let contents = match client.read(uri).await {
+        Ok(contents) => contents,
+        Err(error) => {
+            let hint = hint(client, &error, uri).await;
+            return Err(Failure::from(error).with_hint(hint));
+        }
+    };
+    let printed = printed(&contents, Destination { look: Look::of_stdout(), folder: printing.folder })?;
+    match printing.output {
+        Output::Text => printed.print()?,
+        Output::Json => {
+            let document = json!({"revision": client.revision().as_str(), "contents": contents});
+            printed.print_document(&document)?;
+        }
+    }
+    Ok(())
 }
 
 /// For a resource that the server does not have: the nearest one that it lists, or what it lists.

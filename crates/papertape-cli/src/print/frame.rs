@@ -14,6 +14,11 @@ pub(crate) fn line(look: Look, frame: &Frame<'_>, content: fn(&[u8]) -> String) 
     format!("{} {seconds}  {content}\n", arrow(look, frame.number, frame.direction))
 }
 
+/// `stderr  text`: a line of the server's stderr.
+pub(crate) fn stderr_line(look: Look, line: &str) -> String {
+    format!("{}  {}\n", look.paint(style::DIM, "stderr"), text::safe(line))
+}
+
 /// A frame over HTTP: the body of a request or response, or an SSE event.
 pub(crate) fn http_content(bytes: &[u8]) -> String {
     let data = bytes.strip_prefix(b"data: ").and_then(|data| data.strip_suffix(b"\n\n"));

@@ -107,7 +107,9 @@ pub(crate) fn count_of_invalid(look: Look, count: usize) -> String {
 /// The name of a tool, its description, its arguments and its output schema.
 pub(crate) fn tool(look: Look, tool: &ToolDefinition) -> String {
     let title = tool.title.as_deref().or(tool.annotations.as_ref().and_then(|hints| hints.title.as_deref()));
-    let hints = tool.annotations.as_ref().map(hints).unwrap_or_default();
+    let hints = tool.annotations.as_ref().map(hints).filter(|hints| !hints.is_empty());
+    let page = tool.ui().filter(|ui| ui.resource_uri.is_some()).map(|_| "has a page".to_owned());
+    let hints = hints.into_iter().chain(page).collect::<Vec<_>>().join(", ");
     let mut text = name_line(look, &tool.name, title, &hints);
     text += &description(look, tool.description.as_deref());
     text += &table(look, &argument_rows(Schema::new(&tool.input_schema)));
@@ -138,7 +140,8 @@ fn argument_rows(schema: Schema<'_>) -> Vec<Row<'_>> {
             match rows.iter_mut().find(|known| known.name == row.name) {
                 None => {
                     rows.push(row);
-                    add_members(&mut rows, argument.name, argument.schema, DEEPEST_MEMBER, &mut visits);
+                    let parent = (argument.name, argument.required);
+                    add_members(&mut rows, parent, argument.schema, DEEPEST_MEMBER, &mut visits);
                 }
                 Some(known) => {
                     known.required &= row.required;
@@ -153,21 +156,23 @@ fn argument_rows(schema: Schema<'_>) -> Vec<Row<'_>> {
     rows
 }
 
-/// Adds the members of an object, or of a list of objects, that have a description: `place.city`, `places[].city`.
+/// Adds the members of an object, or of a list of objects: `place.city`, `places[].city`. `is_given` says whether the object is
+/// required.
 fn add_members<'a>(
     rows: &mut Vec<Row<'a>>,
-    name: &str,
+    (name, is_given): (&str, bool),
     schema: Schema<'a>,
     depth: usize,
     visits: &mut usize,
 ) {
     let Some(depth) = depth.checked_sub(1) else { return };
+    let given = name.to_owned();
     let of_list = schema.lists().into_iter().filter_map(Schema::items);
     let of_list = of_list.flat_map(Schema::objects).map(|object| (format!("{name}[]"), object));
     let objects = schema.objects().into_iter().map(|object| (name.to_owned(), object));
-    for (name, object) in objects.chain(of_list) {
+    for (parent, object) in objects.chain(of_list) {
         for member in object.arguments() {
-            let name = format!("{name}.{}", member.name);
+            let name = format!("{parent}.{}", member.name);
             match visits.checked_sub(1) {
                 Some(left) => *visits = left,
                 None => return,
@@ -176,10 +181,14 @@ fn add_members<'a>(
             if rows.iter().any(|row| row.name == name) {
                 continue;
             }
-            if member.description.is_some() {
-                rows.push(Row::new(name.clone(), &member));
+            let mut row = Row::new(name.clone(), &member);
+            // It is missing only from an object that is there.
+            if member.required && !(is_given && parent == given) {
+                row.words += &format!("; required in {parent}");
+                row.required = false;
             }
-            add_members(rows, &name, member.schema, depth, visits);
+            rows.push(row);
+            add_members(rows, (&name, is_given && member.required), member.schema, depth, visits);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Text for people: colours on a terminal, wrapped lines, control characters escaped.
 //!
-//! Everything here makes strings; [`out`] and [`err`] are the only two places that write.
+//! Everything here makes strings; [`out`] and [`err`] are the only two places that write, and [`above_line`] while a line is edited.
 
+pub(crate) mod above_line;
 pub(crate) mod content;
 pub(crate) mod frame;
 pub(crate) mod index_report;
@@ -10,14 +11,18 @@ pub(crate) mod listing;
 pub(crate) mod style;
 pub(crate) mod text;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use papertape::wire::shown;
 use serde::Serialize;
+
+use crate::args::{Connect, Output, Save};
 
 /// The line width of a pipe or a file.
 const PIPE_WIDTH: usize = 100;
@@ -50,9 +55,32 @@ impl Look {
         Self { colour, width: width.clamp(20, WIDEST), terminal: stream.is_terminal() }
     }
 
+    /// Whether what is shown can be drawn again. A terminal that is dumb would show the sequences that move the cursor.
+    pub(crate) fn redraws(self) -> bool {
+        let is_dumb =
+            |term: OsString| ["dumb", "cons25", "emacs"].iter().any(|dumb| term.eq_ignore_ascii_case(dumb));
+        self.terminal && !std::env::var_os("TERM").is_some_and(is_dumb)
+    }
+
     /// A text in a style, if colours are on.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+/// How the result of a command is printed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Printing<'a> {
+    pub(crate) output: Output,
+    /// The directory for binary content.
+    pub(crate) folder: Option<&'a Path>,
+    /// Every frame is printed too.
+    pub(crate) trace: bool,
+}
+
+impl<'a> Printing<'a> {
+    pub(crate) fn of(connect: &Connect, save: &'a Save) -> Self {
+        Self { output: connect.output, folder: save.out.as_deref(), trace: connect.trace }
     }
 }
 
@@ -76,5 +104,10 @@ pub(crate) fn document<T: Serialize>(document: &T) -> io::Result<()> {
 
 /// Writes to stderr. If it is closed, that is not an error.
 pub(crate) fn err(text: &str) {
-    drop(io::stderr().lock().write_all(text.as_bytes()));
+    drop(try_err(text));
+}
+
+/// Writes to stderr; above the line, while one is edited on the terminal.
+pub(crate) fn try_err(text: &str) -> io::Result<()> {
+    above_line::print(text).unwrap_or_else(|| io::stderr().lock().write_all(text.as_bytes()))
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use crate::servers_file::ServersFile;
+use papertape::client::config::ServersFile;
 
 /// What is wrong with the words of a target, and the remedy; `None` if it may be a program.
 pub(super) fn explain(words: &[String]) -> Option<String> {
     let first = words.first()?;
     let path = Path::new(first);
     if path.exists() {
-        return servers_file(first).or_else(|| script(first, words));
+        return socket(first).or_else(|| servers_file(first)).or_else(|| script(first, words));
     }
     if is_npm_name(first) {
         let command = shell_words::join(words);
@@ -25,6 +25,19 @@ pub(super) fn explain(words: &[String]) -> Option<String> {
         }),
         _ => None,
     }
+}
+
+/// A socket on which a server may listen.
+#[cfg(unix)]
+fn socket(first: &str) -> Option<String> {
+    use std::os::unix::fs::FileTypeExt;
+    let is_socket = Path::new(first).metadata().is_ok_and(|file| file.file_type().is_socket());
+    is_socket.then(|| format!("{first} is a Unix socket, not a program; to connect to it: unix:{first}"))
+}
+
+#[cfg(not(unix))]
+fn socket(_: &str) -> Option<String> {
+    None
 }
 
 /// A file of servers.

@@ -68,7 +68,7 @@ fn the_error_line_of_stderr_is_reported_and_all_with_trace() {
     fails(
         papertape(["list", "--trace", "--", "sh", "-c", script]),
         3,
-        &[expected, "  its stderr:\n  | Error: no token\n  |     at line 1\n", "  | Node.js v22.23.3\n"],
+        &[expected, "stderr  Error: no token\nstderr      at line 1\n", "stderr  Node.js v22.23.3\n"],
     );
 }
 

@@ -70,14 +70,16 @@ fn enumerations_and_members_are_described() {
     let server = canned(&[opening(&json!({"tools": {}})), tools]);
     let end = run(papertape(["list", "--revision", "2025-11-25", "--"]).args(&server), "");
     let right = "  t
-      order         optional  one of: asc, desc
-      place         optional  {city: text, plain?: text}, or null
-                              Where.
-      place.city    required  text
-                              Its name.
-      stops         optional  list of {city: text, plain?: text}
-      stops[].city  required  text
-                              Its name.
+      order          optional  one of: asc, desc
+      place          optional  {city: text, plain?: text}, or null
+                               Where.
+      place.city     optional  text; required in place
+                               Its name.
+      place.plain    optional  text
+      stops          optional  list of {city: text, plain?: text}
+      stops[].city   optional  text; required in stops[]
+                               Its name.
+      stops[].plain  optional  text
 ";
     contains(text(end.is_clean()), &[right]);
 }
@@ -152,6 +154,8 @@ Tools (2)
       tags   optional  list of text
       a_name_that_is_longer_than_most
              optional  {city: text}
+      a_name_that_is_longer_than_most.city
+             optional  text; required in a_name_that_is_longer_than_most
 
   invalid: broken
     `description` is invalid: invalid type: integer `5`, expected a string
@@ -296,4 +300,25 @@ fn a_newer_revision_of_the_server_is_reported() {
         (&document["revision"], &document["newerRevision"]),
         (&json!("2025-11-25"), &json!("2026-07-28"))
     );
+}
+
+#[test]
+fn tools_are_declared_for_the_apis_of_models() {
+    let end = run(&mut papertape(["list", "text", "--probe", "60", "--as", "openai", "--strict"]), "");
+    let tools = document(end.is_clean());
+    let names: Vec<&Value> = tools.as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
+    assert_eq!(names, ["echo", "word_count"]);
+    assert_eq!(tools[0]["function"]["strict"], true);
+    assert_eq!(end.log, "");
+    for (api, schema) in [
+        ("openai-responses", "/0/parameters"),
+        ("anthropic", "/0/input_schema"),
+        ("gemini", "/0/functionDeclarations/0/parameters"),
+    ] {
+        let end = run(&mut papertape(["list", "text", "--probe", "60", "--as", api]), "");
+        assert_eq!(document(end.is_clean()).pointer(schema).unwrap()["required"], json!(["text"]), "{api}");
+    }
+    let end = run(&mut papertape(["list", "text", "--strict"]), "");
+    assert_eq!(end.status.code(), Some(2), "{end:?}");
+    contains(&end.log, &["--as"]);
 }

@@ -30,8 +30,8 @@ fn json_logs_are_one_object_per_line_with_method_and_id() {
     let refused =
         lines.iter().find(|line| line["fields"]["code"] == -32601).expect("a line about the request");
     assert_eq!(refused["span"]["name"], "request");
-    assert_eq!(refused["span"]["method"], "no/such");
-    assert!(refused["span"]["id"].as_str().unwrap().contains("seven"), "{refused}");
+    assert_eq!(refused["span"]["mcp.method.name"], "no/such");
+    assert!(refused["span"]["jsonrpc.request.id"] == "seven", "{refused}");
     // An invalid frame has no request span.
     assert!(lines.iter().any(|line| line["fields"]["code"] == -32700 && line["span"].is_null()), "{lines:?}");
 }
@@ -39,7 +39,8 @@ fn json_logs_are_one_object_per_line_with_method_and_id() {
 #[test]
 fn successful_requests_are_logged_at_debug_level() {
     let end = run(&mut papertape(["serve", "text", "--log-level", "debug"]), ping(41));
-    assert!(end.is_clean().log.contains("method=\"ping\"") && end.log.contains("id=41"), "{:?}", end.log);
+    let log = &end.is_clean().log;
+    assert!(log.contains("mcp.method.name=\"ping\"") && log.contains("jsonrpc.request.id=\"41\""), "{log:?}");
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn text_logs_have_no_colours_without_a_terminal() {
     let end = run(&mut papertape(["serve", "text", "--log-level", "info"]), requests());
     let log = &end.is_clean().log;
     assert_eq!(log.lines().count(), 2, "{log}");
-    assert!(log.contains(" INFO request{method=\"no/such\" id=\"seven\"}"), "{log}");
+    assert!(log.contains(" INFO request{") && log.contains("mcp.method.name=\"no/such\""), "{log}");
     assert!(!log.contains('\u{1b}'), "{log:?}");
 }
 

@@ -12,7 +12,9 @@ mod blog;
 mod blog_load;
 mod calling;
 mod client_signals;
+mod completing;
 mod demo;
+mod documented;
 mod elicitation;
 mod failing;
 mod frames;
@@ -26,14 +28,25 @@ mod listing;
 mod load;
 mod login;
 mod logs;
+#[cfg(feature = "otel")]
+mod otel;
 mod parse_errors;
 mod pipes;
 mod reading;
+mod requesting;
+mod screen;
+mod server_inputs;
+mod server_logs;
+mod server_stderr;
 mod servers_file;
 mod session;
+mod shell_command;
 mod signals;
+mod sockets;
+mod stray_output;
 mod streams;
 mod tape;
+mod tasks;
 mod thread_limit;
 mod unprivileged;
 mod urls;
@@ -52,6 +65,9 @@ fn papertape<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     // The key that authenticates indexes is created there, not in the real home directory.
     command.env("XDG_DATA_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("data"));
     for name in ["RUST_LOG", "RUST_BACKTRACE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
+        command.env_remove(name);
+    }
+    for name in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"] {
         command.env_remove(name);
     }
     command

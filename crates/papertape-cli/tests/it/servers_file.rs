@@ -181,8 +181,8 @@ fn an_invalid_file_is_explained() {
             "papertape knows \"stdio\", \"http\" and \"sse\"",
         ),
         (
-            r#"{"servers": {"s": {"command": "${input:key}"}}}"#,
-            "${input:key}, which papertape does not support",
+            r#"{"servers": {"s": {"command": "${command:key}"}}}"#,
+            "${command:key}, which papertape does not support",
         ),
     ] {
         std::fs::write(folder.join("f.json"), content).unwrap();
@@ -211,4 +211,15 @@ fn login_and_logout_take_a_name() {
     for command in ["login", "logout"] {
         wrong(within(&folder, &[command, "words"]), &["words is started as a process", "give a URL"]);
     }
+}
+
+#[test]
+fn a_file_without_a_name_is_listed() {
+    let content =
+        json!({"mcpServers": {"notes": {"command": "x"}, "web": {"url": "http://localhost:1/mcp"}}});
+    let folder = folder("servers_of_a_file", "s.json", &content);
+    let end = run(&mut within(&folder, &["list", "--config", "s.json"]), "");
+    contains(text(end.is_clean()), &["notes, web\n", "the bundled servers: blog, grammar, text, all\n"]);
+    let end = run(&mut within(&folder, &["list", "--config", "s.json", "--output", "json"]), "");
+    assert_eq!(document(end.is_clean())["servers"], json!(["notes", "web"]));
 }

@@ -1,0 +1,179 @@
+//! The commands in the documentation that use a bundled server or an example run as they are printed there.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use papertape_testing::process::run;
+
+use crate::papertape;
+
+/// What the target of a command begins with, if the command can run here: without a network, a port or a terminal.
+const TARGETS: [&str; 12] = [
+    "grammar",
+    "text",
+    "all",
+    "'blog --content notes'",
+    "'blog --content apuntes'",
+    "notes",
+    "apuntes",
+    "target/debug/examples/typed_tools",
+    "target/debug/examples/middleware",
+    "'target/debug/examples/proxy ",
+    "'target/debug/examples/notes ",
+    "'target/debug/examples/task ",
+];
+
+/// What a command needs that is not there: an embedding model, a database.
+const ELSEWHERE: [&str; 2] = [" --embed ", " --store "];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The files with commands: pages, and programs that say how they are started.
+fn files() -> Vec<PathBuf> {
+    let root = repository();
+    let mut files = vec![root.join("README.md"), root.join("crates/papertape-cli/README.md")];
+    for folder in ["docs", "docs/es", "docs/zh", "examples", "examples/examples"] {
+        let entries = fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        files.extend(entries.filter(|path| path.extension().is_some_and(|end| end == "md" || end == "rs")));
+    }
+    files.sort();
+    files
+}
+
+/// The commands in the `sh` blocks of a file, in order; a backslash at the end of a line continues it.
+fn commands(text: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut in_block = false;
+    let mut begun = String::new();
+    for line in text.lines() {
+        let line = line.strip_prefix("//! ").unwrap_or(line);
+        if line.starts_with("```") {
+            in_block = line == "```sh";
+        } else if let Some(part) = line.strip_suffix('\\').filter(|_| in_block) {
+            begun.push_str(part);
+        } else if in_block {
+            commands.push(std::mem::take(&mut begun) + line);
+        }
+    }
+    commands
+}
+
+/// Whether a command can run here.
+fn can_run(command: &str) -> bool {
+    let Some(rest) = command.strip_prefix("papertape ") else { return false };
+    let Some((subcommand, rest)) = rest.split_once(' ') else { return false };
+    let rest = rest.strip_prefix("--trace ").unwrap_or(rest);
+    ["list", "call", "read", "prompt", "index"].contains(&subcommand)
+        && TARGETS.iter().any(|target| rest.starts_with(target))
+        && !ELSEWHERE.iter().any(|option| command.contains(option))
+}
+
+/// A directory as the pages assume it: some notes, and the examples that were built.
+fn prepare(folder: &Path) {
+    let front_matter = "---\ndate: 2024-05-01\ntags: [animals]\n---\n";
+    let sections: String = (1..=6)
+        .map(|nth| format!("## Section {nth}\n\n{}\n\n", "Otters rotate backups. ".repeat(80)))
+        .collect();
+    for file in ["notes/backups.md", "notes/rivers/otters.md", "notes/servers.md", "apuntes/servidores.md"] {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{front_matter}# Notes\n\n{sections}")).unwrap();
+    }
+    let built = Path::new(env!("CARGO_BIN_EXE_papertape")).parent().unwrap();
+    fs::create_dir(folder.join("target")).unwrap();
+    std::os::unix::fs::symlink(built, folder.join("target/debug")).unwrap();
+}
+
+/// A shell in whose path the binary is, in the environment of the tests.
+fn shell(command: &str) -> Command {
+    let papertape = papertape([]);
+    let folder = Path::new(papertape.get_program()).parent().unwrap();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]);
+    for (name, value) in papertape.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+    shell
+}
+
+#[test]
+fn the_commands_of_the_pages_work() {
+    let folder = crate::scratch("documented");
+    prepare(&folder);
+    let mut ran = 0;
+    for file in files() {
+        let commands = commands(&fs::read_to_string(&file).unwrap());
+        for command in commands.into_iter().filter(|command| can_run(command)) {
+            let end = run(shell(&command).current_dir(&folder), "");
+            let output = String::from_utf8_lossy(&end.output);
+            assert!(end.status.success(), "{}: {command}\n{output}{}", file.display(), end.log);
+            ran += 1;
+        }
+    }
+    assert!(ran >= 12, "only {ran} commands were found");
+}
+
+/// What the pages show of failing servers is what the binary prints.
+#[test]
+fn the_errors_of_the_pages_are_printed() {
+    let folder = crate::scratch("documented_errors");
+    for (server, script) in [
+        ("my-server", "echo 'API_KEY not set' >&2; exit 3"),
+        ("needs-a-key", "echo 'API_KEY not set' >&2; exit 3"),
+        ("prints", "echo Starting server...; while read line; do :; done"),
+        ("pretty", "read line; printf '{\\n\"jsonrpc\": \"2.0\"\\n}\\n'; while read line; do :; done"),
+        ("silent", "while read line; do :; done"),
+    ] {
+        let path = folder.join(server);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::write(folder.join("server.py"), "").unwrap();
+    let pages: Vec<String> = files().iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let shown = pages.iter().flat_map(|page| page.split("```text\n$ ").skip(1));
+    let shown: Vec<&str> = shown.filter(|shown| shown.starts_with("papertape ")).collect();
+    // Some wait for their timeout.
+    thread::scope(|scope| {
+        for shown in &shown {
+            let folder = &folder;
+            scope.spawn(move || {
+                let (command, rest) = shown.split_once('\n').unwrap();
+                let (expected, _) = rest.split_once("```").unwrap();
+                let end = run(shell(command).current_dir(folder), "");
+                assert_eq!(end.log, expected, "{command}");
+                assert!(end.output.is_empty() && !end.status.success(), "{command}");
+            });
+        }
+    });
+    let ran = shown.len();
+    assert!(ran >= 8, "only {ran} errors were found");
+}
+
+/// The calls of `grammar` in Rust blocks: those are compiled elsewhere, but not run.
+#[test]
+fn the_calls_of_the_programs_work() {
+    let mut ran = 0;
+    for file in files() {
+        let text = fs::read_to_string(&file).unwrap();
+        for block in text.split("```").filter(|block| block.contains(r#".args(["serve", "grammar"])"#)) {
+            let calls = block.split("client.call(\"").skip(1);
+            for call in calls {
+                let (tool, rest) = call.split_once("\", json!(").unwrap();
+                let (arguments, _) = rest.split_once("))").unwrap();
+                let end = run(&mut papertape(["call", "grammar", tool, "--json", arguments]), "");
+                assert!(end.status.success(), "{}: {call}\n{}", file.display(), end.log);
+                ran += 1;
+            }
+        }
+    }
+    assert!(ran >= 2, "only {ran} calls were found");
+}
