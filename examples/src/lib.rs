@@ -1,0 +1,1 @@
+//! The programs are in `examples/`, one file each; see the README.
