@@ -117,6 +117,36 @@ def hosts():
     return python1, python2, suite()[0], folder
 
 
+def apps():
+    """The Node.js to use, and the folder with the host of MCP Apps and the packages it imports."""
+    runner, npm = node()
+    folder = packages("apps", npm)
+    for program in (HERE / "apps").glob("*.*js"):
+        shutil.copy(program, folder)  # Node.js looks for packages beside the program that imports them
+    return runner, folder
+
+
+def chromium():
+    """A Chromium: the machine's, or, as root, Debian's package, which needs too many others to be unpacked here."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    if found := next(filter(None, map(shutil.which, names)), None):
+        return Path(found)
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise Missing("there is no Chromium: install it, on Debian with `apt-get install chromium`")
+    print("installing chromium by apt-get", flush=True)
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    run("apt-get", "update", env=quiet)
+    run("apt-get", "install", "--yes", "--no-install-recommends", "chromium", "fonts-liberation", env=quiet)
+    if not (found := shutil.which("chromium")):
+        raise Missing("the package chromium was installed, but there is no `chromium` in the PATH")
+    return Path(found)
+
+
+def model_apis():
+    """A Python with the official packages of OpenAI, Anthropic and Gemini."""
+    return python("model_apis", HERE / "model_apis/requirements.txt", "--no-deps")
+
+
 def conformance():
     """The command that is the official conformance suite."""
     runner, folder = suite()
