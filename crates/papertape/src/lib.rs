@@ -33,11 +33,15 @@
 //! | report errors | [`ToolError`] |
 //! | share state between handlers | [`Server::with_state`], [`Cx::state`] |
 //! | report progress, notice cancellation, know the caller | [`Cx`] |
+//! | read the request: HTTP headers, client, `_meta` | `Cx::http` (feature `http-server`), [`Cx::client`], [`Cx::meta`] |
 //! | serve resources, templates, prompts, completion | [`Server::resource`], [`Server::resource_template`], [`Server::prompt`], [`ResourceTemplate::complete`](server::ResourceTemplate::complete) |
 //! | ask the user | [`Cx::ask`] with a [`Form`](server::Form) or a [`UrlElicitation`](server::UrlElicitation) |
 //! | add and remove tools while serving | [`Server::tools`], [`Server::resources`], [`Server::prompts`] |
 //! | run long calls as tasks | [`Tool::long_running`](server::Tool::long_running), [`Server::task_store`] |
+//! | run work in the background | [`Server::background`] |
+//! | show a page for a tool's results | [`Server::app`], [`App`](server::App) |
 //! | limit, cache or log calls | [`Server::middleware`] |
+//! | add methods and notifications of your own, write a proxy | [`Server::method`], [`Server::notification`], [`Server::fallback_tool`] |
 //! | combine servers | [`Server::mount`] |
 //! | serve on stdio | [`stdio::serve`] |
 //! | serve over HTTP, or in an axum application | `http::serve`, `http::service` (feature `http-server`) |
@@ -46,8 +50,12 @@
 //! | authenticate clients, and require scopes | `http::Auth`, [`Tool::scopes`](server::Tool::scopes), [`Server::visible`] |
 //! | test a server | [`memory::connect`], [`Server::check`] |
 //! | call a server | [`stdio::connect`], `http::connect` (feature `http-client`), [`Client::call`] |
+//! | wait for tasks, or come back to them | [`Client::call_task`], [`Client::task`] |
+//! | use several servers as one | [`Clients`](client::Clients) |
+//! | give tools to a model | [`ModelApi`](client::model_api::ModelApi) |
 //! | sign in to a server | `http::OAuth` (feature `oauth`) |
 //! | follow changes of a server | [`Client::listen`] |
+//! | trace and measure | the features `opentelemetry` and `metrics` |
 //! | record the bytes | [`stdio::Options::tape`], [`ClientOptions::tape`](client::ClientOptions::tape), [`tape`] |
 //!
 //! The guides in the repository's `docs/` show each of these with complete programs, and `examples/` has larger ones.
@@ -59,8 +67,8 @@
 //!
 //! - [`wire`]: bytes to messages and back, and the tape that records them
 //! - [`protocol`]: the types of MCP as plain data, and how its five revisions differ
-//! - [`server`](Server): tools, resources, prompts, and how they are served
-//! - [`client`](Client): a client of any server, in any revision
+//! - [`server`]: tools, resources, prompts, and how they are served
+//! - [`client`]: a client of any server, in any revision
 //! - [`stdio`], `http` (a feature), [`unix`], [`memory`] and [`streams`]: transports
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -101,6 +109,7 @@ mod markdown {
     struct Middleware;
     #[doc = include_str!("../../../docs/errors.md")]
     struct Errors;
+    #[cfg(all(feature = "http-client", feature = "http-server"))]
     #[doc = include_str!("../../../docs/testing.md")]
     struct Testing;
     #[doc = include_str!("../../../docs/from-rmcp.md")]
@@ -114,7 +123,7 @@ mod markdown {
     #[cfg(feature = "skills")]
     #[doc = include_str!("../../../docs/client.md")]
     struct Client;
-    #[cfg(any(feature = "http-client", feature = "http-server"))]
+    #[cfg(all(feature = "http-client", feature = "http-server", feature = "oauth"))]
     #[doc = include_str!("../../../docs/http.md")]
     struct Http;
     #[cfg(all(feature = "metrics", feature = "opentelemetry"))]

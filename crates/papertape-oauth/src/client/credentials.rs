@@ -12,6 +12,12 @@ use super::error::{self, AuthError, AuthStep};
 use super::www_authenticate::TokenChallenge;
 
 /// How a client authenticates its requests.
+///
+/// ```
+/// use papertape_oauth::client::Credentials;
+///
+/// let key = Credentials::Bearer("pt_..".to_owned());
+/// ```
 #[derive(Clone, Default)]
 pub enum Credentials {
     /// It does not.

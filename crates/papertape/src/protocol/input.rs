@@ -164,6 +164,13 @@ impl Root {
 }
 
 /// One message to or from a model.
+///
+/// ```
+/// use papertape::protocol::{Role, SamplingMessage};
+/// use serde_json::json;
+///
+/// let message = SamplingMessage::new(Role::User, json!({"type": "text", "text": "Summarise this note."}));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SamplingMessage {

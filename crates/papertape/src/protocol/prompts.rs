@@ -48,6 +48,13 @@ pub struct PromptArgument {
 }
 
 /// A prompt with its arguments filled in.
+///
+/// ```
+/// use papertape::protocol::{PromptMessage, PromptResult};
+///
+/// let mut prompt = PromptResult::new(vec![PromptMessage::user("Summarise notes.md.")]);
+/// prompt.description = Some("A summary of one file".to_owned());
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
 #[non_exhaustive]

@@ -270,6 +270,16 @@ impl InputRequest for SamplingRequest {
 ///
 /// Roots are deprecated in 2026-07-28 (SEP-2577) and still work in every revision. Instead, take files and directories as
 /// arguments of the tool, as resource URIs, or from the server's own configuration.
+///
+/// ```
+/// use papertape::server::Roots;
+/// use papertape::{Cx, ToolError};
+///
+/// async fn first_root(_: (), cx: Cx) -> Result<String, ToolError> {
+///     let roots = cx.ask("roots", Roots)?;
+///     Ok(roots.first().ok_or("the client has no roots")?.uri.clone())
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Roots;
 

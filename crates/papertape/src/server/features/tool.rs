@@ -227,6 +227,22 @@ pub trait ToolOutput: Send + 'static {
 /// A structured result: any serialisable value, with a schema made from its type.
 ///
 /// The client gets it as structured content and, for those that only read text, as the same JSON in a text block.
+///
+/// ```
+/// use papertape::{Cx, Json, ToolError};
+/// use schemars::JsonSchema;
+/// use serde::Serialize;
+///
+/// #[derive(Serialize, JsonSchema)]
+/// struct Size {
+///     width: u32,
+///     height: u32,
+/// }
+///
+/// async fn size(_: (), _: Cx) -> Result<Json<Size>, ToolError> {
+///     Ok(Json(Size { width: 4, height: 3 }))
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Json<T>(pub T);
 

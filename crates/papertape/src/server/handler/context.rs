@@ -22,6 +22,16 @@ use papertape_oauth::Principal;
 /// `Cx<S>`. It is cheap to clone.
 ///
 /// A call that is cancelled is not polled again; blocking work that runs elsewhere checks [`Cx::cancelled`].
+///
+/// ```
+/// use papertape::{Cx, ToolError};
+///
+/// async fn greet(_: (), cx: Cx) -> Result<String, ToolError> {
+///     cx.progress(1, 2, "looking up the client");
+///     let name = cx.client().map_or("stranger", |client| &client.name);
+///     Ok(format!("Hello, {name}"))
+/// }
+/// ```
 pub struct Cx<S = ()> {
     pub(crate) call: Arc<Call>,
     state: Arc<S>,

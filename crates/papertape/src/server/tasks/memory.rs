@@ -10,6 +10,14 @@ use crate::server::handler::error::ToolError;
 use crate::sync::lock;
 
 /// Tasks in memory: gone with the process, and when their time to live is over.
+///
+/// ```
+/// use papertape::Server;
+/// use papertape::server::MemoryTasks;
+///
+/// // The default, unless another store is given.
+/// let server = Server::new("reports", "1.0.0").task_store(MemoryTasks::default());
+/// ```
 #[derive(Debug, Default)]
 pub struct MemoryTasks(Mutex<BTreeMap<String, StoredTask>>);
 
