@@ -89,7 +89,7 @@ async fn answer(clients: &Clients, options: &Options) -> anyhow::Result<String> 
         let mut results = Vec::new();
         for call in calls {
             eprintln!("{} {}", call.name, call.arguments.as_ref().map_or("", |arguments| arguments.get()));
-            // Whatever goes wrong is a result, too: the model reads it and may try again.
+            // An error is a result, too: the model reads it and may try again.
             let result = clients.run(&call).await;
             results.push((call, result));
         }

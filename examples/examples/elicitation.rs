@@ -1,4 +1,4 @@
-//! Elicitation, progress and cancellation: a tool that asks its user for what is missing, and then works for a while.
+//! Elicitation, progress and cancellation: a tool that requests a form from its user, then works for a while.
 //!
 //! ```sh
 //! cargo build -p papertape-examples --example elicitation

@@ -45,7 +45,7 @@ impl RateLimit {
             return Err(ToolError::failed("too many calls: wait a few seconds"));
         }
         let outcome = next.run(request).await?;
-        // The call comes again with what the user answers, and is counted then.
+        // The call comes again with the user's response, and is counted then.
         if outcome.is_input_required() {
             self.give_back(&principal);
         }

@@ -25,9 +25,9 @@ type Question = (FormRequest, oneshot::Sender<ElicitResult>);
 
 struct Proxy {
     client: Client,
-    /// The forms that the other server requests. It does not say for which call, so that there is one call at a time.
+    /// The forms that the other server requests. A form does not name its call, so one call runs at a time.
     forms: Arc<Mutex<mpsc::Receiver<Question>>>,
-    /// Calls that wait for the user: a handler that asks ends, and runs again with the answer.
+    /// Calls that wait for the user: elicitation ends the handler, which runs again with the response.
     waiting: Lock<HashMap<u64, Call>>,
     calls: AtomicU64,
 }
@@ -73,7 +73,7 @@ async fn call(name: String, arguments: RawJson, cx: Cx<Proxy>) -> Result<CallToo
                 Ok(result) => drop(answer.send(result)),
                 Err(asking) => {
                     call.question = Some((form, answer));
-                    // Only one call is under way: the user has not come back for any other.
+                    // One call runs at a time: another one that is kept here was abandoned by its user.
                     *waiting() = HashMap::from([(number, call)]);
                     return Err(asking);
                 }

@@ -29,7 +29,7 @@ async fn count_primes(args: CountPrimes, cx: Cx) -> Result<String, ToolError> {
             if cx.cancelled() {
                 break;
             }
-            // Of a task the message is its status; a call that is no task has progress.
+            // The status message of a task; the progress of a call that is not one.
             if n % 10_000 == 0 {
                 cx.progress(n, args.below, format!("{count} up to {n}"));
             }

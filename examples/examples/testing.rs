@@ -1,4 +1,4 @@
-//! Tests of one's own server: in memory, with a client, without a process.
+//! Tests of a server: in memory, with a client, without a process.
 //!
 //! ```sh
 //! cargo test -p papertape-examples --example testing

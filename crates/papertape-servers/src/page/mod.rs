@@ -1,4 +1,4 @@
-//! What the pages of the tools share, for hosts with MCP Apps: their colours, and the conversation with the host.
+//! What the pages of the tools share, for hosts with MCP Apps: their colours, and the messages to and from the host.
 
 use papertape::protocol::Csp;
 use papertape::server::App;

@@ -55,7 +55,7 @@ fn in_memory() {
 async fn on_http(server: Server, revision: Revision) -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    // A trace that comes in over HTTP is not that of whoever started the server.
+    // A trace that comes in over HTTP is not that of the process that started the server.
     tokio::spawn(http::serve(listener, server));
     http::connect_with(http::Endpoint::new(url), ClientOptions::new().revision(revision)).await.unwrap()
 }

@@ -50,7 +50,7 @@ async fn page(call: &Arc<Call>, cursor: Option<&str>) -> Result<Output, ToolErro
     let items = Snapshot::new(items, HashMap::new());
     let items = if call.abilities.apps { &items } else { items.without_apps().unwrap_or(&items) };
     let page = items.filtered_page(cursor, call.revision, service.limits.page, shows, &|_| true);
-    // What handlers list may depend on who asks.
+    // What handlers list may depend on the principal.
     let hint = CacheHint { cache_scope: CacheScope::Private, ..service.cache };
     page.map(|page| Output::Page(page, hint)).ok_or_else(|| ToolError(Failure::Rpc(bad_cursor())))
 }
