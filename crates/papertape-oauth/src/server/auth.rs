@@ -33,8 +33,8 @@ pub struct Admitted {
 /// How a server authenticates requests: with API keys, with access tokens of an authorization server, or by the application
 /// ([`from_extensions`](Self::from_extensions), [`verifier`](Self::verifier)).
 ///
-/// They can be combined: API keys (`pt_..`) are tried first, then the application; other tokens are access tokens. With none
-/// of them, every request is rejected.
+/// They can be combined: API keys (`pt_..`) are tried first, then the application; other tokens are access tokens. A verifier
+/// decides on its own, unless it returns [`Principal::anonymous`]. With none of them, every request is rejected.
 ///
 /// ```
 /// use papertape_oauth::server::{Auth, OAuthServer};
