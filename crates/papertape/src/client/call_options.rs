@@ -50,7 +50,7 @@ pub struct CallOptions {
 const RESERVED: &str = "io.modelcontextprotocol/";
 
 impl CallOptions {
-    /// Those of the client.
+    /// The options of the client, unchanged.
     pub fn new() -> Self {
         Self::default()
     }

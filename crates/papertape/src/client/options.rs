@@ -267,9 +267,8 @@ impl ClientOptions {
         self
     }
 
-    /// Declares MCP Apps: the host shows the pages of tools. Which page a tool has says
-    /// [`ToolDefinition::ui`](crate::protocol::ToolDefinition::ui), what the page may use
-    /// [`ResourceContents::ui`](crate::protocol::ResourceContents::ui).
+    /// Declares MCP Apps: the host shows the pages of tools. [`ToolDefinition::ui`](crate::protocol::ToolDefinition::ui) is the
+    /// page of a tool, [`ResourceContents::ui`](crate::protocol::ResourceContents::ui) what the page may use.
     pub fn apps(mut self) -> Self {
         self.handlers.set_apps();
         self

@@ -5,6 +5,16 @@ use std::fmt;
 use super::error_code;
 
 /// A revision of the protocol, oldest first.
+///
+/// ```
+/// use papertape::client::ClientOptions;
+/// use papertape::protocol::Revision;
+///
+/// // A client that opens a session of 2025-06-18, whatever else the server supports.
+/// let options = ClientOptions::new().revision(Revision::V2025_06_18);
+/// assert_eq!(Revision::parse("2025-06-18"), Some(Revision::V2025_06_18));
+/// assert!(Revision::V2025_06_18.opens_with_handshake());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Revision {
@@ -42,7 +52,7 @@ impl Revision {
     /// The newest stateless one.
     pub const MODERN: Revision = Revision::V2026_07_28;
 
-    /// The name on the wire.
+    /// Its name, such as `2025-11-25`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

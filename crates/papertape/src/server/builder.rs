@@ -38,7 +38,7 @@ use crate::server::tasks::TaskStore;
 /// A server under construction.
 ///
 /// Everything it announces follows from what is registered here; every schema is checked when it starts.
-/// `S` is what its handlers share: nothing, unless [`Server::with_state`] gives it something.
+/// `S` is the type of the state that its handlers share: `()` unless [`Server::with_state`] sets one.
 ///
 /// ```
 /// use papertape::server::Tool;
@@ -459,9 +459,9 @@ impl<S: Send + Sync + 'static> Server<S> {
         self
     }
 
-    /// The server ready to serve, in as many ways at once as are needed: see [`Service`].
+    /// Builds the server, to be served on any number of transports at once: see [`Service`].
     ///
-    /// Everything that serves takes a [`Server`] too, and builds it.
+    /// All functions that serve also take a [`Server`], and build it.
     ///
     /// # Errors
     /// If a tool has an invalid schema, no name, or another's name, and the like: the first problem of what was registered.

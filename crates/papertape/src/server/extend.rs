@@ -284,7 +284,17 @@ impl<S: Send + Sync + 'static> Server<S> {
     }
 }
 
-/// Sends notifications of one's own, or of an extension, to clients: see [`Server::notifier`].
+/// Sends custom notifications, or those of an extension, to clients: see [`Server::notifier`].
+///
+/// ```
+/// use papertape::Server;
+/// use serde_json::json;
+///
+/// let server = Server::new("editor", "1.0.0");
+/// let notifier = server.notifier();
+/// // Later, while the server runs:
+/// notifier.notify("notifications/com.example/saved", json!({"file": "a.md"})).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Notifier {
     subscribers: Arc<Subscribers>,
@@ -317,9 +327,10 @@ impl<S> Cx<S> {
     /// response, on HTTP with it. After the response nothing is sent, and nothing to a client that does not read.
     ///
     /// ```
-    /// # fn f(cx: papertape::Cx) -> Result<(), papertape::ToolError> {
-    /// cx.notify("notifications/com.example/found", serde_json::json!({"file": "a.md"}))?;
-    /// # Ok(()) }
+    /// fn search(cx: papertape::Cx) -> Result<(), papertape::ToolError> {
+    ///     cx.notify("notifications/com.example/found", serde_json::json!({"file": "a.md"}))?;
+    ///     Ok(())
+    /// }
     /// ```
     ///
     /// # Errors

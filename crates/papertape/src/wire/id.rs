@@ -11,6 +11,14 @@ use super::error::{excerpt, shortened};
 ///
 /// `1.0` and `1e0` are the integer `1` (JSON Schema says so, and so do the languages at the other end), which is why
 /// integers are kept by value and not as the token that was sent.
+///
+/// ```
+/// use papertape::wire::Id;
+///
+/// assert_eq!(Id::parse("7").unwrap(), Id::parse("7.0").unwrap());
+/// assert_ne!(Id::parse("7").unwrap(), Id::parse("\"7\"").unwrap());
+/// assert!(Id::parse("null").is_err());
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Id {
     /// An integer that fits 64 bits, as nearly all do.

@@ -16,30 +16,41 @@ pub struct Event<'a> {
     pub name: Option<Cow<'a, str>>,
     /// The `data` lines, with line ends between them.
     pub data: Option<Cow<'a, [u8]>>,
-    /// The `id` line: from here on the stream can be taken up again after this event.
+    /// The `id` line, which a client sends as `Last-Event-ID` to resume the stream after this event.
     pub id: Option<Cow<'a, str>>,
-    /// The `retry` line: how many milliseconds to wait before that.
+    /// The `retry` line: milliseconds to wait before reconnecting.
     pub retry: Option<u64>,
 }
 
-/// A block of lines as it crossed, and what it says.
+/// A block of lines: its exact bytes, and its event.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The bytes, with the empty line.
     pub raw: &'a [u8],
-    /// What they say.
+    /// The event.
     pub event: Event<'a>,
 }
 
-/// A block is longer than the limit; nothing after it can be understood.
+/// A block is longer than the limit; the rest of the stream cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event is longer than the limit of {limit} bytes")]
 pub struct TooLong {
-    /// The most bytes a block may have.
+    /// The maximum size of a block in bytes.
     pub limit: usize,
 }
 
-/// Bytes to events, however the bytes are cut.
+/// Decodes the bytes of a server-sent events stream, in chunks of any size, into events.
+///
+/// ```
+/// use papertape::wire::sse::Decoder;
+///
+/// let mut decoder = Decoder::new(1024);
+/// decoder.push(b"id: 1\ndata: {\"jsonrpc\"");
+/// assert!(decoder.next_block().unwrap().is_none());
+/// decoder.push(b":\"2.0\"}\n\n");
+/// let block = decoder.next_block().unwrap().unwrap();
+/// assert_eq!(block.event.data.as_deref(), Some(&b"{\"jsonrpc\":\"2.0\"}"[..]));
+/// ```
 #[derive(Debug)]
 pub struct Decoder {
     buffer: Vec<u8>,
@@ -59,13 +70,13 @@ pub struct Decoder {
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 impl Decoder {
-    /// With the most bytes a block may have.
+    /// A decoder for blocks of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { buffer: Vec::new(), start: 0, looked: 0, line: 0, after_cr: false, fresh: true, limit }
     }
 
-    /// More bytes of the stream.
+    /// Appends bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.start > 0 {
             self.buffer.drain(..self.start);
@@ -76,10 +87,10 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next block that has ended, if there is one.
+    /// The next complete block, if there is one.
     ///
     /// # Errors
-    /// If one is too long.
+    /// If a block is too long.
     pub fn next_block(&mut self) -> Result<Option<Block<'_>>, TooLong> {
         while let Some(&byte) = self.buffer.get(self.looked) {
             let second_half = byte == b'\n' && self.after_cr;
@@ -109,7 +120,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// The beginning of a block that has no end yet. Once the stream has ended it is not an event.
+    /// The beginning of an incomplete block. At the end of the stream it is discarded: it is not an event.
     #[must_use]
     pub fn unfinished(&self) -> &[u8] {
         self.buffer.get(self.start..).unwrap_or_default()

@@ -19,6 +19,16 @@ use crate::server::session::subscribers::Subscribers;
 use crate::server::session::subscriptions::ChangingList;
 
 /// A handle to the tools of a server. Their handlers get the state that the server had when the handle was taken.
+///
+/// ```
+/// use papertape::{Cx, Server};
+///
+/// let mut server = Server::new("clock", "1.0.0");
+/// let tools = server.tools();
+/// // Later, while the server runs:
+/// tools.add("noon", async |_: (), _: Cx| Ok("12:00")).unwrap();
+/// assert!(tools.remove("noon"));
+/// ```
 pub struct Tools<S = ()> {
     pub(crate) registry: Arc<Registry<RegisteredTool>>,
     pub(crate) subscribers: Arc<Subscribers>,
@@ -106,6 +116,17 @@ impl<S> fmt::Debug for Tools<S> {
 }
 
 /// A handle to the resources of a server. Their handlers get the state that the server had when the handle was taken.
+///
+/// ```
+/// use papertape::{Cx, Server};
+///
+/// let mut server = Server::new("diary", "1.0.0");
+/// let resources = server.resources();
+/// // Later, while the server runs:
+/// resources.add("diary:///today", async |_: Cx| Ok("Rain.")).unwrap();
+/// resources.updated("diary:///today");
+/// assert!(resources.remove("diary:///today"));
+/// ```
 pub struct Resources<S = ()> {
     pub(crate) registry: Arc<Registry<RegisteredResource>>,
     pub(crate) subscribers: Arc<Subscribers>,
@@ -215,6 +236,16 @@ impl<S> fmt::Debug for Resources<S> {
 }
 
 /// A handle to the prompts of a server. Their handlers get the state that the server had when the handle was taken.
+///
+/// ```
+/// use papertape::{Cx, Server};
+///
+/// let mut server = Server::new("reviews", "1.0.0");
+/// let prompts = server.prompts();
+/// // Later, while the server runs:
+/// prompts.add("review", async |_: (), _: Cx| Ok("Review this change.")).unwrap();
+/// assert!(prompts.remove("review"));
+/// ```
 pub struct Prompts<S = ()> {
     pub(crate) registry: Arc<Registry<RegisteredPrompt>>,
     pub(crate) subscribers: Arc<Subscribers>,

@@ -34,7 +34,7 @@ use crate::server::handler::error::SetupError;
 ///     .tool(Tool::new("weather").ui("ui://weather/today"), async |args: Weather, _| {
 ///         Ok(format!("{}: sunny", args.city))
 ///     });
-/// # server.check().unwrap();
+/// server.check().unwrap();
 /// ```
 pub struct App {
     definition: crate::protocol::ResourceDefinition,

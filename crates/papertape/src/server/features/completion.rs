@@ -15,7 +15,23 @@ use crate::server::pipeline::run::{Output, Pace, Run};
 /// The most values in one result.
 const MOST_VALUES: usize = 100;
 
-/// What is to be completed.
+/// A request to complete the value of an argument of a prompt, or of a variable of a resource template.
+///
+/// ```
+/// use papertape::ToolError;
+/// use papertape::server::{CompletionRequest, Prompt};
+///
+/// async fn files(request: CompletionRequest) -> Result<Vec<String>, ToolError> {
+///     let files = ["main.rs", "lib.rs"].into_iter().filter(|file| file.starts_with(&request.value));
+///     Ok(files.map(str::to_owned).collect())
+/// }
+///
+/// #[tokio::main]
+/// async fn main() {
+///     let review = Prompt::new("review").complete("file", files);
+///     assert_eq!(files(CompletionRequest::new("ma")).await.unwrap(), ["main.rs"]);
+/// }
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CompletionRequest {

@@ -17,7 +17,7 @@ use crate::server::pipeline::prepare::Arguments;
 use crate::server::pipeline::run::{Output, Pace, Run};
 use papertape_oauth::is_scope;
 
-/// A method or notification of one's own; a plain name will often do. See [`Server::method`](crate::Server::method).
+/// A custom method or notification: its name and scopes. A plain name is often enough. See [`Server::method`](crate::Server::method).
 ///
 /// ```
 /// use papertape::server::Method;

@@ -22,7 +22,7 @@ use crate::server::handler::middleware::{self, Middleware};
 use crate::server::pipeline::run::{Output, Pace, Run};
 use crate::wire::error::excerpt;
 
-/// A prompt and how it presents itself; a plain name will often do.
+/// A prompt: its name, descriptions, completion and scopes. A plain name is often enough.
 ///
 /// ```
 /// use papertape::server::Prompt;

@@ -23,7 +23,7 @@ use crate::server::handler::error::{SetupError, ToolError};
 use crate::server::handler::middleware::{self, Middleware};
 use crate::server::pipeline::run::{Output, Pace, Run};
 
-/// A resource and how it presents itself; a plain URI will often do.
+/// A resource: its URI, name, media type and scopes. A plain URI is often enough.
 ///
 /// ```
 /// use papertape::server::Resource;
@@ -36,7 +36,7 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// A resource with that URI, and the same for a name.
+    /// A resource with that URI, which is also its name until [`Resource::name`] sets one.
     pub fn new(uri: impl Into<String>) -> Self {
         let uri = uri.into();
         let definition = protocol::ResourceDefinition {
@@ -119,7 +119,7 @@ impl fmt::Debug for Resource {
 ///
 /// A value may hold anything once it is decoded, also `../`: `%2F` is a slash. Never join one to a path unchecked.
 ///
-/// Understood are `{x}` (written without a slash), `{x,y}`, `{+path}` (slashes and all), `{/x}`, `{.x}`, `{#x}` and `{?x,y}`.
+/// Supported are `{x}` (written without a slash), `{x,y}`, `{+path}` (slashes and all), `{/x}`, `{.x}`, `{#x}` and `{?x,y}`.
 ///
 /// ```
 /// use papertape::server::ResourceTemplate;
@@ -141,7 +141,7 @@ type ListResources =
     dyn Fn(Cx) -> Pin<Box<dyn Future<Output = Result<Vec<Resource>, ToolError>> + Send>> + Send + Sync;
 
 impl ResourceTemplate {
-    /// A template, and the same for a name.
+    /// A template, which is also its name until [`ResourceTemplate::name`] sets one.
     pub fn new(template: impl Into<String>) -> Self {
         let template = template.into();
         let definition = protocol::ResourceTemplateDefinition {

@@ -24,7 +24,7 @@ use crate::server::handler::middleware::{self, Middleware};
 use crate::server::pipeline::prepare::Arguments;
 use crate::server::pipeline::run::{Output, Pace, Run};
 
-/// What a tool is called and how it presents itself; a plain name will often do.
+/// A tool: its name, descriptions, annotations and scopes. A plain name is often enough.
 ///
 /// ```
 /// use papertape::server::Tool;

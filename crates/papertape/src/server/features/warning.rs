@@ -14,8 +14,18 @@ use crate::schema::walk;
 
 /// Something that a server offers and that a known host rejects, or cannot use.
 ///
-/// [`Server::check`](crate::Server::check) gives those of tools, [`Warning::of_prompt`] those of prompts; `Display` says what
-/// to do about it.
+/// [`Server::check`](crate::Server::check) returns those of tools, [`Warning::of_prompt`] those of prompts; `Display` has the
+/// cause and the remedy.
+///
+/// ```
+/// use papertape::server::{Tool, WarningKind};
+/// use papertape::{Cx, Server};
+///
+/// let tool = Tool::new("search notes").description("Search the notes.");
+/// let server = Server::new("notes", "1.0.0").tool(tool, async |_: (), _: Cx| Ok("none"));
+/// let warnings = server.check().unwrap();
+/// assert_eq!(warnings[0].kind, WarningKind::Name);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
@@ -136,7 +146,7 @@ impl WarningKind {
 }
 
 impl Warning {
-    /// What known hosts reject of a prompt, once it has been filled in: for tests.
+    /// The warnings about the messages of a rendered prompt: for tests.
     #[must_use]
     pub fn of_prompt(name: &str, result: &PromptResult) -> Vec<Self> {
         let texts = result.messages.iter().map(|message| match &message.content {

@@ -178,7 +178,7 @@ impl<S> Cx<S> {
         self.call.context.client(&self.call.session)
     }
 
-    /// The capabilities of the client. In session-based revisions only those extensions are known that MCP Apps declares.
+    /// The capabilities of the client. In session-based revisions MCP Apps is the only extension in them.
     #[must_use]
     pub fn client_capabilities(&self) -> &ClientCapabilities {
         self.call.context.capabilities(self.call.abilities)

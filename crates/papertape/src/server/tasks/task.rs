@@ -53,6 +53,38 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> 
 /// Where tasks are stored. With a store on a disk or in a database, tasks outlive the process, and other replicas know them.
 ///
 /// Ids are 32 or 64 hexadecimal digits, so that they can be file names or keys; other ids of clients never reach the store.
+///
+/// ```
+/// use std::path::PathBuf;
+///
+/// use papertape::Server;
+/// use papertape::server::{StoreFuture, Task, TaskStore};
+///
+/// /// One file for each task.
+/// struct Folder(PathBuf);
+///
+/// impl TaskStore for Folder {
+///     fn put<'a>(&'a self, task: &'a Task) -> StoreFuture<'a, ()> {
+///         Box::pin(async move {
+///             let file = self.0.join(&task.task_id);
+///             tokio::fs::write(&file.with_extension("new"), serde_json::to_vec(task)?).await?;
+///             Ok(tokio::fs::rename(file.with_extension("new"), file).await?)
+///         })
+///     }
+///
+///     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Task>> {
+///         Box::pin(async move {
+///             match tokio::fs::read(self.0.join(id)).await {
+///                 Ok(json) => Ok(Some(serde_json::from_slice(&json)?)),
+///                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+///                 Err(error) => Err(error.into()),
+///             }
+///         })
+///     }
+/// }
+///
+/// let server = Server::new("reports", "1.0.0").task_store(Folder("tasks".into()));
+/// ```
 pub trait TaskStore: Send + Sync + 'static {
     /// Stores a task, in place of the one with its id. It must be durable when the future is ready.
     fn put<'a>(&'a self, task: &'a Task) -> StoreFuture<'a, ()>;

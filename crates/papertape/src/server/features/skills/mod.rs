@@ -132,7 +132,7 @@ impl Skill {
         self
     }
 
-    /// The directories it stands in, such as `acme/billing`: `skill://acme/billing/NAME/SKILL.md`.
+    /// Sets the directories above that of the skill, such as `acme/billing`: `skill://acme/billing/NAME/SKILL.md`.
     #[must_use]
     pub fn under(mut self, folders: &str) -> Self {
         self.above = folders.split('/').map(str::to_owned).collect();
@@ -148,7 +148,7 @@ impl Skill {
         self.file_as(path, mime_type, bytes)
     }
 
-    /// Adds a file that holds what is said, such as `image/png`.
+    /// Adds a file with a media type, such as `image/png`.
     #[must_use]
     pub fn file_as(
         mut self,
