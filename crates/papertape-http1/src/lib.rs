@@ -19,15 +19,15 @@
 //! use papertape_http1::{ConnectionLimits, serve};
 //! use tokio::net::TcpListener;
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> std::io::Result<()> {
-//! let listener = TcpListener::bind("127.0.0.1:0").await?;
-//! let handler = |_request, _peer| async { Response::new(Full::new(Bytes::from("hello\n"))) };
-//! let limits = ConnectionLimits::new().connections(1_000);
-//! // In a program: a future that ends with a signal.
-//! let stop = async {};
-//! serve(listener, handler, limits, Duration::from_secs(5), stop).await
-//! # }
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> std::io::Result<()> {
+//!     let listener = TcpListener::bind("127.0.0.1:0").await?;
+//!     let handler = |_request, _peer| async { Response::new(Full::new(Bytes::from("hello\n"))) };
+//!     let limits = ConnectionLimits::new().connections(1_000);
+//!     // In a program: a future that ends with a signal.
+//!     let stop = async {};
+//!     serve(listener, handler, limits, Duration::from_secs(5), stop).await
+//! }
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

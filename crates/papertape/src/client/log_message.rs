@@ -69,16 +69,18 @@ impl Client {
     /// In stateless ones each later request carries the level, and messages arrive while it is running; nothing is sent now.
     /// Until a level is set, a server of a session-based revision may send any messages, and one of a stateless revision none.
     ///
-    /// ```
-    /// # async fn f() -> Result<(), papertape::client::ClientError> {
+    /// ```no_run
     /// use papertape::client::ClientOptions;
     /// use papertape::protocol::LogLevel;
     /// use papertape::stdio::{self, ServerCommand};
     ///
-    /// let options = ClientOptions::new().on_log(|message| eprintln!("{:?}: {message}", message.level));
-    /// let client = stdio::connect_with(ServerCommand::new("my-server"), options).await?;
-    /// client.set_log_level(LogLevel::Info).await?;
-    /// # Ok(()) }
+    /// #[tokio::main]
+    /// async fn main() -> Result<(), papertape::client::ClientError> {
+    ///     let options = ClientOptions::new().on_log(|message| eprintln!("{:?}: {message}", message.level));
+    ///     let client = stdio::connect_with(ServerCommand::new("my-server"), options).await?;
+    ///     client.set_log_level(LogLevel::Info).await?;
+    ///     Ok(())
+    /// }
     /// ```
     ///
     /// # Errors

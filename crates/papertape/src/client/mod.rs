@@ -87,15 +87,16 @@ pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// [`Client::close`] waits for it.
 ///
 /// ```no_run
-/// # async fn f() -> Result<(), papertape::client::ClientError> {
 /// use papertape::stdio::{self, ServerCommand};
 /// use serde_json::json;
 ///
-/// let client = stdio::connect(ServerCommand::new("papertape").args(["serve", "grammar"])).await?;
-/// let result = client.call("conjugate", json!({"verb": "eat", "tense": "past simple", "person": "3sg"})).await?;
-/// client.close().await;
-/// # Ok(())
-/// # }
+/// #[tokio::main]
+/// async fn main() -> Result<(), papertape::client::ClientError> {
+///     let client = stdio::connect(ServerCommand::new("papertape").args(["serve", "grammar"])).await?;
+///     let result = client.call("conjugate", json!({"verb": "eat", "tense": "past simple", "person": "3sg"})).await?;
+///     client.close().await;
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Client {

@@ -23,8 +23,6 @@ impl Client {
     /// A tool that ran and failed (`isError`) is an error here, [`ErrorKind::ToolFailed`], which displays what the tool says.
     ///
     /// ```
-    /// # #[tokio::main]
-    /// # async fn main() -> Result<(), papertape::client::ClientError> {
     /// use papertape::{Cx, Json, Server, ToolError, memory};
     /// use schemars::JsonSchema;
     /// use serde::{Deserialize, Serialize};
@@ -39,10 +37,13 @@ impl Client {
     ///     Ok(Json(Point { x: -point.x, y: -point.y }))
     /// }
     ///
-    /// let client = memory::connect(Server::new("points", "1.0.0").tool("mirror", mirror)).await?;
-    /// let mirrored: Point = client.call_as("mirror", Point { x: 1, y: 2 }).await?;
-    /// assert_eq!((mirrored.x, mirrored.y), (-1, -2));
-    /// # Ok(()) }
+    /// #[tokio::main]
+    /// async fn main() -> Result<(), papertape::client::ClientError> {
+    ///     let client = memory::connect(Server::new("points", "1.0.0").tool("mirror", mirror)).await?;
+    ///     let mirrored: Point = client.call_as("mirror", Point { x: 1, y: 2 }).await?;
+    ///     assert_eq!((mirrored.x, mirrored.y), (-1, -2));
+    ///     Ok(())
+    /// }
     /// ```
     ///
     /// # Errors

@@ -47,11 +47,13 @@ const STATE_LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// ```no_run
 /// use papertape::{Server, stdio, unix};
 ///
-/// # async fn f() -> std::io::Result<()> {
-/// let service = Server::new("notes", "1.0.0").build()?;
-/// let socket = unix::Listener::bind("/tmp/notes.sock")?;
-/// tokio::try_join!(stdio::serve(service.clone()), unix::serve(socket, service))?;
-/// # Ok(()) }
+/// #[tokio::main]
+/// async fn main() -> std::io::Result<()> {
+///     let service = Server::new("notes", "1.0.0").build()?;
+///     let socket = unix::Listener::bind("/tmp/notes.sock")?;
+///     tokio::try_join!(stdio::serve(service.clone()), unix::serve(socket, service))?;
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Service(Arc<ServiceCore>);

@@ -13,13 +13,14 @@ const PIPE: usize = 64 * 1024;
 /// Serves a server on a task of its own and opens a session with it.
 ///
 /// ```
-/// # async fn f(server: papertape::Server) -> Result<(), papertape::client::ClientError> {
 /// use papertape::memory;
 /// use serde_json::json;
 ///
-/// let client = memory::connect(server).await?;
-/// let result = client.call("shout", json!({"text": "hello"})).await?;
-/// # Ok(()) }
+/// async fn test(server: papertape::Server) -> Result<(), papertape::client::ClientError> {
+///     let client = memory::connect(server).await?;
+///     let result = client.call("shout", json!({"text": "hello"})).await?;
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors
@@ -40,14 +41,15 @@ pub async fn connect_with(server: impl IntoService, options: ClientOptions) -> R
 /// [`Server::visible`](crate::Server::visible).
 ///
 /// ```
-/// # async fn f(server: papertape::Server) -> Result<(), papertape::client::ClientError> {
 /// use papertape::client::ClientOptions;
 /// use papertape::memory;
 /// use papertape::server::Principal;
 ///
-/// let ada = Principal::new("ada").scope("notes:read");
-/// let client = memory::connect_as(server, ada, ClientOptions::new()).await?;
-/// # Ok(()) }
+/// async fn test(server: papertape::Server) -> Result<(), papertape::client::ClientError> {
+///     let ada = Principal::new("ada").scope("notes:read");
+///     let client = memory::connect_as(server, ada, ClientOptions::new()).await?;
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

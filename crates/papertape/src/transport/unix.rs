@@ -35,11 +35,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A Unix domain socket that accepts connections. Its file is removed when it is dropped.
 ///
 /// ```no_run
-/// # async fn f(server: papertape::Server) -> std::io::Result<()> {
 /// use papertape::unix;
-/// let listener = unix::Listener::bind("/tmp/notes.sock")?.max_connections(8);
-/// unix::serve(listener, server).await
-/// # }
+///
+/// async fn serve(server: papertape::Server) -> std::io::Result<()> {
+///     let listener = unix::Listener::bind("/tmp/notes.sock")?.max_connections(8);
+///     unix::serve(listener, server).await
+/// }
 /// ```
 #[derive(Debug)]
 pub struct Listener {
@@ -255,9 +256,11 @@ async fn serve_connection(
 /// Opens a session with the server that listens on a Unix domain socket.
 ///
 /// ```no_run
-/// # async fn f() -> Result<(), papertape::client::ClientError> {
-/// let client = papertape::unix::connect("/tmp/notes.sock").await?;
-/// # Ok(()) }
+/// #[tokio::main]
+/// async fn main() -> Result<(), papertape::client::ClientError> {
+///     let client = papertape::unix::connect("/tmp/notes.sock").await?;
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

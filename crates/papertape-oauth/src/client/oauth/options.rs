@@ -28,7 +28,6 @@ use crate::client::Credentials;
 ///     }))
 ///     .store(FileTokens::new("/home/me/.local/share/mine/tokens.json"))
 ///     .into();
-/// # drop(credentials);
 /// ```
 #[derive(Clone)]
 pub struct OAuth {

@@ -27,17 +27,19 @@ pub use merged::{Merged, ServerEntry};
 /// use papertape::client::Clients;
 /// use serde_json::json;
 ///
-/// # async fn f() -> Result<(), papertape::client::ClientError> {
-/// let clients = Clients::from_config("mcp.json").await?;
-/// for failure in clients.failures() {
-///     eprintln!("{}: {}", failure.server, failure.error);
+/// #[tokio::main]
+/// async fn main() -> Result<(), papertape::client::ClientError> {
+///     let clients = Clients::from_config("mcp.json").await?;
+///     for failure in clients.failures() {
+///         eprintln!("{}: {}", failure.server, failure.error);
+///     }
+///     for tool in clients.tools().await.entries {
+///         println!("{} is {} of {}", tool.item.name, tool.name, tool.server);
+///     }
+///     let result = clients.call("grammar_lookup_spanish", json!({"english_form": "ate"})).await?;
+///     clients.close().await;
+///     Ok(())
 /// }
-/// for tool in clients.tools().await.entries {
-///     println!("{} is {} of {}", tool.item.name, tool.name, tool.server);
-/// }
-/// let result = clients.call("grammar_lookup_spanish", json!({"english_form": "ate"})).await?;
-/// clients.close().await;
-/// # Ok(()) }
 /// ```
 #[derive(Default)]
 pub struct Clients {

@@ -70,16 +70,17 @@ impl Clients {
     /// [`Client`] does, such as [`Client::call_task`].
     ///
     /// ```
-    /// # #[tokio::main]
-    /// # async fn main() -> Result<(), papertape::client::ClientError> {
     /// use papertape::client::Clients;
     /// use papertape::{Server, memory};
     ///
-    /// let mut clients = Clients::new();
-    /// clients.add("lab", memory::connect(Server::new("lab", "1.0.0")).await?);
-    /// let (client, name) = clients.resolve("lab_report").await?;
-    /// assert_eq!((client.server().name.as_str(), name.as_str()), ("lab", "report"));
-    /// # Ok(()) }
+    /// #[tokio::main]
+    /// async fn main() -> Result<(), papertape::client::ClientError> {
+    ///     let mut clients = Clients::new();
+    ///     clients.add("lab", memory::connect(Server::new("lab", "1.0.0")).await?);
+    ///     let (client, name) = clients.resolve("lab_report").await?;
+    ///     assert_eq!((client.server().name.as_str(), name.as_str()), ("lab", "report"));
+    ///     Ok(())
+    /// }
     /// ```
     ///
     /// # Errors

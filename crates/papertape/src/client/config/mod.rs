@@ -34,11 +34,13 @@ pub struct ConfigError(String);
 /// use papertape::client::ClientOptions;
 /// use papertape::client::config::ServersFile;
 ///
-/// # async fn f() -> Result<(), Box<dyn std::error::Error>> {
-/// let file = ServersFile::read("mcp.json")?;
-/// let server = file.server("grammar").ok_or("there is no such server")??;
-/// let client = server.connect(ClientOptions::new()).await?;
-/// # Ok(()) }
+/// #[tokio::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let file = ServersFile::read("mcp.json")?;
+///     let server = file.server("grammar").ok_or("there is no such server")??;
+///     let client = server.connect(ClientOptions::new()).await?;
+///     Ok(())
+/// }
 /// ```
 #[derive(Debug)]
 pub struct ServersFile {

@@ -36,29 +36,38 @@ pub use tool_call::ToolCall;
 /// use papertape::client::ClientError;
 /// use papertape::client::model_api::ModelApi;
 /// use papertape::{Cx, Server, ToolError, memory};
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
 /// use serde_json::json;
 ///
-/// # #[derive(serde::Deserialize, schemars::JsonSchema)]
-/// # struct Shout { text: String }
-/// # async fn shout(args: Shout, _: Cx) -> Result<String, ToolError> { Ok(args.text.to_uppercase()) }
-/// # #[tokio::main]
-/// # async fn main() -> Result<(), ClientError> {
-/// let client = memory::connect(Server::new("letters", "1.0.0").tool("shout", shout)).await?;
-/// let tools = client.tools().await?;
-/// let declared = ModelApi::OpenAiChat.declare(tools.iter().map(|tool| &tool.item));
-/// assert_eq!(declared.tools()[0]["function"]["name"], "shout");
-///
-/// // What the endpoint responds with, given `"tools": declared.tools()`.
-/// let response = json!({"choices": [{"message": {"role": "assistant", "tool_calls": [
-///     {"id": "c1", "type": "function", "function": {"name": "shout", "arguments": "{\"text\": \"hello\"}"}}
-/// ]}}]});
-/// let mut results = Vec::new();
-/// for call in declared.calls(&response) {
-///     let result = client.run(&call).await;
-///     results.push((call, result));
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Shout {
+///     text: String,
 /// }
-/// assert_eq!(declared.results(&results), [json!({"role": "tool", "tool_call_id": "c1", "content": "HELLO"})]);
-/// # Ok(()) }
+///
+/// async fn shout(args: Shout, _: Cx) -> Result<String, ToolError> {
+///     Ok(args.text.to_uppercase())
+/// }
+///
+/// #[tokio::main]
+/// async fn main() -> Result<(), ClientError> {
+///     let client = memory::connect(Server::new("letters", "1.0.0").tool("shout", shout)).await?;
+///     let tools = client.tools().await?;
+///     let declared = ModelApi::OpenAiChat.declare(tools.iter().map(|tool| &tool.item));
+///     assert_eq!(declared.tools()[0]["function"]["name"], "shout");
+///
+///     // What the endpoint responds with, given `"tools": declared.tools()`.
+///     let response = json!({"choices": [{"message": {"role": "assistant", "tool_calls": [
+///         {"id": "c1", "type": "function", "function": {"name": "shout", "arguments": "{\"text\": \"hello\"}"}}
+///     ]}}]});
+///     let mut results = Vec::new();
+///     for call in declared.calls(&response) {
+///         let result = client.run(&call).await;
+///         results.push((call, result));
+///     }
+///     assert_eq!(declared.results(&results), [json!({"role": "tool", "tool_call_id": "c1", "content": "HELLO"})]);
+///     Ok(())
+/// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

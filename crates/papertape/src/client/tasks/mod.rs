@@ -44,18 +44,19 @@ pub enum Called {
 /// A task on a server. It continues when this is dropped; [`TaskHandle::cancel`] ends it.
 ///
 /// ```no_run
-/// # async fn f(client: papertape::Client) -> Result<(), papertape::client::ClientError> {
 /// use papertape::client::Called;
 /// use serde_json::json;
 ///
-/// match client.call_task("report", json!({"year": 2026})).await? {
-///     Called::Result(result) => println!("{:?}", result.content),
-///     Called::Task(mut task) => {
-///         println!("the task {} runs", task.id());
-///         println!("{:?}", task.wait().await?.content);
+/// async fn report(client: papertape::Client) -> Result<(), papertape::client::ClientError> {
+///     match client.call_task("report", json!({"year": 2026})).await? {
+///         Called::Result(result) => println!("{:?}", result.content),
+///         Called::Task(mut task) => {
+///             println!("the task {} runs", task.id());
+///             println!("{:?}", task.wait().await?.content);
+///         }
 ///     }
+///     Ok(())
 /// }
-/// # Ok(()) }
 /// ```
 #[derive(Clone)]
 pub struct TaskHandle {

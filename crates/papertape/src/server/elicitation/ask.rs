@@ -413,12 +413,13 @@ impl Cx {
     /// Two responses, or all the requests that still have none: so any number of inputs are requested at once.
     ///
     /// ```
-    /// # use papertape::{Cx, ToolError, protocol::SamplingRequest, server::{Form, Roots}};
-    /// # fn f(cx: Cx, names: Form<String>, greeting: SamplingRequest) -> Result<(), ToolError> {
-    /// let name_and_greeting = Cx::together(cx.ask("name", names), cx.ask("greeting", greeting));
-    /// let ((name, greeting), roots) = Cx::together(name_and_greeting, cx.ask("roots", Roots))?;
-    /// # Ok(())
-    /// # }
+    /// use papertape::{Cx, ToolError, protocol::SamplingRequest, server::{Form, Roots}};
+    ///
+    /// fn greet(cx: Cx, names: Form<String>, greeting: SamplingRequest) -> Result<(), ToolError> {
+    ///     let name_and_greeting = Cx::together(cx.ask("name", names), cx.ask("greeting", greeting));
+    ///     let ((name, greeting), roots) = Cx::together(name_and_greeting, cx.ask("roots", Roots))?;
+    ///     Ok(())
+    /// }
     /// ```
     ///
     /// # Errors

@@ -99,11 +99,12 @@ impl<S> Cx<S> {
     /// `tracing`: to stderr on stdio, which hosts show, or to OpenTelemetry.
     ///
     /// ```
-    /// # fn f(cx: papertape::Cx) {
     /// use papertape::protocol::LogLevel;
-    /// cx.log(LogLevel::Info, "read 3 files");
-    /// cx.log(LogLevel::Debug, serde_json::json!({"files": 3}));
-    /// # }
+    ///
+    /// fn note(cx: papertape::Cx) {
+    ///     cx.log(LogLevel::Info, "read 3 files");
+    ///     cx.log(LogLevel::Debug, serde_json::json!({"files": 3}));
+    /// }
     /// ```
     pub fn log(&self, level: LogLevel, data: impl Into<Value>) {
         #[derive(Serialize)]

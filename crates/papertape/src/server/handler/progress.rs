@@ -117,13 +117,13 @@ impl<S> Cx<S> {
     /// the task's status (`statusMessage`), because tasks have no progress; it changes twice a second at most.
     ///
     /// ```
-    /// # fn f(cx: papertape::Cx, files: Vec<String>) {
-    /// cx.progress(3, 10, "reading");
-    /// cx.progress(4.5, None, None);
-    /// for (index, file) in files.iter().enumerate() {
-    ///     cx.progress(index, files.len(), format!("reading {file}"));
+    /// fn read(cx: papertape::Cx, files: Vec<String>) {
+    ///     cx.progress(3, 10, "reading");
+    ///     cx.progress(4.5, None, None);
+    ///     for (index, file) in files.iter().enumerate() {
+    ///         cx.progress(index, files.len(), format!("reading {file}"));
+    ///     }
     /// }
-    /// # }
     /// ```
     pub fn progress<'m>(
         &self,

@@ -42,11 +42,13 @@ const STDERR_DRAIN: Duration = Duration::from_millis(100);
 /// Starts a server process and opens a session with it over its stdin and stdout.
 ///
 /// ```no_run
-/// # async fn f() -> Result<(), papertape::client::ClientError> {
 /// use papertape::stdio::{self, ServerCommand};
 ///
-/// let client = stdio::connect(ServerCommand::new("papertape").args(["serve", "grammar"])).await?;
-/// # Ok(()) }
+/// #[tokio::main]
+/// async fn main() -> Result<(), papertape::client::ClientError> {
+///     let client = stdio::connect(ServerCommand::new("papertape").args(["serve", "grammar"])).await?;
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

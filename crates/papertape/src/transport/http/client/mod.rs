@@ -42,15 +42,16 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// with headers, credentials, a proxy and so on.
 ///
 /// ```no_run
-/// # async fn f() -> Result<(), papertape::client::ClientError> {
 /// use papertape::http;
 /// use serde_json::json;
 ///
-/// let client = http::connect("https://tools.example/mcp").await?;
-/// let result = client.call("word_count", json!({"text": "one two"})).await?;
-/// client.close().await;
-/// # Ok(())
-/// # }
+/// #[tokio::main]
+/// async fn main() -> Result<(), papertape::client::ClientError> {
+///     let client = http::connect("https://tools.example/mcp").await?;
+///     let result = client.call("word_count", json!({"text": "one two"})).await?;
+///     client.close().await;
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

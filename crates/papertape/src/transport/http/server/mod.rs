@@ -49,28 +49,29 @@ use request::{NamedRevision, Readable};
 use response::HttpResponse;
 use site::Site;
 
-/// Serves on HTTP until SIGTERM or SIGINT comes: then nothing more is accepted, what runs may finish within the grace
-/// period of the server's limits, and streams end properly. A second signal ends the process at once.
+/// Serves on HTTP until SIGTERM or SIGINT arrives. Then it stops accepting connections, running requests get the grace
+/// period of the server's limits to finish, and streams end with their result. A second signal ends the process at once.
 ///
 /// ```no_run
-/// # async fn f(server: papertape::Server) -> std::io::Result<()> {
 /// use papertape::http;
-/// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-/// http::serve(listener, server).await
-/// # }
+///
+/// async fn serve(server: papertape::Server) -> std::io::Result<()> {
+///     let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+///     http::serve(listener, server).await
+/// }
 /// ```
 ///
 /// # Errors
-/// If a tool has a bad schema.
+/// If a tool has an invalid schema.
 #[cfg(unix)]
 pub async fn serve(listener: TcpListener, server: impl IntoService) -> io::Result<()> {
     serve_with(listener, server, Options::new()).await
 }
 
-/// The same with options.
+/// [`serve`] with options.
 ///
 /// # Errors
-/// If a tool has a bad schema, or the tape cannot be written.
+/// If a tool has an invalid schema, or the tape cannot be written.
 #[cfg(unix)]
 pub async fn serve_with(listener: TcpListener, server: impl IntoService, options: Options) -> io::Result<()> {
     let (stop, mut stopped) = tokio::sync::mpsc::channel(1);
@@ -78,10 +79,10 @@ pub async fn serve_with(listener: TcpListener, server: impl IntoService, options
     serve_until(listener, server, options, async move { stopped.recv().await.unwrap_or_default() }).await
 }
 
-/// The same until something else than a signal says that it is time.
+/// [`serve_with`], until `stop` completes in place of a signal.
 ///
 /// # Errors
-/// If a tool has a bad schema, or the tape cannot be written.
+/// If a tool has an invalid schema, or the tape cannot be written.
 pub async fn serve_until(
     listener: TcpListener,
     server: impl IntoService,
@@ -125,15 +126,15 @@ pub async fn serve_until(
 /// options add (`/healthz`, `/metrics`, `/sse`). Limits on connections and deadlines are the application's to set.
 ///
 /// # Errors
-/// If a tool has a bad schema.
+/// If a tool has an invalid schema.
 pub fn service(server: impl IntoService) -> io::Result<HttpService> {
     service_with(server, Options::new())
 }
 
-/// The same with options.
+/// [`service`] with options.
 ///
 /// # Errors
-/// If a tool has a bad schema, or the tape cannot be written.
+/// If a tool has an invalid schema, or the tape cannot be written.
 pub fn service_with(server: impl IntoService, mut options: Options) -> io::Result<HttpService> {
     options.mounted = true;
     build(server.into_service()?, options)
@@ -144,14 +145,14 @@ fn build(service: Service, options: Options) -> io::Result<HttpService> {
     Ok(HttpService { site: Site::new(Arc::clone(service.core()), options)? })
 }
 
-/// A server that answers HTTP requests. Clones are the same server.
+/// A server as a tower service, made by [`service`]. Clones are the same server.
 #[derive(Debug, Clone)]
 pub struct HttpService {
     site: Arc<Site>,
 }
 
 impl HttpService {
-    /// Answers one request.
+    /// Serves one request: for applications without tower.
     pub async fn answer<B>(&self, request: Request<B>) -> Response<HttpBody>
     where
         B: Body<Data = Bytes>,
@@ -161,11 +162,11 @@ impl HttpService {
         respond(&self.site, request, None).await
     }
 
-    /// The application is about to end: subscriptions and other streams that would go on for ever end now. The grace period
-    /// of the server's limits begins, too: when it is nearly over, what still runs or waits for its client is answered with an
-    /// error, and background work ends.
+    /// Begins the shutdown: to be called when the application stops accepting connections. Subscriptions and other open streams
+    /// end at once. The grace period of the server's limits begins; shortly before its end, requests that still run or wait for
+    /// their client receive an error, and background work ends.
     ///
-    /// It is to be called within a Tokio runtime; elsewhere there is no grace period, and what runs is answered at once.
+    /// Call it within a Tokio runtime; outside of one there is no grace period, and running requests receive the error at once.
     pub fn drain(&self) {
         self.site.drain();
     }
