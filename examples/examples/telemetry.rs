@@ -1,6 +1,7 @@
 //! A server that exports traces and metrics to an OpenTelemetry collector.
 //!
 //! ```sh
+//! cargo build -p papertape-examples --example telemetry
 //! export OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318
 //! papertape call target/debug/examples/telemetry forecast city=Oslo
 //! ```

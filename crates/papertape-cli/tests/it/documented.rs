@@ -11,7 +11,7 @@ use papertape_testing::process::run;
 use crate::papertape;
 
 /// What the target of a command begins with, if the command can run here: without a network, a port or a terminal.
-const TARGETS: [&str; 12] = [
+const TARGETS: [&str; 13] = [
     "grammar",
     "text",
     "all",
@@ -19,6 +19,7 @@ const TARGETS: [&str; 12] = [
     "'blog --content apuntes'",
     "notes",
     "apuntes",
+    "target/debug/examples/by_hand",
     "target/debug/examples/typed_tools",
     "target/debug/examples/middleware",
     "'target/debug/examples/proxy ",
@@ -65,10 +66,14 @@ fn commands(text: &str) -> Vec<String> {
 
 /// Whether a command can run here.
 fn can_run(command: &str) -> bool {
+    if command.starts_with("printf ") && command.ends_with(" | papertape shell grammar") {
+        return true;
+    }
     let Some(rest) = command.strip_prefix("papertape ") else { return false };
     let Some((subcommand, rest)) = rest.split_once(' ') else { return false };
     let rest = rest.strip_prefix("--trace ").unwrap_or(rest);
-    ["list", "call", "read", "prompt", "index"].contains(&subcommand)
+    let rest = rest.strip_prefix("--tape session.tape ").unwrap_or(rest);
+    ["list", "call", "read", "prompt", "request", "index"].contains(&subcommand)
         && TARGETS.iter().any(|target| rest.starts_with(target))
         && !ELSEWHERE.iter().any(|option| command.contains(option))
 }
@@ -156,6 +161,34 @@ fn the_errors_of_the_pages_are_printed() {
     });
     let ran = shown.len();
     assert!(ran >= 8, "only {ran} errors were found");
+}
+
+/// What Rust blocks import is among the dependencies that docs/README.md lists, in the versions that they are compiled with.
+#[test]
+fn the_crates_of_the_pages_are_listed() {
+    let read = |file: &str| fs::read_to_string(repository().join(file)).unwrap();
+    let (index, workspace) = (read("docs/README.md"), read("Cargo.toml"));
+    let (_, manifest) = index.split_once("[dependencies]\n").unwrap();
+    let (manifest, _) = manifest.split_once("```").unwrap();
+    let listed: Vec<_> = manifest.lines().filter_map(|line| line.split_once(" = ")).collect();
+    for (name, requirement) in listed.iter().filter(|(name, _)| *name != "papertape") {
+        let version = requirement.split('"').nth(1).unwrap();
+        let entry = workspace.lines().find(|line| line.starts_with(&format!("{name} = "))).unwrap();
+        assert!(entry.contains(&format!("\"{version}\"")), "{name}: {requirement} is not {entry}");
+    }
+    let mut imports = 0;
+    for file in files().iter().filter(|file| file.extension().is_some_and(|end| end == "md")) {
+        let text = fs::read_to_string(file).unwrap();
+        let blocks = text.split("\n```rust").skip(1).filter(|block| !block.starts_with(",ignore"));
+        for import in blocks.flat_map(|block| block.split("```").next().unwrap().lines()) {
+            let Some(path) = import.strip_prefix("use ") else { continue };
+            let root = path.split([':', ';']).next().unwrap();
+            let known = root == "std" || listed.iter().any(|(name, _)| name.replace('-', "_") == root);
+            assert!(known, "{}: docs/README.md does not list the crate of `{import}`", file.display());
+            imports += 1;
+        }
+    }
+    assert!(imports >= 100, "only {imports} imports were found");
 }
 
 /// The calls of `grammar` in Rust blocks: those are compiled elsewhere, but not run.
