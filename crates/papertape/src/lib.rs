@@ -49,7 +49,10 @@
 //! | serve in several ways at once | [`Server::build`], [`Service`](server::Service) |
 //! | authenticate clients, and require scopes | `http::Auth`, [`Tool::scopes`](server::Tool::scopes), [`Server::visible`] |
 //! | test a server | [`memory::connect`], [`Server::check`] |
-//! | call a server | [`stdio::connect`], `http::connect` (feature `http-client`), [`Client::call`] |
+//! | call a server | [`stdio::connect`], `http::connect` (feature `http-client`), [`Client::call`], [`Client::call_as`] with types |
+//! | answer elicitation and sampling requests of a server | [`ClientOptions::on_form`](client::ClientOptions::on_form), [`on_sampling`](client::ClientOptions::on_sampling) |
+//! | receive log messages and notifications of a server | [`ClientOptions::on_log`](client::ClientOptions::on_log), [`on_notification`](client::ClientOptions::on_notification) |
+//! | handle a client's errors | [`ClientError`](client::ClientError), [`ErrorKind`](client::ErrorKind) |
 //! | wait for tasks, or come back to them | [`Client::call_task`], [`Client::task`] |
 //! | use several servers as one | [`Clients`](client::Clients) |
 //! | give tools to a model | [`ModelApi`](client::model_api::ModelApi) |

@@ -19,7 +19,7 @@ use super::{Output, after_help};
 /// An index is authenticated with your key (papertape/index.key in $XDG_DATA_HOME or ~/.local/share); an index of another
 /// user, such as one in a cloned repository, is not used but rebuilt.
 ///
-/// `papertape serve blog` does the same by itself. This command is for large directories, for embedding models, and to see
+/// `papertape serve blog` also indexes its directory. This command is for large directories, for embedding models, and to see
 /// which files are left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(EXAMPLES, false), arg_required_else_help = true)]
