@@ -131,6 +131,17 @@ impl PendingRedirect<'_> {
 }
 
 /// The parameters of an authorization response, which has the authorization code or an error.
+///
+/// ```
+/// use papertape_oauth::client::{Browser, Redirect};
+///
+/// // A host that shows the URL in a window of its own, and learns to which URL the browser was redirected.
+/// async fn show(url: String) -> String {
+///     format!("com.example.host:/callback?code=c&state=s&shown={}", url.len())
+/// }
+///
+/// let browser = Browser::new(async |url| Redirect::from_url(&show(url).await));
+/// ```
 #[derive(Clone)]
 pub struct Redirect {
     parameters: Vec<(String, String)>,

@@ -38,6 +38,44 @@ pub struct SavedTokens {
 }
 
 /// A store of tokens. Its functions may block: they are called on a thread for blocking work.
+///
+/// ```
+/// use std::io;
+///
+/// use papertape_oauth::client::{OAuth, SavedTokens, TokenKey, TokenStore};
+///
+/// /// A keyring: a name, and the text that is stored under it.
+/// trait Keyring: Send + Sync + 'static {
+///     fn get(&self, name: &str) -> io::Result<Option<String>>;
+///     fn set(&self, name: &str, text: &str) -> io::Result<()>;
+///     fn remove(&self, name: &str) -> io::Result<()>;
+/// }
+///
+/// struct InKeyring<K>(K);
+///
+/// fn name(key: &TokenKey) -> String {
+///     format!("{} {}", key.server, key.issuer)
+/// }
+///
+/// impl<K: Keyring> TokenStore for InKeyring<K> {
+///     fn load(&self, key: &TokenKey) -> io::Result<Option<SavedTokens>> {
+///         let text = self.0.get(&name(key))?;
+///         Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
+///     }
+///
+///     fn save(&self, key: &TokenKey, tokens: &SavedTokens) -> io::Result<()> {
+///         self.0.set(&name(key), &serde_json::to_string(tokens)?)
+///     }
+///
+///     fn delete(&self, key: &TokenKey) -> io::Result<()> {
+///         self.0.remove(&name(key))
+///     }
+/// }
+///
+/// fn oauth(keyring: impl Keyring) -> OAuth {
+///     OAuth::new().store(InKeyring(keyring))
+/// }
+/// ```
 pub trait TokenStore: Send + Sync + 'static {
     /// Loads the tokens of a key.
     ///
