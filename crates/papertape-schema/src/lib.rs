@@ -5,12 +5,11 @@
 //! use serde_json::json;
 //!
 //! let schema = json!({"type": "object", "properties": {"count": {"type": "integer", "minimum": 1}}});
-//! let validator = Validator::new(&schema, Draft::Draft202012)?;
+//! let validator = Validator::new(&schema, Draft::Draft202012).unwrap();
 //! assert!(validator.is_valid(&json!({"count": 3})));
 //! let errors = validator.errors(&json!({"count": 0}));
 //! assert_eq!(errors[0].pointer(), "/count");
 //! assert_eq!(errors[0].to_string(), "value is less than the minimum of 1");
-//! # Ok::<(), papertape_schema::SchemaError>(())
 //! ```
 //!
 //! Schemas may be untrusted. No reference is ever fetched, patterns run in linear time or within a limit of steps, a

@@ -70,6 +70,62 @@ fn nothing_is_decoded_by_trial() {
     only_in(&["untagged", "serde(flatten"], |_| false);
 }
 
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Examples compile as readers see and copy them.
+#[test]
+fn examples_in_rustdoc_have_no_hidden_lines() {
+    let mut examples = 0;
+    for path in
+        files_below(repository().join("crates")).iter().filter(|path| path.extension() == Some("rs".as_ref()))
+    {
+        // The language of the block that a line is in; none is Rust.
+        let mut block = None;
+        for line in fs::read_to_string(path).unwrap().lines().map(str::trim_start) {
+            let Some(line) = line.strip_prefix("///").or(line.strip_prefix("//!")).map(str::trim) else {
+                block = None;
+                continue;
+            };
+            if let Some(language) = line.strip_prefix("```") {
+                block = if block.is_none() { Some(language.to_owned()) } else { None };
+                examples += usize::from(block.is_some());
+            }
+            let in_example =
+                block.as_deref().is_some_and(|language| language.is_empty() || language == "no_run");
+            let hidden = in_example && (line == "#" || line.starts_with("# "));
+            assert!(!hidden, "{}: `{line}` is hidden from readers", path.display());
+        }
+    }
+    assert!(examples >= 100, "only {examples} examples were found");
+}
+
+/// What a published crate depends on has a reason in ARCHITECTURE.md.
+#[test]
+fn dependencies_have_a_reason() {
+    let page = fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
+    let reasons = page.split("\n## ").find(|section| section.starts_with("Dependencies")).unwrap();
+    let named: Vec<&str> = reasons.split(|c: char| !c.is_alphanumeric() && !"-_".contains(c)).collect();
+    let mut dependencies = 0;
+    for entry in fs::read_dir(repository().join("crates")).unwrap() {
+        let manifest = fs::read_to_string(entry.unwrap().path().join("Cargo.toml")).unwrap();
+        let sections = manifest.split("\n[").filter(|_| !manifest.contains("publish = false"));
+        for section in sections.filter(|section| section.split(']').next().unwrap().ends_with("dependencies"))
+        {
+            if section.starts_with("dev-") || section.starts_with("build-") {
+                continue;
+            }
+            for line in section.lines().skip(1).filter(|line| line.starts_with(char::is_alphabetic)) {
+                let name = line.split([' ', '.']).next().unwrap();
+                assert!(named.contains(&name), "the dependency {name} has no reason in ARCHITECTURE.md");
+                dependencies += 1;
+            }
+        }
+    }
+    assert!(dependencies >= 50, "only {dependencies} dependencies were found");
+}
+
 /// The families of row ids in docs/behaviour.md: a letter, a hyphen and two digits; `G` has a number alone.
 const FAMILIES: &str = "SLMHRCPODI";
 

@@ -25,10 +25,9 @@ const MAX_EXPIRES: u64 = 253_402_300_799;
 ///
 /// ```
 /// use papertape_oauth::server::NewKey;
-/// let key = NewKey::generate("ci", ["read".to_owned()], None)?;
+/// let key = NewKey::generate("ci", ["read".to_owned()], None).unwrap();
 /// assert!(key.secret().starts_with("pt_"));
 /// assert!(!key.entry().contains(key.secret()));
-/// # Ok::<_, papertape_oauth::server::AuthSetupError>(())
 /// ```
 pub struct NewKey {
     secret: String,

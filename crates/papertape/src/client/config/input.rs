@@ -14,12 +14,11 @@ use serde_json::Value;
 ///     "inputs": [{"type": "promptString", "id": "token", "description": "API token", "password": true}],
 ///     "servers": {"tools": {"command": "tools-server", "env": {"TOKEN": "${input:token}"}}}
 /// }"#;
-/// let file = ServersFile::parse(text, "mcp.json")?;
+/// let file = ServersFile::parse(text, "mcp.json").unwrap();
 /// let [token] = file.inputs("tools").try_into().unwrap();
 /// assert_eq!((token.id.as_str(), token.is_secret), ("token", true));
 /// assert!(file.server("tools").unwrap().is_err());
 /// assert!(file.input("token", "abc").server("tools").unwrap().is_ok());
-/// # Ok::<(), papertape::client::config::ConfigError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
