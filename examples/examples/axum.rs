@@ -12,7 +12,7 @@
 use std::sync::{Arc, Mutex};
 
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header::AUTHORIZATION};
+use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json, Router, routing::get};
@@ -39,8 +39,7 @@ impl App {
 
 /// The application's authentication, for its own pages and for MCP.
 async fn sign_in(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let token = header.and_then(|value| value.strip_prefix("Bearer "));
+    let token = http::bearer_token(request.headers()).ok();
     let Some((_, user)) = app.users.iter().find(|(secret, _)| Some(*secret) == token) else {
         return (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer")], "sign in first\n")
             .into_response();
