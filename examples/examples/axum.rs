@@ -22,6 +22,7 @@ use papertape::{Cx, Server, ToolError, http};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 
 struct App {
     /// Token, name and scopes of each user.
@@ -95,8 +96,13 @@ async fn main() -> std::io::Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let listener = TcpListener::bind(address).await?;
     eprintln!("http://{}/mcp", listener.local_addr()?);
+    let mut terminate = signal(SignalKind::terminate())?;
     let stop = async move {
-        tokio::signal::ctrl_c().await.ok();
+        // Ctrl-C, or what Docker, Kubernetes and systemd send.
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
         // Open streams would keep the application waiting.
         mcp.drain();
     };
