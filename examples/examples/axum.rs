@@ -12,7 +12,7 @@
 use std::sync::{Arc, Mutex};
 
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header::AUTHORIZATION};
+use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json, Router, routing::get};
@@ -22,6 +22,7 @@ use papertape::{Cx, Server, ToolError, http};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 
 struct App {
     /// Token, name and scopes of each user.
@@ -39,8 +40,7 @@ impl App {
 
 /// The application's authentication, for its own pages and for MCP.
 async fn sign_in(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let token = header.and_then(|value| value.strip_prefix("Bearer "));
+    let token = http::bearer_token(request.headers()).ok();
     let Some((_, user)) = app.users.iter().find(|(secret, _)| Some(*secret) == token) else {
         return (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer")], "sign in first\n")
             .into_response();
@@ -96,8 +96,13 @@ async fn main() -> std::io::Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let listener = TcpListener::bind(address).await?;
     eprintln!("http://{}/mcp", listener.local_addr()?);
+    let mut terminate = signal(SignalKind::terminate())?;
     let stop = async move {
-        tokio::signal::ctrl_c().await.ok();
+        // Ctrl-C, or what Docker, Kubernetes and systemd send.
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
         // Open streams would keep the application waiting.
         mcp.drain();
     };

@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 
 use papertape::Client;
 use papertape::client::ClientOptions;
@@ -32,7 +32,7 @@ pub(crate) async fn connect_with(command: ServerCommand, options: ClientOptions)
 pub(crate) struct Program {
     url: String,
     _stderr: Lines<BufReader<ChildStderr>>,
-    _child: Child,
+    child: Child,
 }
 
 impl Program {
@@ -45,10 +45,17 @@ impl Program {
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
         let url = stderr.next_line().await.unwrap().unwrap();
-        Self { url, _stderr: stderr, _child: child }
+        Self { url, _stderr: stderr, child }
     }
 
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Sends SIGTERM and waits for the end of the program.
+    pub(crate) async fn terminate(mut self) -> ExitStatus {
+        let kill = format!("kill -TERM {}", self.child.id().unwrap());
+        assert!(Command::new("sh").args(["-c", &kill]).status().await.unwrap().success());
+        self.child.wait().await.unwrap()
     }
 }

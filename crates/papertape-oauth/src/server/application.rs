@@ -104,7 +104,7 @@ impl Auth {
     }
 
     /// Authenticates requests with an async function, from their headers to a principal, or to the [`Challenge`] that is sent
-    /// back.
+    /// back. [`bearer_token`](super::bearer_token) reads a token from them.
     ///
     /// It is called for every request, also for those of one session. If it panics or takes longer than 30 seconds, the response
     /// is 503. A stream that it has admitted is not verified again: it is closed when the principal

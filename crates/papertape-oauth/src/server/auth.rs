@@ -168,7 +168,7 @@ impl Auth {
             refusal.challenge(&self.needed_scopes(&[]), self.metadata_url())
         };
         if let Some(application) = &self.application
-            && !(self.keys.is_some() && bearer_token(headers).is_ok_and(Keys::is_api_key))
+            && !(self.keys.is_some() && token_in(headers).is_ok_and(Keys::is_api_key))
         {
             let principal = application.principal(headers, extensions).await.inspect_err(|challenge| {
                 tracing::debug!(reason = challenge.message, "the application has rejected a request");
@@ -194,7 +194,7 @@ impl Auth {
         &self,
         headers: &HeaderMap,
     ) -> Result<(Principal, Lease, &[String]), Refusal> {
-        let token = bearer_token(headers)?;
+        let token = token_in(headers)?;
         if let Some(keys) = &self.keys
             && Keys::is_api_key(token)
         {
@@ -242,8 +242,31 @@ impl Auth {
     }
 }
 
-/// The bearer token in the `Authorization` header (RFC 6750, section 2.1). Tokens in a URL or a form are not accepted: they end up in logs.
-fn bearer_token(headers: &HeaderMap) -> Result<&str, Refusal> {
+/// The bearer token in the `Authorization` header (RFC 6750, section 2.1), for a function of [`Auth::verifier`].
+///
+/// ```
+/// use http::HeaderMap;
+/// use papertape_oauth::Principal;
+/// use papertape_oauth::server::{Auth, Challenge, bearer_token};
+///
+/// async fn verify(headers: HeaderMap) -> Result<Principal, Challenge> {
+///     match bearer_token(&headers)? {
+///         "secret" => Ok(Principal::new("alice")),
+///         _ => Err(Challenge::invalid_token("the token is unknown")),
+///     }
+/// }
+///
+/// let auth = Auth::verifier(verify);
+/// ```
+///
+/// # Errors
+/// The challenge to respond with, if there is no such header, another scheme, or something that is not a token.
+pub fn bearer_token(headers: &HeaderMap) -> Result<&str, Challenge> {
+    token_in(headers).map_err(|refusal| refusal.challenge(&[], None))
+}
+
+/// Tokens in a URL or a form are not accepted: they end up in logs.
+fn token_in(headers: &HeaderMap) -> Result<&str, Refusal> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let value = values.next().ok_or_else(Refusal::missing_token)?;
     if values.next().is_some() {
@@ -350,6 +373,15 @@ mod tests {
     fn every_character_of_a_bearer_token_is_accepted() {
         for valid in ["a", "-._~+/", "abc==", "eyJ.eyJ.sig"] {
             assert_eq!(bearer_token(&authorization(&format!("Bearer {valid}"))), Ok(valid));
+        }
+    }
+
+    #[test]
+    fn a_request_without_a_token_is_challenged() {
+        let missing = bearer_token(&HeaderMap::new()).unwrap_err();
+        assert_eq!((missing.status.as_u16(), &*missing.authenticate), (401, "Bearer realm=\"mcp\""));
+        for (value, status) in [("Basic YTpi", 401), ("Bearer", 400), ("Bearer a b", 400)] {
+            assert_eq!(bearer_token(&authorization(value)).unwrap_err().status, status, "{value}");
         }
     }
 }

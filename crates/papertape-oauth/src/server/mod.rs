@@ -13,7 +13,7 @@ mod oauth;
 #[cfg(not(feature = "oauth"))]
 mod without_oauth;
 
-pub use auth::{Admitted, Auth, Lease};
+pub use auth::{Admitted, Auth, Lease, bearer_token};
 pub use challenge::Challenge;
 pub use error::AuthSetupError;
 pub use keys::{Keys, NewKey};

@@ -194,9 +194,12 @@ async fn what_has_a_path_of_its_own_is_reachable_when_nested() {
     let options = Options::new().auth(Auth::new().oauth(oauth)).health().metrics();
     let site = Site::mounted(options, |mcp| {
         let metadata = "/.well-known/oauth-protected-resource/mcp";
-        Router::new().route_service(metadata, mcp.clone()).nest_service("/mcp", mcp)
+        let app = Router::new().route_service(metadata, mcp.clone()).route_service("/metrics", mcp.clone());
+        app.route_service("/healthz", mcp.clone()).nest_service("/mcp", mcp)
     })
     .await;
+    assert_eq!(send(site.request("GET", "/healthz")).await.status, 200);
+    assert_eq!(send(site.request("GET", "/metrics")).await.status, 200);
     assert_eq!(send(site.request("GET", "/mcp/healthz")).await.status, 200);
     assert_eq!(send(site.request("GET", "/mcp/metrics")).await.status, 200);
     let refused = site.call("", "whoami").await;

@@ -162,6 +162,9 @@ impl<S: Send + Sync + 'static> Server<S> {
     /// Shows an item of a list only to principals for whom this is true. For all others it is not in the list, and using it gives
     /// the error of one that does not exist.
     ///
+    /// Of a template that [lists](crate::server::ResourceTemplate::list) its resources, it also decides about each of these, by the
+    /// URI: whether it is listed, read and subscribed to.
+    ///
     /// The principal is `None` where there is none: on stdio, on HTTP without authentication, and for anonymous requests. With
     /// several rules, all must allow the item. It is called for every item of every list, so it must be fast; clients are told
     /// not to share what they cache of lists (`cacheScope`).

@@ -158,7 +158,11 @@ impl ResourceTemplate {
     ///
     /// It runs for each page of that list. At most 10,000 resources are listed; those that the template does not match are left
     /// out, and so is what is registered by itself. The resources have the scopes of the template, which alone count when they are
-    /// read; the rules of [`Server::visible`](crate::Server::visible) apply to their URIs in the list and when they are read.
+    /// read; the rules of [`Server::visible`](crate::Server::visible) apply to their URIs in the list, when they are read, and to
+    /// subscriptions.
+    ///
+    /// Its [`Cx`] has the principal, but no state: move a clone of the `Arc` into it that
+    /// [`Server::with_shared_state`](crate::Server::with_shared_state) gets.
     ///
     /// ```
     /// use papertape::server::{Resource, ResourceTemplate};

@@ -43,7 +43,8 @@ struct CompleteResult {
 
 /// Writes the JSON-RPC error of a request that was refused.
 pub(super) fn refuse(error: &RpcError, to: &ReplyTo, session: &Session) {
-    tracing::info!(code = error.code, "refused: {}", error.message);
+    let principal = session.principal().map(|principal| principal.name.as_str());
+    tracing::info!(code = error.code, principal, "refused: {}", error.message);
     session.reply(to, &Reply::Error(error));
 }
 

@@ -23,7 +23,7 @@ pub use papertape_oauth::client::{AuthError, AuthStep, Credentials};
 #[cfg(all(feature = "http-server", feature = "oauth"))]
 pub use papertape_oauth::server::{Algorithm, Introspection, OAuthServer};
 #[cfg(feature = "http-server")]
-pub use papertape_oauth::server::{Auth, AuthSetupError, Challenge, Keys, NewKey};
+pub use papertape_oauth::server::{Auth, AuthSetupError, Challenge, Keys, NewKey, bearer_token};
 #[cfg(feature = "http-server")]
 pub use server::{ConnectionLimits, HttpBody, HttpService, Options, serve_until, service, service_with};
 #[cfg(all(feature = "http-server", unix))]

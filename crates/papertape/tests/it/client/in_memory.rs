@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use papertape::client::{CallOptions, Change, ClientOptions, ErrorKind, SubscriptionFilter};
 use papertape::protocol::{Content, ElicitResult, Reference, Revision};
-use papertape::server::{CompletionRequest, Form, Next, Principal, Prompt, Request, Tool};
+use papertape::server::{
+    CompletionRequest, Form, Next, Principal, Prompt, Request, Resource, ResourceTemplate, Tool,
+};
 use papertape::{Cx, Server, memory};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,6 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
+use super::log::Log;
 use super::{SHORT, code, in_time, is_closed, says, text_of, timed_out};
 use crate::fixture;
 use crate::peer::{run, run_threads};
@@ -248,6 +251,56 @@ fn a_client_in_memory_can_be_a_principal() {
                 client.close().await;
             }
         }
+    });
+}
+
+#[derive(Deserialize)]
+struct Row {
+    owner: String,
+}
+
+/// docs/authentication.md, "Show each principal its own lists"
+#[test]
+fn a_principal_sees_only_its_own_resources_of_a_template() {
+    run(async {
+        let mut server = Server::new("rows", "1");
+        let resources = server.resources();
+        let template = ResourceTemplate::new("rows:///{owner}").list(|_| async {
+            Ok(["ada", "bob"].map(|owner| Resource::new(format!("rows:///{owner}"))).into())
+        });
+        let service = server
+            .resource_template(template, |row: Row, _| async { Ok(row.owner) })
+            .visible(|item, who| {
+                item.kind != "resource"
+                    || who.is_some_and(|who| item.name.strip_prefix("rows:///") == Some(&who.name))
+            })
+            .build()
+            .unwrap();
+        let bob = Principal::new("bob");
+        let bob = memory::connect_as(service, bob, ClientOptions::new()).await.unwrap();
+        let listed = bob.resources().await.unwrap();
+        assert_eq!(listed.iter().map(|row| &*row.item.uri).collect::<Vec<_>>(), ["rows:///bob"]);
+        assert_eq!(code(&bob.read("rows:///ada").await.unwrap_err()), -32602);
+        let filter = SubscriptionFilter::new().resource("rows:///ada").resource("rows:///bob");
+        let mut changes = bob.listen(filter).await.unwrap();
+        resources.updated("rows:///ada");
+        resources.updated("rows:///bob");
+        assert_eq!(changes.next().await.unwrap(), Some(Change::Resource("rows:///bob".to_owned())));
+        bob.close().await;
+    });
+}
+
+#[test]
+fn the_log_names_the_principal_whose_request_is_refused() {
+    run(async {
+        let server =
+            Server::new("s", "1").tool(Tool::new("write").scopes(["write"]), async |(), _| Ok("done"));
+        let ada = memory::connect_as(server, Principal::new("ada"), ClientOptions::new()).await.unwrap();
+        let (log, _guard) = Log::of_this_thread();
+        assert!(ada.call("write", json!({})).await.is_err());
+        let lines = log.lines();
+        assert!(lines.iter().any(|line| line.contains("principal=\"ada\"")), "{lines:?}");
+        ada.close().await;
     });
 }
 

@@ -123,7 +123,8 @@ pub async fn serve_until(
 /// ```
 ///
 /// `Router::route_service("/mcp", ..)` serves the endpoint alone, `Router::fallback_service` also OAuth metadata and what the
-/// options add (`/healthz`, `/metrics`, `/sse`). Limits on connections and deadlines are the application's to set.
+/// options add (`/healthz`, `/metrics`, `/sse`); beside a nested endpoint, `Router::route_service("/metrics", ..)` serves one of
+/// these. Limits on connections and deadlines are the application's to set.
 ///
 /// # Errors
 /// If a tool has an invalid schema.
