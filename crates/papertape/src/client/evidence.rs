@@ -68,7 +68,7 @@ impl ProcessRecord {
     }
 
     /// Forgets what is known of stderr.
-    pub(super) fn forget_stderr(&self) {
+    pub(crate) fn forget_stderr(&self) {
         lock(&self.stderr).clear();
     }
 

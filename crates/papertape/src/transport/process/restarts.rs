@@ -59,6 +59,7 @@ impl Restarts {
 
     /// Starts the process until it can be negotiated with; `None` if the session has ended, or there were too many restarts.
     async fn start_again(&mut self) -> Option<watch::Receiver<bool>> {
+        let mut is_first = true;
         while !self.session.has_ended() && !self.session.is_closing() {
             let Some(delay) = self.budget.next_delay() else {
                 let why = self.budget.spent();
@@ -69,6 +70,10 @@ impl Restarts {
             tokio::select! {
                 () = sleep(delay) => {}
                 _ = self.session.close_requested() => return None,
+            }
+            if std::mem::take(&mut is_first) {
+                // What the last process has written is not the cause of later failures.
+                self.record.forget_stderr();
             }
             match self.open().await {
                 Ok(process) => {

@@ -89,6 +89,28 @@ fn a_server_that_exits_at_every_start_is_given_up() {
 }
 
 #[test]
+fn an_error_does_not_quote_the_stderr_of_the_process_before() {
+    run(async {
+        let pids = Pids::new();
+        let flag = format!("{}.started", pids.path());
+        let faulty = faulty(&[]);
+        let script = format!(
+            "if [ ! -e '{flag}' ]; then echo 'disk full' >&2; touch '{flag}'; fi; exec \"$0\" exits-in-call"
+        );
+        let program = format!("{faulty:?}").split('"').nth(1).unwrap().to_owned();
+        let command = ServerCommand::new("sh").args(["-c", &script, &program]);
+        let client = connect_with(command, patient().restart(at_once(2))).await.unwrap();
+        is_closed(&fault(&client).await);
+        lives(&client).await;
+        let error = fault(&client).await;
+        is_closed(&error);
+        assert!(!error.stderr().contains("disk full"), "{}", error.stderr());
+        client.close().await;
+        std::fs::remove_file(flag).unwrap();
+    });
+}
+
+#[test]
 fn a_client_that_is_closed_while_it_waits_for_a_restart_ends() {
     run(async {
         let restart = Restart::at_most(3).delays(LONG, LONG);
