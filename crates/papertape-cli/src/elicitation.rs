@@ -153,9 +153,9 @@ fn field_value(look: Look, field: &Argument<'_>, lines: &ReadLine) -> Option<Opt
             return Some(Some(value.into()));
         }
         match arguments::read(field.schema, &text).map(|typed| typed.to_value()) {
-            Some(Ok(value)) => return Some(Some(value)),
+            Some(Ok(value)) if field.schema.is_within_limits(&value) => return Some(Some(value)),
             Some(Err(inexact)) => print::err(&format!("  invalid: {inexact}\n")),
-            None => print::err(&format!("  invalid: {}\n", one_line(&words))),
+            Some(Ok(_)) | None => print::err(&format!("  invalid: {}\n", one_line(&words))),
         }
     }
 }

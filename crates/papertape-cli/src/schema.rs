@@ -354,6 +354,25 @@ impl<'a> Schema<'a> {
         words
     }
 
+    /// Whether a number, or the length of a text or a list, is within the limits that [`Schema::words`] names.
+    pub(crate) fn is_within_limits(self, value: &Value) -> bool {
+        let limit = |keyword| self.get(keyword).and_then(Value::as_f64);
+        let within = |size: f64, least, most| {
+            limit(least).is_none_or(|least| size >= least) && limit(most).is_none_or(|most| size <= most)
+        };
+        let count = |count: usize| u32::try_from(count).map_or(f64::INFINITY, f64::from);
+        match value {
+            Value::Number(number) => number.as_f64().is_none_or(|number| {
+                within(number, "minimum", "maximum")
+                    && limit("exclusiveMinimum").is_none_or(|above| number > above)
+                    && limit("exclusiveMaximum").is_none_or(|below| number < below)
+            }),
+            Value::String(text) => within(count(text.chars().count()), "minLength", "maxLength"),
+            Value::Array(items) => within(count(items.len()), "minItems", "maxItems"),
+            _ => true,
+        }
+    }
+
     fn count(self, least: &str, most: &str, what: &str) -> String {
         let number = |keyword| self.get(keyword).and_then(Value::as_u64);
         match (number(least).filter(|&least| least > 0), number(most)) {
@@ -454,6 +473,22 @@ mod tests {
             &json!({"type": "object", "properties": {"b": {"type": "string"}, "a": {}}, "required": ["b"]}),
             "{b: text, a?: anything}",
         );
+    }
+
+    #[test]
+    fn limits_are_those_that_are_described() {
+        let within = |schema: Value, value: Value| Schema::new(&schema).is_within_limits(&value);
+        let row = || json!({"type": "integer", "minimum": 1, "maximum": 40});
+        assert!(within(row(), json!(1)) && within(row(), json!(40)));
+        assert!(!within(row(), json!(0)) && !within(row(), json!(41)));
+        let share = || json!({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1});
+        assert!(within(share(), json!(0.5)) && !within(share(), json!(0)) && !within(share(), json!(1)));
+        let code = || json!({"type": "string", "minLength": 2, "maxLength": 3});
+        assert!(
+            within(code(), json!("äöü")) && !within(code(), json!("a")) && !within(code(), json!("abcd"))
+        );
+        let tags = || json!({"type": "array", "minItems": 1, "maxItems": 1});
+        assert!(within(tags(), json!(["a"])) && !within(tags(), json!([])) && !within(tags(), json!([1, 2])));
     }
 
     #[test]

@@ -148,6 +148,28 @@ fn a_boolean_takes_yes_and_no() {
     }
 }
 
+#[test]
+fn a_value_beyond_the_limits_of_its_field_is_not_sent() {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {"row": {"type": "integer", "minimum": 1, "maximum": 40}},
+        "required": ["row"],
+    });
+    let params = serde_json::json!({"mode": "form", "message": "Where?", "requestedSchema": schema});
+    let mode = ["--legacy", "asks", "elicitation/create", &params.to_string()];
+    let typed = [
+        ("row (integer from 1 to 40)", ""),
+        (": ", "300\n"),
+        ("invalid: integer from 1 to 40", ""),
+        (": ", "7\n"),
+        ("or n to decline", ""),
+        (": ", "\n"),
+    ];
+    let mut command = against(&["call", "fault", "--revision", "2025-11-25"], &mode);
+    let (screen, _) = on_terminal(command.env("NO_COLOR", "1"), &typed);
+    contains(&screen, &["row: 7\n"]);
+}
+
 /// Requests a visit to a URL, and returns the response.
 fn visiting(url: &str, typed: &[(&str, &str)]) -> String {
     let params = serde_json::json!({"mode": "url", "message": "Sign in.", "url": url, "elicitationId": "e"});
