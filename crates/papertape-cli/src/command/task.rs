@@ -98,8 +98,7 @@ fn print_state(state: &TaskState, client: &Client, output: Output) -> io::Result
 
 /// The state of a task as JSON, with the names of the protocol.
 fn document(state: &TaskState, client: &Client) -> Value {
-    let milliseconds =
-        |time: Option<Duration>| time.map_or(Value::Null, |time| json!(time.as_secs_f64() * 1e3));
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let mut task = Map::new();
     task.insert("taskId".to_owned(), state.id.as_str().into());
     task.insert("status".to_owned(), state.status.as_str().into());
@@ -111,7 +110,8 @@ fn document(state: &TaskState, client: &Client) -> Value {
     for (name, text) in texts {
         task.extend(text.as_deref().map(|text| (name.to_owned(), text.into())));
     }
-    task.insert("ttlMs".to_owned(), milliseconds(state.ttl));
+    task.insert("ttlMs".to_owned(), state.ttl.map(milliseconds).into());
+    task.extend(state.poll_interval.map(|time| ("pollIntervalMs".to_owned(), milliseconds(time).into())));
     json!({"revision": client.revision().as_str(), "task": task})
 }
 

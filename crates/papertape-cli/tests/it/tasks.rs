@@ -89,6 +89,7 @@ fn a_task_can_be_detached_and_come_back_to() {
     let json: Value =
         serde_json::from_str(&served.ok(&["task", "get", "URL", id, "--output", "json"])).unwrap();
     assert_eq!((&json["task"]["taskId"], &json["task"]["status"]), (&id.into(), &"working".into()));
+    assert_eq!((&json["task"]["ttlMs"], &json["task"]["pollIntervalMs"]), (&3_600_000.into(), &1000.into()));
     let end = served.run(&["task", "wait", "URL", id, "--task-timeout", "0.2"]);
     assert_eq!(end.status.code(), Some(4), "{end:?}");
     assert!(end.log.contains("the task did not end within 0.2 s"), "{}", end.log);
