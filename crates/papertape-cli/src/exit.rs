@@ -183,10 +183,12 @@ impl fmt::Display for Failure {
             Failure::ToolError => f.write_str("the tool returned an error"),
             Failure::Reported(failure) => failure.fmt(f),
             Failure::NotStarted(error) => write!(f, "{error:#}"),
-            Failure::Server { error, hint, .. } => match http_refusal::sentence(error) {
-                Some(sentence) => write!(f, "{sentence}{hint}"),
-                None => write!(f, "{error}{hint}"),
-            },
+            Failure::Server { error, hint, .. } => {
+                let sentence = http_refusal::sentence(error).unwrap_or_else(|| error.to_string());
+                // No semicolon follows a question.
+                let hint = if sentence.ends_with('?') { hint.trim_start_matches(';') } else { hint.as_str() };
+                write!(f, "{sentence}{hint}")
+            }
             Failure::Signal(number) => write!(f, "interrupted by signal {number}"),
         }
     }

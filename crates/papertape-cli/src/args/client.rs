@@ -123,7 +123,8 @@ pub(crate) struct Prompt {
 
 /// Send any request, such as one of an extension, and print its result as JSON.
 ///
-/// A VALUE that looks like JSON is JSON, any other is a string. What the revision requires in `_meta` is added.
+/// A VALUE that looks like JSON is JSON, any other is a string. A NAME is a member of the params as it is, with its dots:
+/// what is within an object is written as JSON, such as arguments='{"text": "a"}'. What the revision requires in `_meta` is added.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(REQUEST_EXAMPLES, true), arg_required_else_help = true)]
 #[command(override_usage = "papertape request [OPTIONS] TARGET METHOD [NAME=VALUE]...\n       \

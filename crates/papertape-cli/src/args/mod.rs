@@ -16,7 +16,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 pub(crate) use auth::{Key, Login, Logout};
 pub(crate) use client::{
-    Call, Connect, FromFile, List, Prompt, Read, Request, Save, Shell, Task, TaskCommand, TaskTarget,
+    Api, Call, Connect, FromFile, List, Prompt, Read, Request, Save, Shell, Task, TaskCommand, TaskTarget,
 };
 pub(crate) use index::Index;
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};

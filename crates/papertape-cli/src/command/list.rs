@@ -12,7 +12,7 @@ use papertape::protocol::{
 use papertape::wire::error::METHOD_NOT_FOUND;
 use serde_json::{Value, json};
 
-use crate::args::{BundledServer, List, Output};
+use crate::args::{Api, BundledServer, List, Output};
 use crate::connect::with_server;
 use crate::exit::{self, Failure};
 use crate::print::text::one_line;
@@ -24,6 +24,9 @@ pub(crate) fn run(args: List) -> Result<(), Failure> {
         (&args.target, args.connect.command.is_empty(), &args.connect.from_file.config)
     {
         return print_names(&servers_file::open(path)?, args.connect.output);
+    }
+    if args.strict && matches!(args.declare, Some(Api::Anthropic | Api::Gemini)) {
+        return Err(Failure::usage("--strict is for --as openai and --as openai-responses"));
     }
     let words = args.target.into_iter().collect();
     let (target, _) = target::split(words, args.connect.command.clone(), &args.connect.from_file)?;

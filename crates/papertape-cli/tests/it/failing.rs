@@ -18,7 +18,11 @@ fn fails(mut command: std::process::Command, code: i32, words: &[&str]) -> End {
 fn a_server_that_cannot_be_started_is_exit_code_3() {
     let missing = papertape(["list", "no-such-program --flag"]);
     fails(missing, 3, &["papertape: starting the server", "no-such-program", "is it installed"]);
-    fails(papertape(["list", "grammer"]), 3, &["did you mean the bundled server \"grammar\"?\n"]);
+    fails(
+        papertape(["list", "grammer"]),
+        3,
+        &["on the PATH? did you mean the bundled server \"grammar\"?\n"],
+    );
     fails(papertape(["list", "/"]), 3, &["starting the server", "is it a program"]);
     fails(
         papertape(["list", "text", "--cwd", "/no/such"]),

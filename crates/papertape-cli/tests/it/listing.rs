@@ -318,7 +318,9 @@ fn tools_are_declared_for_the_apis_of_models() {
         let end = run(&mut papertape(["list", "text", "--probe", "60", "--as", api]), "");
         assert_eq!(document(end.is_clean()).pointer(schema).unwrap()["required"], json!(["text"]), "{api}");
     }
-    let end = run(&mut papertape(["list", "text", "--strict"]), "");
-    assert_eq!(end.status.code(), Some(2), "{end:?}");
-    contains(&end.log, &["--as"]);
+    for words in [&["--strict"][..], &["--strict", "--as", "anthropic"], &["--strict", "--as", "gemini"]] {
+        let end = run(papertape(["list", "text"]).args(words), "");
+        assert_eq!(end.status.code(), Some(2), "{end:?}");
+        contains(&end.log, &["--as"]);
+    }
 }
