@@ -76,6 +76,8 @@ impl CallOptions {
     }
 
     /// Requests progress notifications. The callback runs on the connection's task, so it must not block.
+    ///
+    /// Tasks have no progress notifications: see [`CallOptions::on_status`] for a call that becomes one.
     pub fn on_progress(mut self, callback: impl FnMut(Progress) + Send + 'static) -> Self {
         self.on_progress = Some(Box::new(callback));
         self

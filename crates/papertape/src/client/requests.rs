@@ -27,8 +27,9 @@ use crate::wire::error::excerpt;
 impl Client {
     /// Calls a tool. If the call becomes a task, waits for its result; [`Client::call_task`] does not.
     ///
-    /// A tool that ran and failed is a result too: see [`CallToolResult::is_error`]. Arguments with numbers that no
-    /// [`Value`] can hold are passed as [`RawJson`]. If the future is dropped, the call or its task is cancelled.
+    /// The arguments are `json!({..})` or another [`Value`], or [`RawJson`] if they have numbers that no `Value` can hold;
+    /// [`Client::call_as`] takes a type of your own. A tool that ran and failed is a result too: see
+    /// [`CallToolResult::is_error`]. If the future is dropped, the call or its task is cancelled.
     ///
     /// # Errors
     /// If no result arrived; see [`ClientError`].

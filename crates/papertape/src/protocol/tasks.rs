@@ -45,7 +45,8 @@ impl TaskStatus {
         }
     }
 
-    /// Whether it is final.
+    /// Whether it is final (a terminal status): the task will not change any more.
+    #[doc(alias = "is_terminal")]
     #[must_use]
     pub fn is_over(self) -> bool {
         matches!(self, TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled)
