@@ -45,15 +45,22 @@ impl Visibility {
         self.allow(ListedItem::of(item), principal)
     }
 
-    /// The same for a resource of a template: if the template lists its resources, it is an item of that list.
+    /// The same for a resource of a template: if the template lists its resources, it is an item of that list, whatever spelling
+    /// of its URI the client has chosen.
     pub(crate) fn allows_resource_of(
         &self,
         template: &RegisteredTemplate,
         uri: &str,
         principal: Option<&Principal>,
     ) -> bool {
-        let item = ListedItem { kind: RegisteredResource::KIND, name: uri, scopes: template.scopes() };
-        self.allows(template, principal) && (!template.has_list() || self.allow(item, principal))
+        let allows_uri = |name: &str| {
+            self.allow(
+                ListedItem { kind: RegisteredResource::KIND, name, scopes: template.scopes() },
+                principal,
+            )
+        };
+        self.allows(template, principal)
+            && (!template.has_list() || template.usual_uri(uri).is_some_and(|uri| allows_uri(&uri)))
     }
 
     fn allow(&self, item: ListedItem<'_>, principal: Option<&Principal>) -> bool {

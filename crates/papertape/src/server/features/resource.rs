@@ -159,7 +159,8 @@ impl ResourceTemplate {
     /// It runs for each page of that list. At most 10,000 resources are listed; those that the template does not match are left
     /// out, and so is what is registered by itself. The resources have the scopes of the template, which alone count when they are
     /// read; the rules of [`Server::visible`](crate::Server::visible) apply to their URIs in the list, when they are read, and to
-    /// subscriptions.
+    /// subscriptions. A rule sees a URI without needless percent-encoding (`%61` is `a`), so that it decides about all its
+    /// spellings at once.
     ///
     /// Its [`Cx`] has the principal, but no state: move a clone of the `Arc` into it that
     /// [`Server::with_shared_state`](crate::Server::with_shared_state) gets.
@@ -503,6 +504,11 @@ impl RegisteredTemplate {
     /// The values of the variables, if the URI matches.
     pub(crate) fn match_uri(&self, uri: &str) -> Option<BTreeMap<String, String>> {
         self.template.match_uri(uri)
+    }
+
+    /// The URI as rules of [`Server::visible`](crate::Server::visible) see it, if it matches.
+    pub(crate) fn usual_uri(&self, uri: &str) -> Option<String> {
+        self.template.usual_uri(uri)
     }
 
     pub(crate) fn read(&self, uri: String, values: &BTreeMap<String, String>, cx: Cx) -> Result<Run, String> {

@@ -18,7 +18,11 @@ pub(crate) struct UriTemplate {
 #[derive(Debug)]
 enum Variable {
     /// Its value stands where it stands.
-    Plain(String),
+    Plain {
+        name: String,
+        /// It may hold reserved characters as they are.
+        reserved: bool,
+    },
     /// Values are looked up by name in the query.
     Query(Vec<String>),
 }
@@ -56,7 +60,7 @@ impl UriTemplate {
         self.variables
             .iter()
             .flat_map(|variable| match variable {
-                Variable::Plain(name) => std::slice::from_ref(name),
+                Variable::Plain { name, .. } => std::slice::from_ref(name),
                 Variable::Query(names) => names,
             })
             .map(String::as_str)
@@ -72,7 +76,7 @@ impl UriTemplate {
         for (at, variable) in self.variables.iter().enumerate() {
             let Some(text) = captures.get(at + 1).map(|found| found.as_str()) else { continue };
             match variable {
-                Variable::Plain(name) => drop(values.insert(name.clone(), decode(text)?)),
+                Variable::Plain { name, .. } => drop(values.insert(name.clone(), decode(text)?)),
                 Variable::Query(names) => {
                     for pair in text.split('&').filter(|pair| !pair.is_empty()) {
                         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -87,6 +91,66 @@ impl UriTemplate {
         }
         Some(values)
     }
+
+    /// A URI that matches, in the spelling that all others with these values have in common: an encoded letter is the same as
+    /// the letter, and so is another order of the query.
+    pub(crate) fn usual_uri(&self, uri: &str) -> Option<String> {
+        let captures = self.pattern.captures(uri).ok()??;
+        let mut spelled = String::with_capacity(uri.len());
+        let mut end = 0;
+        for (at, variable) in self.variables.iter().enumerate() {
+            let Some(found) = captures.get(at + 1) else { continue };
+            spelled.push_str(uri.get(end..found.start())?);
+            end = found.end();
+            match variable {
+                Variable::Plain { reserved, .. } => spelled.push_str(&usual(found.as_str(), *reserved)),
+                Variable::Query(names) => {
+                    let query = usual_query(found.as_str(), names);
+                    if query.is_empty() {
+                        // The `?` of a query that says nothing.
+                        spelled.pop();
+                    }
+                    spelled.push_str(&query);
+                }
+            }
+        }
+        Some(spelled + uri.get(end..)?)
+    }
+}
+
+/// The text of a value without needless percent-encoding: of characters that never need it (RFC 3986, section 2.3), and of
+/// reserved ones where a value may hold them. The rest of the encoding is in upper case.
+fn usual(text: &str, reserved: bool) -> String {
+    let mut usual = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, from)) = rest.split_once('%') {
+        usual.push_str(before);
+        let encoded = from.get(..2).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        let code = encoded.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match code.map(char::from).filter(|decoded| is_needless(*decoded, reserved)) {
+            Some(decoded) => usual.push(decoded),
+            None => usual = usual + "%" + &encoded.unwrap_or_default().to_ascii_uppercase(),
+        }
+        rest = from.get(encoded.map_or(0, str::len)..).unwrap_or_default();
+    }
+    usual + rest
+}
+
+/// Whether a character need not be encoded in a value.
+fn is_needless(decoded: char, reserved: bool) -> bool {
+    decoded.is_ascii_alphanumeric()
+        || "-._~".contains(decoded)
+        || (reserved && ":/?#[]@!$&'()*+,;=".contains(decoded))
+}
+
+/// A query in the order of the template, without what changes no value.
+fn usual_query(text: &str, names: &[String]) -> String {
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let values: BTreeMap<_, _> = pairs.filter_map(|(name, value)| Some((decode(name)?, value))).collect();
+    let values = names.iter().filter_map(|name| Some((name, values.get(name)?)));
+    let pairs: Vec<_> = values.map(|(name, value)| format!("{name}={}", usual(value, false))).collect();
+    pairs.join("&")
 }
 
 fn push_literal(pattern: &mut String, literal: &str) -> Result<(), String> {
@@ -144,7 +208,7 @@ fn push_expression(
         } else {
             format!("{before}{value}")
         });
-        variables.push(Variable::Plain(name));
+        variables.push(Variable::Plain { name, reserved: matches!(operator, Some('+' | '#')) });
     }
     Ok(())
 }
@@ -196,6 +260,29 @@ mod tests {
             ("a.b:{x}", "aXb:1"),
         ] {
             assert_eq!(values(template, uri), None, "{template} {uri}");
+        }
+    }
+
+    #[test]
+    fn all_spellings_of_a_uri_have_one_in_common() {
+        for (template, uri, expected) in [
+            ("a:{x}", "a:%6bey", "a:key"),
+            ("a:{x}", "a:caf%c3%a9%20%2f%2E", "a:caf%C3%A9%20%2F."),
+            ("a:{x}", "a:é b", "a:é b"),
+            ("a:{x}", "a:%", "a:%"),
+            ("a:{x}", "a:%%41%4é%+f", "a:%A%4é%+f"),
+            ("a:{+x}", "a:b%2fc/%64%20", "a:b/c/d%20"),
+            ("a:b{/x,y}", "a:b/%31", "a:b/1"),
+            ("a:s{?q,n}", "a:s?n=%32&&q", "a:s?q=&n=2"),
+            ("a:s{?q,n}", "a:s?n=1&n=2", "a:s?n=2"),
+            ("a:s{?q,n}", "a:s?&", "a:s"),
+            ("a:{x}{?q}#z", "a:1?%71=1#z", "a:1?q=1#z"),
+        ] {
+            let template = UriTemplate::parse(template).unwrap();
+            let usual = template.usual_uri(uri);
+            assert_eq!(usual.as_deref(), Some(expected), "{uri}");
+            assert_eq!(template.usual_uri(expected).as_deref(), Some(expected));
+            assert_eq!(template.match_uri(uri), template.match_uri(expected), "{uri}");
         }
     }
 

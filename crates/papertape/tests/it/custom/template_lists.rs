@@ -127,3 +127,36 @@ fn a_listed_resource_that_is_hidden_does_not_exist() {
         assert!(reply["result"].is_object(), "{reply}");
     });
 }
+
+// RFC 3986, section 2.3: a letter or digit may be percent-encoded, which is the same URI.
+#[test]
+fn a_hidden_resource_cannot_be_read_by_another_spelling_of_its_uri() {
+    run(async {
+        let template = |template: &str| {
+            ResourceTemplate::new(template).list(|_| async { Ok(vec![Resource::new("doc:secret/key")]) })
+        };
+        for (shape, others) in [
+            ("doc:secret/{name}", &["doc:secret/%6bey", "doc:secret/k%65%79"][..]),
+            ("doc:{+path}", &["doc:secret/%6Bey", "doc:secret%2Fkey", "doc:secret%2fk%65y"]),
+            ("doc:secret/key{?a,b}", &["doc:secret/key?%61=%31&b=2", "doc:secret/key?b=2&a=1"]),
+        ] {
+            let hidden = if shape.contains('?') { "doc:secret/key?a=1&b=2" } else { "doc:secret/key" };
+            let server =
+                server().resource_template(template(shape), read).visible(move |item, _| item.name != hidden);
+            let mut peer = Peer::open(server, MODERN).await;
+            for uri in others.iter().chain([&hidden]) {
+                let reply = ask(&mut peer, MODERN, "resources/read", json!({"uri": uri})).await;
+                assert_eq!(reply["error"]["code"], -32602, "{uri}: {reply}");
+            }
+        }
+        // What is not the same URI, or has to be encoded, is asked about as it is.
+        let server = server()
+            .resource_template(template("doc:{name}"), read)
+            .visible(|item, _| item.kind != "resource" || item.name == "doc:a%20b%2Fc");
+        let mut peer = Peer::open(server, MODERN).await;
+        for uri in ["doc:a%20b%2Fc", "doc:%61%20b%2fc"] {
+            let reply = ask(&mut peer, MODERN, "resources/read", json!({"uri": uri})).await;
+            assert!(reply["result"].is_object(), "{uri}: {reply}");
+        }
+    });
+}
