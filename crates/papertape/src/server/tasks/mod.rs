@@ -10,7 +10,8 @@ mod task;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Poll;
 use std::time::Duration;
@@ -62,6 +63,8 @@ struct RunningTask {
     /// As it is now. The lock is held until a change is stored, and nothing changes once it is over.
     task: tokio::sync::Mutex<Task>,
     abort: Mutex<Option<AbortHandle>>,
+    /// It has been cancelled, which is being stored.
+    cancelling: AtomicBool,
     /// Notified when all input has come.
     answered: Notify,
     /// The input requests that have no response yet.
@@ -136,6 +139,7 @@ impl Tasks {
             call,
             task: tokio::sync::Mutex::new(task),
             abort: Mutex::default(),
+            cancelling: AtomicBool::new(false),
             answered: Notify::new(),
             asked: Mutex::default(),
         });
@@ -163,6 +167,8 @@ impl Tasks {
             Err(panic) => Poll::Ready(Err(panicked(&running.call.feature, panic))),
         });
         let id = running.task.lock().await.task_id.clone();
+        // Given back whatever becomes of it: the store may panic once more.
+        let _place = Reservation { tasks: &self, id: &id, used: false };
         match timeout(self.limits.task_ttl, ended).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
@@ -175,7 +181,6 @@ impl Tasks {
                 self.expire(&running, &id).await;
             }
         }
-        self.running().remove(&id);
     }
 
     /// Ends a task whose time to live is over, and removes it.
@@ -305,7 +310,7 @@ impl Tasks {
         }
     }
 
-    async fn cancel(&self, mut task: Task) {
+    async fn cancel(self: Arc<Self>, mut task: Task) {
         let running = self.running().get(&task.task_id).cloned();
         let Some(running) = running else {
             // It is over, or was created by a process that is gone.
@@ -316,12 +321,19 @@ impl Tasks {
             }
             return;
         };
-        self.change(&running, Task::cancel).await;
-        running.call.set_cancelled();
-        if let Some(abort) = &*lock(&running.abort) {
-            abort.abort();
+        if running.cancelling.swap(true, Ordering::Relaxed) {
+            return;
         }
-        self.running().remove(&task.task_id);
+        // The client may go while this is being stored.
+        let cancelling = async move {
+            let _stop = StopOnDrop { tasks: &self, id: &task.task_id, running: &running };
+            self.change(&running, Task::cancel).await;
+        };
+        if let Err(error) = tokio::spawn(cancelling.in_current_span()).await
+            && let Ok(panic) = error.try_into_panic()
+        {
+            resume_unwind(panic);
+        }
     }
 }
 
@@ -360,7 +372,7 @@ impl RunningTask {
     }
 }
 
-/// The place of a task among those that run, given back unless the task begins.
+/// The place of a task among those that run, given back when this is dropped, unless it is in use.
 struct Reservation<'a> {
     tasks: &'a Tasks,
     id: &'a str,
@@ -372,6 +384,23 @@ impl Drop for Reservation<'_> {
         if !self.used {
             self.tasks.running().remove(self.id);
         }
+    }
+}
+
+/// Stops the handler of a cancelled task, once that has been stored or could not be.
+struct StopOnDrop<'a> {
+    tasks: &'a Tasks,
+    id: &'a str,
+    running: &'a RunningTask,
+}
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.running.call.set_cancelled();
+        if let Some(abort) = &*lock(&self.running.abort) {
+            abort.abort();
+        }
+        self.tasks.running().remove(self.id);
     }
 }
 

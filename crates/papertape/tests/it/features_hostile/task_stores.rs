@@ -1,10 +1,12 @@
 //! Tasks whose store fails, panics, hangs or takes everything.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use papertape::server::{StoreFuture, Task, TaskStore};
+use papertape::server::{Limits, MemoryTasks, StoreFuture, Task, TaskStatus, TaskStore};
 use papertape::{Cx, Server};
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use super::tasks::SlowStore;
 use super::{ALL, Anything, TASKS, accept, ask_name, hello, long, modern, named, one};
@@ -146,5 +148,81 @@ fn a_store_that_never_returns_blocks_no_other_request() {
         let last = messages(&peer.end().await);
         assert_eq!(last.len(), 1, "{last:?}");
         assert_eq!(last[0]["id"], 2);
+    });
+}
+
+#[test]
+fn a_task_whose_store_panics_gives_its_place_back() {
+    struct Panics;
+    impl TaskStore for Panics {
+        fn put<'a>(&'a self, task: &'a Task) -> StoreFuture<'a, ()> {
+            Box::pin(async move {
+                assert_eq!(task.status, TaskStatus::Working, "on purpose");
+                Ok(())
+            })
+        }
+        fn get<'a>(&'a self, _: &'a str) -> StoreFuture<'a, Option<Task>> {
+            Box::pin(async { Ok(None) })
+        }
+    }
+    run(async {
+        let limits = Limits { tasks: 1, ..Limits::default() };
+        let server = named("s").limits(limits).task_store(Panics).tool(long("ask"), ask_name);
+        let mut peer = Peer::connect(server);
+        for id in 1..4 {
+            let task = one(&mut peer, modern(ALL, id, "tools/call", json!({"name": "ask"}))).await;
+            assert_eq!(task["result"]["resultType"], "task", "{task}");
+        }
+    });
+}
+
+// Its client may go while the store is busy.
+#[test]
+fn a_cancellation_whose_request_is_cancelled_is_carried_out() {
+    struct Busy {
+        memory: MemoryTasks,
+        free: Arc<Semaphore>,
+    }
+    impl TaskStore for Busy {
+        fn put<'a>(&'a self, task: &'a Task) -> StoreFuture<'a, ()> {
+            Box::pin(async move {
+                if task.status == TaskStatus::Cancelled {
+                    drop(self.free.acquire().await);
+                }
+                self.memory.put(task).await
+            })
+        }
+        fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Task>> {
+            self.memory.get(id)
+        }
+    }
+    struct Stopped(Arc<AtomicBool>);
+    impl Drop for Stopped {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    run(async {
+        let (free, stopped) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicBool::new(false)));
+        let store = Busy { memory: MemoryTasks::default(), free: Arc::clone(&free) };
+        let seen = Arc::clone(&stopped);
+        let server = Server::new("s", "1").task_store(store).tool(long("work"), move |_: Anything, _: Cx| {
+            let stopped = Stopped(Arc::clone(&seen));
+            async move {
+                std::future::pending::<()>().await;
+                drop(stopped);
+                Ok("")
+            }
+        });
+        let mut peer = Peer::connect(server);
+        let task = one(&mut peer, modern(TASKS, 1, "tools/call", json!({"name": "work"}))).await;
+        let id = task["result"]["taskId"].clone();
+        assert!(peer.line(modern(TASKS, 2, "tasks/cancel", json!({"taskId": id}))).await.is_empty());
+        assert!(peer.line(crate::peer::cancel("2")).await.is_empty());
+        free.add_permits(1);
+        assert!(peer.settle().await.is_empty());
+        assert!(stopped.load(Ordering::SeqCst), "its handler runs on");
+        let task = one(&mut peer, modern(TASKS, 3, "tasks/get", json!({"taskId": id}))).await;
+        assert_eq!(task["result"]["status"], "cancelled", "{task}");
     });
 }
