@@ -133,7 +133,7 @@ pub(crate) struct ServiceCore {
     /// Who sees which items of the lists.
     pub(crate) visibility: Visibility,
     /// The same for the subscribers, who have it as long as this exists.
-    _visible_resources: Option<Arc<VisibleResources>>,
+    _visible_resources: Arc<VisibleResources>,
     /// What it has beside the features of MCP.
     pub(crate) custom: Arc<Custom>,
     pub(crate) background: Arc<Background>,
@@ -192,17 +192,13 @@ impl ServiceCore {
 
     fn new(server: Server) -> Self {
         let identity = project::implementation(server.identity.clone(), Revision::MODERN);
-        let visible_resources = server.visibility.is_restricted().then(|| {
-            Arc::new(VisibleResources {
-                resources: Arc::clone(&server.resources),
-                templates: Arc::clone(&server.templates),
-                fallback: server.custom.fallbacks.resource.clone(),
-                visibility: server.visibility.clone(),
-            })
+        let visible_resources = Arc::new(VisibleResources {
+            resources: Arc::clone(&server.resources),
+            templates: Arc::clone(&server.templates),
+            fallback: server.custom.fallbacks.resource.clone(),
+            visibility: server.visibility.clone(),
         });
-        if let Some(visible) = &visible_resources {
-            server.subscribers.restrict(visible);
-        }
+        server.subscribers.restrict(&visible_resources);
         let has_tasks = server.tasks.is_some()
             || server.changing.tools
             || server.tools.snapshot().items.iter().any(|tool| tool.is_long_running());

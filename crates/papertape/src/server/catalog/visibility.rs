@@ -96,7 +96,7 @@ impl fmt::Debug for Visibility {
     }
 }
 
-/// Which resources principals see, for notifications about them.
+/// Which resources principals see and have the scopes of, for notifications about them.
 #[derive(Debug)]
 pub(crate) struct VisibleResources {
     pub(crate) resources: Arc<Registry<RegisteredResource>>,
@@ -106,23 +106,32 @@ pub(crate) struct VisibleResources {
 }
 
 impl VisibleResources {
-    /// Whether a principal sees the resource with a URI: itself, as one of a template, or as the fallback's.
+    /// Whether a principal sees the resource with a URI, itself, as one of a template, or as the fallback's, and has its scopes.
     pub(crate) fn allow(&self, uri: &str, principal: Option<&Principal>) -> bool {
-        let resource = self.resources.find(uri);
-        let mut hidden = resource.is_some();
-        if resource.is_some_and(|resource| self.visibility.allows(&*resource, principal)) {
+        if principal.is_none() && !self.visibility.is_restricted() {
             return true;
         }
+        let may = |scopes: &[String]| principal.is_none_or(|principal| principal.has_scopes(scopes));
+        let resource = self.resources.find(uri);
+        let mut hidden = resource.is_some();
+        if let Some(resource) = resource.filter(|resource| self.visibility.allows(&**resource, principal)) {
+            return may(resource.scopes());
+        }
+        let mut seen = false;
         for template in &self.templates.snapshot().items {
             if template.match_uri(uri).is_some() {
                 if self.visibility.allows_resource_of(template, uri, principal) {
-                    return true;
+                    // As when it is read, the scopes of all templates that match count.
+                    if !may(template.scopes()) {
+                        return false;
+                    }
+                    seen = true;
                 }
                 hidden = true;
             }
         }
         let allows = |fallback: &RegisteredResource| self.visibility.allows(&fallback.at(uri), principal);
-        !hidden && self.fallback.as_ref().is_none_or(allows)
+        seen || (!hidden && self.fallback.as_ref().is_none_or(allows))
     }
 }
 

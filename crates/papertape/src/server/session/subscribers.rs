@@ -12,7 +12,7 @@ use crate::sync::lock;
 #[derive(Debug, Default)]
 pub(crate) struct Subscribers {
     sessions: Mutex<Vec<Weak<Session>>>,
-    /// Whose principals see which resources, if they do not all see the same. The service has it: a [`Notifier`] may be part of
+    /// Which resources their principals see. The service has it: a [`Notifier`] may be part of
     /// what handlers share, which would keep itself otherwise.
     ///
     /// [`Notifier`]: crate::server::Notifier

@@ -115,6 +115,8 @@ fn exchange(
         Payload::Batch(members) => pipeline::serve_batch(&site.service, &members, &session, envelope),
     };
     if let Err(Refused::Forbidden(scopes)) = served {
+        // The rest of a batch, whose responses would go nowhere.
+        session.cancel_all();
         return Err(site.forbidden(session.principal(), &scopes));
     }
     if let Some(held) = &held {

@@ -181,9 +181,7 @@ impl Sessions {
         service: &ServiceCore,
     ) -> Result<Arc<HttpSession>, Refusal> {
         let http_session = self.known_or_made(id, principal, service)?;
-        if service.visibility.is_restricted() {
-            http_session.session.set_latest_principal(principal);
-        }
+        http_session.session.set_latest_principal(principal);
         Ok(http_session)
     }
 
