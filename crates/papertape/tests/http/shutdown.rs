@@ -1,7 +1,8 @@
 //! Shutdown: running requests get a response, subscriptions end with a result (G9).
 
+use papertape::Cx;
 use papertape::http::Options;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::fixture::Site;
@@ -181,4 +182,46 @@ async fn a_mounted_server_ends_its_calls_and_background_work_after_the_grace_per
     let late = Request::call(4, "wait", &json!({"name": "x"})).handed_on();
     assert_eq!(mcp.answer(late).await.status(), 200);
     assert!(worked.try_recv().is_err());
+}
+
+// The response to a notification of a stateless revision comes when its handler is done.
+#[tokio::test]
+async fn a_mounted_server_ends_the_handlers_of_notifications_too() {
+    struct Handling(mpsc::UnboundedSender<&'static str>);
+    impl Drop for Handling {
+        fn drop(&mut self) {
+            self.0.send("dropped").unwrap_or_default();
+        }
+    }
+    let limits = papertape::server::Limits {
+        grace: std::time::Duration::from_secs(1),
+        ..papertape::server::Limits::default()
+    };
+    let (handling, mut handled) = mpsc::unbounded_channel();
+    let (mut site, _mcp) = Site::mounted(|server| {
+        server.limits(limits).notification("notifications/vendor/endless", move |_: Value, _: Cx| {
+            let handling = Handling(handling.clone());
+            async move {
+                handling.0.send("began").unwrap();
+                std::future::pending().await
+            }
+        })
+    })
+    .await;
+    let note = || {
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/vendor/endless", "params": {}});
+        Request::post(note.to_string()).header("MCP-Protocol-Version", "2026-07-28")
+    };
+    let mut gone = site.connect().await;
+    gone.send(note().bytes()).await;
+    assert_eq!(handled.recv().await, Some("began"));
+    gone.reset();
+    assert_eq!(handled.recv().await, Some("dropped"), "its client has gone");
+    let mut wire = site.connect().await;
+    wire.send(note().bytes()).await;
+    assert_eq!(handled.recv().await, Some("began"));
+    site.stop();
+    assert_eq!(wire.response().await.status, 202);
+    assert_eq!(handled.recv().await, Some("dropped"));
+    site.ended().await;
 }

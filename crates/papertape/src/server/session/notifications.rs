@@ -80,10 +80,10 @@ impl Session {
         next
     }
 
-    /// Stops the handlers of notifications. False if none was running.
+    /// Stops the handlers of notifications. False if none was running or waiting.
     pub(super) fn stop_notifications(&self) -> bool {
         let mut state = self.state();
-        let was_running = state.notifications.running.is_some();
+        let was_running = !state.notifications.is_empty();
         let waiting = state.notifications.clear();
         drop(state);
         drop(waiting);

@@ -91,7 +91,13 @@ async fn serve_stateless(
             let envelope = Envelope { http: Some(parts), ..Envelope::default() };
             let prepared = pipeline::prepare_notification(&site.service, &notification, &session, envelope);
             if let Some(notification) = prepared {
-                notification.run().await;
+                // It ends with the client, or when the server does.
+                let exchange = Exchange(session);
+                exchange.0.enqueue(notification, site.service.limits());
+                site.note_waiting(&exchange.0);
+                while !exchange.0.is_idle() {
+                    exchange.0.woken().await;
+                }
             }
             Ok(response::empty(StatusCode::ACCEPTED))
         }

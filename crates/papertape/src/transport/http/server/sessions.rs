@@ -245,11 +245,13 @@ impl Sessions {
         }
     }
 
-    /// The sessions of all requests that run in sessions.
+    /// All sessions, which handle notifications, and those of the requests that run in them.
     pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
         let table = self.table();
         let sessions = |http_session: &Arc<HttpSession>| -> Vec<Arc<Session>> {
-            http_session.inner().streams.iter().map(|stream| Arc::clone(&stream.session)).collect()
+            let inner = http_session.inner();
+            let requests = inner.streams.iter().map(|stream| &stream.session);
+            requests.chain([&http_session.session]).cloned().collect()
         };
         table.live.values().flat_map(sessions).collect()
     }
