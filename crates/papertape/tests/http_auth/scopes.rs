@@ -116,7 +116,7 @@ async fn a_refused_batch_leaves_nothing_running() {
         .tool("open", async |_: (), _: Cx| Ok("fine"))
         .tool(Tool::new("write").scopes(["notes:write"]), async |_: (), _: Cx| Ok(""));
     let key = key("none", &[]);
-    let auth = Auth::new().keys(Keys::parse(&key.entry()).unwrap());
+    let auth = Auth::new().keys(Keys::parse(key.entry()).unwrap());
     let site = Site::serving(server, Options::new().auth(auth)).await;
     let params = json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let open = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});

@@ -46,7 +46,8 @@ impl Subscribers {
                     .upgrade()
                     .is_some_and(|visible| visible.allow(uri, session.latest_principal().as_deref()))
             };
-            if self.visible.get().is_none_or(allows) {
+            // Few of the sessions have subscribed to it, and what they see takes longer to find out.
+            if session.watches(uri) && self.visible.get().is_none_or(allows) {
                 session.resource_updated(uri);
             }
         });

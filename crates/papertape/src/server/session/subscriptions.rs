@@ -92,6 +92,11 @@ impl Session {
         }
     }
 
+    /// Whether the client has subscribed to a resource.
+    pub(crate) fn watches(&self, uri: &str) -> bool {
+        self.state().subscriptions.as_ref().is_some_and(|open| open.watches(uri))
+    }
+
     /// A task has changed, and is this JSON now: likewise.
     pub(crate) fn task_changed(&self, id: &str, task: &str) {
         let mut state = self.state();
@@ -207,6 +212,11 @@ impl Subscriptions {
             ChangingList::Resources => self.changes.resources = true,
             ChangingList::Prompts => self.changes.prompts = true,
         }
+    }
+
+    pub(crate) fn watches(&self, uri: &str) -> bool {
+        let subscribed = self.open.iter().flat_map(|subscription| &subscription.filter.uris);
+        self.uris.iter().chain(subscribed).any(|watched| includes(watched, uri))
     }
 
     /// False if no subscription includes it.
