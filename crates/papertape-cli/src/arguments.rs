@@ -121,7 +121,7 @@ fn set_alternative(
     tries: &mut usize,
 ) -> Result<Members, String> {
     let mut fits = None;
-    let mut problem: Option<(usize, String)> = None;
+    let mut problem: Option<((usize, usize), String)> = None;
     for object in schema.objects() {
         match tries.checked_sub(1) {
             Some(left) => *tries = left,
@@ -132,17 +132,37 @@ fn set_alternative(
             // It may be completed by --json, or rejected by the server.
             Ok(set) => fits = fits.or(Some(set)),
             Err(error) => {
-                // The error of the form that takes most of what was typed.
-                let mut taken = |one: &&Given<'_>| set_all(object, &[**one], Members::new(), tries).is_ok();
-                let count = given.iter().filter(|one| taken(one)).count();
-                if problem.as_ref().is_none_or(|(most, _)| count > *most) {
-                    problem = Some((count, error));
+                // The error of the form that was chosen by its tag, or else takes most of what was typed.
+                let mut taken = given.to_vec();
+                taken.retain(|one| set_all(object, &[*one], Members::new(), tries).is_ok());
+                let tags = taken.iter().filter(|one| listed(object, one).is_some()).count();
+                let fit = (tags, taken.len());
+                if problem.as_ref().is_none_or(|(best, _)| fit > *best) {
+                    problem = Some((fit, error));
                 }
             }
         }
     }
     fits.ok_or_else(|| {
-        problem.map_or_else(|| "the schema is too complex: write NAME:=JSON".to_owned(), |(_, error)| error)
+        let of_form = problem.map(|(_, error)| error);
+        let error = wrong_tag(schema, given).or(of_form);
+        error.unwrap_or_else(|| "the schema is too complex: write NAME:=JSON".to_owned())
+    })
+}
+
+/// The values of a member, if the form lists them: those of a tag, such as `kind`.
+fn listed<'a>(form: Schema<'a>, given: &Given<'_>) -> Option<&'a [Value]> {
+    form.arguments().iter().find(|argument| argument.name == given.key)?.schema.allowed()
+}
+
+/// The error for a tag whose value is that of no form: the values of all forms.
+fn wrong_tag(schema: Schema<'_>, given: &[Given<'_>]) -> Option<String> {
+    let forms = schema.objects();
+    given.iter().filter(|one| forms.len() > 1 && !one.raw).find_map(|one| {
+        let values: Option<Vec<&[Value]>> = forms.iter().map(|form| listed(*form, one)).collect();
+        let either = Value::from_iter([("enum", Value::from(values?.concat()))]);
+        let either = Schema::new(&either);
+        read(either, one.value).is_none().then(|| misfit(either, one))
     })
 }
 

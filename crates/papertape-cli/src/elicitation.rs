@@ -58,7 +58,7 @@ fn open_url(from: &str, request: &UrlRequest, lines: &ReadLine) -> ElicitResult 
         warn(look, warning);
     }
     match read_line(lines, "press Enter when you have opened it, or n to decline") {
-        Some(text) if text.is_empty() => ElicitResult::visit(),
+        Some(text) if text.is_empty() || yes_or_no(&text) == Some(true) => ElicitResult::visit(),
         Some(_) => ElicitResult::decline(),
         None => ElicitResult::cancel(),
     }
@@ -88,7 +88,8 @@ fn fill_in(from: &str, form: &FormRequest, lines: &ReadLine) -> ElicitResult {
             Some(text) => text,
         };
         match find(&text) {
-            None if [decline, "no"].contains(&text.as_str()) => return ElicitResult::decline(),
+            None if yes_or_no(&text) == Some(true) => return ElicitResult::accept(values),
+            None if text == decline || yes_or_no(&text) == Some(false) => return ElicitResult::decline(),
             Some(field) => match field_value(look, field, lines) {
                 Some(value) => put(&mut values, field, value),
                 None => return ElicitResult::cancel(),

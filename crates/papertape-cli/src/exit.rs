@@ -219,8 +219,9 @@ pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
         Output::Json => {
             let mut error = document(failure);
             error.extend(line.map(|number| ("line".to_owned(), number.into())));
-            // If that cannot be written either, only the exit code is left.
-            drop(print::document(&json!({"error": error})));
+            if print::document(&json!({"error": error})).is_err() {
+                report(failure);
+            }
         }
     }
 }

@@ -15,6 +15,8 @@ const QUOTED_BODY: &str = "; the server rejected the request with the body ";
 pub(crate) fn sentence(error: &ClientError) -> Option<String> {
     let operation = error.operation();
     let (mut text, line) = match error.kind() {
+        // A redirect that is not followed: the message says where to.
+        ErrorKind::Http { status: 300..400, message } if !message.is_empty() => return None,
         ErrorKind::Http { status, .. } => {
             let named = format!("{status} {}", reason(*status));
             let named = named.trim_end();
@@ -58,6 +60,7 @@ pub(crate) fn advice(error: &ClientError, url: &str) -> String {
             "a proxy in front of the server cannot reach it: check that the server is running".to_owned()
         }
         ErrorKind::Http { status: 500.., .. } => "the log of the server has the cause".to_owned(),
+        ErrorKind::Http { status: 300..400, message } if !message.is_empty() => return String::new(),
         ErrorKind::Http { .. } => "check that it is an MCP server: --trace shows every frame".to_owned(),
         _ => return String::new(),
     };

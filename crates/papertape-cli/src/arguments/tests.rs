@@ -214,6 +214,11 @@ fn a_dot_addresses_a_member_of_a_tagged_object() {
         assert!(error.starts_with("there is no argument \"x.number\""), "{error}");
         let error = typed(&schema, &["x.kind=number", "x.value=a"]).unwrap_err();
         assert!(error.contains("does not fit"), "{error}");
+        // The tag decides which form is meant, although the first one takes as much.
+        let error = typed(&schema, &["x.kind=text", "x.number=1"]).unwrap_err();
+        assert_eq!(error, "there is no argument \"x.number\"\n  its arguments: x.kind, x.value, x.text");
+        let error = typed(&schema, &["x.kind=txt", "x.value=a"]).unwrap_err();
+        assert_eq!(error, "x.kind=txt does not fit: did you mean \"text\"?\n  x.kind: one of: number, text");
     }
 }
 

@@ -77,6 +77,7 @@ async fn interact(session: &mut Session<'_>, input: &Input, signals: &mut Signal
             Line::Text(lines) => lines,
             Line::Interrupted => continue,
             Line::End => return Ok(()),
+            Line::Failed(problem) => return Err(Failure::usage(problem)),
         };
         // Text that is pasted may be several lines.
         for line in lines.lines() {
@@ -103,7 +104,16 @@ async fn run_script(session: &mut Session<'_>, input: &Input, signals: &mut Sign
             line = input.command("") => line,
             number = signals.next() => return Err(Failure::Signal(number)),
         };
-        let Line::Text(line) = line else { break };
+        let line = match line {
+            Line::Text(line) => line,
+            Line::Failed(problem) => {
+                let failure = Failure::usage(problem);
+                session.show(&failure, Some(number_of_line));
+                first.get_or_insert(failure);
+                break;
+            }
+            Line::Interrupted | Line::End => break,
+        };
         match execute(session, &line, signals).await {
             Ok(Next::Line) => {}
             Ok(Next::Exit) => break,

@@ -16,6 +16,9 @@ const LONGEST_ABOUT: usize = 80;
 /// The deepest nesting of objects whose members are completed.
 const DEEPEST: usize = 4;
 
+/// The most forms of an object in which a member is looked for.
+const MOST_FORMS: usize = 20;
+
 /// A word that the current one may become.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
@@ -66,9 +69,14 @@ pub(crate) fn arguments(schema: &Value, before: &[String], typed: &str) -> Vec<C
     let schema = Schema::new(schema);
     match typed.split_once('=') {
         // `name:=JSON` has no list of values.
-        Some((name, beginning)) => find(schema, name, DEEPEST)
-            .map(|argument| values(argument.schema, name, beginning))
-            .unwrap_or_default(),
+        Some((name, beginning)) => {
+            let mut found: Vec<Candidate> = Vec::new();
+            for argument in find(schema, name, DEEPEST) {
+                let more = values(argument.schema, name, beginning);
+                found.extend(more.into_iter().filter(|one| !found.contains(one)).collect::<Vec<_>>());
+            }
+            found
+        }
         None => {
             let given: Vec<&str> = before.iter().filter_map(|word| word.split_once('=')).map(key).collect();
             let mut found = Vec::new();
@@ -120,16 +128,17 @@ fn about(argument: &Argument<'_>) -> String {
     format!("{required}{}{description}", argument.schema.words())
 }
 
-/// The argument of a name, `a.b` for a member of an object.
-fn find<'a>(schema: Schema<'a>, name: &str, depth: usize) -> Option<Argument<'a>> {
-    let depth = depth.checked_sub(1)?;
+/// The argument of a name, `a.b` for a member of an object: in each form of that, as a tag has another value in each.
+fn find<'a>(schema: Schema<'a>, name: &str, depth: usize) -> Vec<Argument<'a>> {
+    let Some(depth) = depth.checked_sub(1) else { return Vec::new() };
     let arguments = schema.arguments();
-    if let Some(found) = arguments.iter().find(|argument| argument.name == name) {
-        return Some(*found);
+    let of_name = |name: &str| arguments.iter().find(|argument| argument.name == name).copied();
+    if let Some(found) = of_name(name) {
+        return vec![found];
     }
-    let (head, rest) = name.split_once('.')?;
-    let object = arguments.iter().find(|argument| argument.name == head)?;
-    object.schema.objects().into_iter().find_map(|form| find(form, rest, depth))
+    let object = name.split_once('.').and_then(|(head, rest)| Some((of_name(head)?, rest)));
+    let Some((object, rest)) = object else { return Vec::new() };
+    object.schema.objects().into_iter().take(MOST_FORMS).flat_map(|form| find(form, rest, depth)).collect()
 }
 
 /// `name=value` for the values that the schema lists, those of the items of a list too.
@@ -208,6 +217,17 @@ mod tests {
         for nothing in ["verb=", "tense:=", "other=", "=", "page="] {
             assert!(words(&[], nothing).is_empty(), "{nothing}");
         }
+    }
+
+    #[test]
+    fn a_tag_has_the_values_of_all_forms() {
+        let form = |kind: &str| json!({"type": "object", "properties": {"kind": {"const": kind}, "mode": {"const": "m"}}});
+        let schema = json!({"properties": {"shape": {"oneOf": [form("circle"), form("label")]}}});
+        let words = |typed: &str| {
+            arguments(&schema, &[], typed).into_iter().map(|candidate| candidate.word).collect::<Vec<_>>()
+        };
+        assert_eq!(words("shape.kind="), ["shape.kind=circle", "shape.kind=label"]);
+        assert_eq!(words("shape.mode="), ["shape.mode=m"]);
     }
 
     #[test]

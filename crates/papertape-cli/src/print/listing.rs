@@ -145,10 +145,7 @@ fn argument_rows(schema: Schema<'_>) -> Vec<Row<'_>> {
                 }
                 Some(known) => {
                     known.required &= row.required;
-                    // A tag has another value in each form.
-                    if !known.words.split(", or ").any(|words| words == row.words) {
-                        known.words += &format!(", or {}", row.words);
-                    }
+                    known.add_form(&row);
                 }
             }
         }
@@ -177,15 +174,16 @@ fn add_members<'a>(
                 Some(left) => *visits = left,
                 None => return,
             }
-            // The forms of a tagged object have members in common.
-            if rows.iter().any(|row| row.name == name) {
-                continue;
-            }
             let mut row = Row::new(name.clone(), &member);
             // It is missing only from an object that is there.
             if member.required && !(is_given && parent == given) {
-                row.words += &format!("; required in {parent}");
+                row.required_in = Some(parent.clone());
                 row.required = false;
+            }
+            // The forms of a tagged object have members in common.
+            if let Some(known) = rows.iter_mut().find(|known| known.name == name) {
+                known.add_form(&row);
+                continue;
             }
             rows.push(row);
             add_members(rows, (&name, is_given && member.required), member.schema, depth, visits);
@@ -238,6 +236,7 @@ pub(crate) fn prompt(look: Look, prompt: &PromptDefinition) -> String {
             name: argument.name.clone(),
             required: argument.required,
             words: argument.title.clone().unwrap_or_else(|| "text".to_owned()),
+            required_in: None,
             description: argument.description.as_deref(),
         })
         .collect();
@@ -268,13 +267,22 @@ struct Row<'a> {
     name: String,
     required: bool,
     words: String,
+    /// The object that must have it, if that is there.
+    required_in: Option<String>,
     description: Option<&'a str>,
 }
 
 impl<'a> Row<'a> {
     fn new(name: String, argument: &Argument<'a>) -> Self {
         let Argument { required, description, .. } = *argument;
-        Self { name, required, words: with_default(argument), description }
+        Self { name, required, words: with_default(argument), required_in: None, description }
+    }
+
+    /// What it is in another form of its object: a tag has another value in each.
+    fn add_form(&mut self, other: &Self) {
+        if !self.words.split(", or ").any(|words| words == other.words) {
+            self.words += &format!(", or {}", other.words);
+        }
     }
 }
 
@@ -290,7 +298,9 @@ fn table(look: Look, rows: &[Row<'_>]) -> String {
         let mark = look.paint(mark_style, mark);
         let indent = " ".repeat(6 + column + 2 + "required".len() + 2);
         // The mark goes into the first line, where the wrapped text has only spaces.
-        let words = paragraphs(&row.words, look.width, &indent);
+        let required_in = row.required_in.iter().map(|object| format!("; required in {object}"));
+        let words = row.words.clone() + &required_in.collect::<String>();
+        let words = paragraphs(&words, look.width, &indent);
         let name = one_line(&row.name);
         let painted = look.paint(style::NAME, &name);
         let first = words.get(indent.len()..).unwrap_or("\n");

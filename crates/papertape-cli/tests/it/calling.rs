@@ -286,10 +286,12 @@ fn an_invalid_tool_is_called_with_a_warning() {
 
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
-    let full = fs::File::options().write(true).open("/dev/full").unwrap();
-    let mut command = papertape(["call", "text", "echo", "text=x"]);
-    command.stdin(std::process::Stdio::null()).stdout(full).stderr(std::process::Stdio::piped());
-    let end = crate::process::Process::start_as_it_is(&mut command).wait();
-    assert_eq!(end.status.code(), Some(1), "{end:?}");
-    contains(&end.log, &["papertape: cannot write to stdout: No space left on device"]);
+    for format in ["text", "json"] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = papertape(["call", "text", "echo", "text=x", "--output", format]);
+        command.stdin(std::process::Stdio::null()).stdout(full).stderr(std::process::Stdio::piped());
+        let end = crate::process::Process::start_as_it_is(&mut command).wait();
+        assert_eq!(end.status.code(), Some(1), "{end:?}");
+        contains(&end.log, &["papertape: cannot write to stdout: No space left on device"]);
+    }
 }

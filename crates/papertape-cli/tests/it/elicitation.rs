@@ -82,6 +82,15 @@ fn a_form_can_be_declined_or_cancelled() {
 }
 
 #[test]
+fn a_form_is_sent_with_yes_and_declined_with_no() {
+    for (typed, action) in [("y\n", "accept"), ("Yes\n", "accept"), ("N\n", "decline"), ("NO\n", "decline")] {
+        let typed = [("seat", ""), (": ", "12A\n"), ("or n to decline", ""), (": ", typed)];
+        let (screen, _) = on_terminal(&mut against(&["call", "book"], &["--modern", "books"]), &typed);
+        contains(screen.rsplit("or n to decline").next().unwrap(), &[action]);
+    }
+}
+
+#[test]
 fn a_form_can_be_corrected_before_it_is_sent() {
     let confirm = "or n to decline";
     let typed = [
@@ -200,6 +209,8 @@ fn a_host_is_shown_in_both_forms() {
     let screen = visiting("https://example.com/", &[("or n to decline", ""), (": ", "\n")]);
     contains(&screen, &["accept"]);
     assert!(!screen.contains("warning:"), "{screen}");
+    let screen = visiting("https://example.com/", &[("or n to decline", ""), (": ", "y\n")]);
+    contains(&screen, &["accept"]);
 }
 
 #[test]

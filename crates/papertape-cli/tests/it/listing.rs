@@ -105,6 +105,15 @@ fn the_arguments_of_all_forms_are_listed() {
       text    optional  text
 ";
     contains(text(end.is_clean()), &[right]);
+
+    let schema = json!({"type": "object", "properties": {"shape": {"oneOf": schema["oneOf"]}}});
+    let tools = json!({"tools": [{"name": "t", "inputSchema": schema}]});
+    let server = canned(&[opening(&json!({"tools": {}})), tools]);
+    let end = run(papertape(["list", "--revision", "2025-11-25", "--"]).args(&server), "");
+    contains(
+        text(end.is_clean()),
+        &["shape.kind    optional  always circle, or always label; required in shape\n"],
+    );
 }
 
 /// A server with a bit of everything.

@@ -188,6 +188,10 @@ fn an_invalid_file_is_explained() {
         std::fs::write(folder.join("f.json"), content).unwrap();
         wrong(within(&folder, &["list", "s", "--config", "f.json"]), &[words]);
     }
+    std::fs::write(folder.join("f.json"), r#"{"mcpServers": {"s": {"command": "${VAR_THAT_IS_EMPTY:-}"}}}"#)
+        .unwrap();
+    let end = run(&mut within(&folder, &["list", "s", "--config", "f.json"]), "");
+    assert_eq!(end.log, "papertape: starting the server failed: the command is empty\n");
     wrong(within(&folder, &["list", "s", "--config", "none.json"]), &["none.json: cannot read the file"]);
     let config = ["list", "http://localhost:1", "--config", "f.json"];
     wrong(within(&folder, &config), &["--config f.json is for servers that are given by name"]);

@@ -34,6 +34,19 @@ fn the_first_failure_is_that_of_a_script() {
 }
 
 #[test]
+fn a_script_may_have_lines_that_end_in_cr_lf() {
+    let end = run(&mut papertape(["shell", "text"]), "# script\r\n\r\necho text=a\r\nping\r\n");
+    assert_eq!((text(end.is_clean()), end.log.as_str()), ("a\nthe server responds\n", ""));
+}
+
+#[test]
+fn a_script_that_cannot_be_read_fails() {
+    let end = run(&mut papertape(["shell", "text"]), *b"ping\n\xff\xfe\nping\n");
+    assert_eq!((end.status.code(), text(&end)), (Some(2), "the server responds\n"), "{end:?}");
+    contains(&end.log, &["papertape: line 2: cannot read stdin: "]);
+}
+
+#[test]
 fn a_script_has_json_documents() {
     let end = run(&mut papertape(["shell", "text", "--output", "json"]), "echo text=a\nnone\nping\nlist\n");
     let documents: Vec<Value> =

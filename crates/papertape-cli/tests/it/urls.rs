@@ -165,6 +165,16 @@ fn an_http_error_status_is_explained() {
 }
 
 #[test]
+fn a_redirect_that_is_not_followed_says_where_to() {
+    let location = "location: https://elsewhere.invalid/mcp\r\n";
+    let (url, _heads) = refusing(301, location, &Value::Null);
+    let end = run(&mut papertape(["list", &url]), "");
+    assert_eq!((end.status.code(), text(&end)), (Some(3), ""), "{end:?}");
+    contains(&end.log, &["HTTP 301: it redirects to https://elsewhere.invalid", "use this URL"]);
+    assert!(!end.log.contains("what to do"), "{end:?}");
+}
+
+#[test]
 fn a_rejected_token_is_explained() {
     let body = json!({"error": "invalid_token", "error_description": "The token has expired"});
     let (url, _heads) = refusing(401, "www-authenticate: Bearer error=\"invalid_token\"\r\n", &body);

@@ -30,6 +30,8 @@ pub(super) enum Line {
     Interrupted,
     /// Ctrl-D, or the end of stdin.
     End,
+    /// Nothing more can be read, and why.
+    Failed(String),
 }
 
 /// A request to the thread that reads lines.
@@ -78,12 +80,10 @@ impl Input {
                 let mut line = String::new();
                 let read = stdin().lock().read_line(&mut line);
                 let line = match read {
-                    Ok(1..) => Line::Text(line),
+                    // Lines may end in CR LF.
+                    Ok(1..) => Line::Text(line.trim_end_matches(['\r', '\n']).to_owned()),
                     Ok(0) => Line::End,
-                    Err(error) => {
-                        exit::note(&format!("cannot read stdin: {error}"));
-                        Line::End
-                    }
+                    Err(error) => Line::Failed(format!("cannot read stdin: {error}")),
                 };
                 // The command may have been interrupted.
                 drop(request.reply.send(line));
@@ -123,7 +123,7 @@ impl Input {
             requests.send(Request { prompt: format!("{prompt}: "), is_command: false, reply }).ok()?;
             match line.blocking_recv() {
                 Ok(Line::Text(text)) => Some(text),
-                Ok(Line::Interrupted | Line::End) | Err(_) => None,
+                Ok(Line::Interrupted | Line::End | Line::Failed(_)) | Err(_) => None,
             }
         })
     }
@@ -160,10 +160,7 @@ fn edit(mut editor: LineEditor, history: Option<&HistoryFile>, requests: Receive
             }
             Err(ReadlineError::Interrupted) => Line::Interrupted,
             Err(ReadlineError::Eof) => Line::End,
-            Err(error) => {
-                exit::note(&format!("cannot read from the terminal: {error}"));
-                Line::End
-            }
+            Err(error) => Line::Failed(format!("cannot read from the terminal: {error}")),
         };
         drop(reply.send(line));
     }

@@ -49,6 +49,9 @@ impl ServerCommand {
     }
 
     pub(super) fn spawn(&self) -> io::Result<Child> {
+        if self.program.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
+        }
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
