@@ -89,6 +89,8 @@ fn fill_in(from: &str, form: &FormRequest, lines: &ReadLine) -> ElicitResult {
         };
         match find(&text) {
             None if [decline, "no"].contains(&text.as_str()) => return ElicitResult::decline(),
+            // Who reads "n to decline" types it to agree.
+            None if ["y", "yes"].contains(&text.as_str()) => return ElicitResult::accept(values),
             Some(field) => match field_value(look, field, lines) {
                 Some(value) => put(&mut values, field, value),
                 None => return ElicitResult::cancel(),

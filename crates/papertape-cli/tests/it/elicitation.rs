@@ -71,6 +71,16 @@ fn a_form_is_filled_in_on_the_terminal() {
 }
 
 #[test]
+fn yes_sends_a_form() {
+    for yes in ["y\n", "yes\n"] {
+        let typed = [("seat", ""), (": ", "12A\n"), ("or n to decline", ""), (": ", yes)];
+        let (screen, code) = on_terminal(&mut against(&["call", "book"], &["--modern", "books"]), &typed);
+        assert!(!screen.contains("unknown field"), "{screen}");
+        assert_eq!(code, Some(0), "{screen}");
+    }
+}
+
+#[test]
 fn a_form_can_be_declined_or_cancelled() {
     for (typed, word) in [
         (vec![("seat", ""), (": ", "12A\n"), ("or n to decline", ""), (": ", "n\n")], "decline"),
