@@ -58,7 +58,7 @@ fn open_url(from: &str, request: &UrlRequest, lines: &ReadLine) -> ElicitResult 
         warn(look, warning);
     }
     match read_line(lines, "press Enter when you have opened it, or n to decline") {
-        Some(text) if text.is_empty() => ElicitResult::visit(),
+        Some(text) if text.is_empty() || is_yes(&text) => ElicitResult::visit(),
         Some(_) => ElicitResult::decline(),
         None => ElicitResult::cancel(),
     }
@@ -90,7 +90,7 @@ fn fill_in(from: &str, form: &FormRequest, lines: &ReadLine) -> ElicitResult {
         match find(&text) {
             None if [decline, "no"].contains(&text.as_str()) => return ElicitResult::decline(),
             // Who reads "n to decline" types it to agree.
-            None if ["y", "yes"].contains(&text.as_str()) => return ElicitResult::accept(values),
+            None if is_yes(&text) => return ElicitResult::accept(values),
             Some(field) => match field_value(look, field, lines) {
                 Some(value) => put(&mut values, field, value),
                 None => return ElicitResult::cancel(),
@@ -101,6 +101,10 @@ fn fill_in(from: &str, form: &FormRequest, lines: &ReadLine) -> ElicitResult {
             }
         }
     }
+}
+
+fn is_yes(text: &str) -> bool {
+    ["y", "yes"].contains(&text.to_ascii_lowercase().as_str())
 }
 
 fn put(values: &mut Map<String, Value>, field: &Argument<'_>, value: Option<Value>) {

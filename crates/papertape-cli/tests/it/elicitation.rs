@@ -207,9 +207,11 @@ fn a_host_is_shown_in_both_forms() {
     contains(&screen, &["on the host xn--80ak6aa92e.com (аррӏе.com)", "Punycode", "decline"]);
     let screen = visiting("https://bank.example@evil.example/", &typed);
     contains(&screen, &["on the host evil.example\n", "the part before the @ is not the host"]);
-    let screen = visiting("https://example.com/", &[("or n to decline", ""), (": ", "\n")]);
-    contains(&screen, &["accept"]);
-    assert!(!screen.contains("warning:"), "{screen}");
+    for opened in ["\n", "y\n", "Yes\n"] {
+        let screen = visiting("https://example.com/", &[("or n to decline", ""), (": ", opened)]);
+        contains(&screen, &["accept"]);
+        assert!(!screen.contains("warning:"), "{screen}");
+    }
 }
 
 #[test]
