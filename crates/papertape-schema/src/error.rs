@@ -185,12 +185,8 @@ impl ErrorKind<'_> {
             Self::Const(value) => format!("{value} was expected"),
             Self::Minimum(limit) => format!("{subject} is less than the minimum of {limit}"),
             Self::Maximum(limit) => format!("{subject} is greater than the maximum of {limit}"),
-            Self::ExclusiveMinimum(limit) => {
-                format!("{subject} is less than or equal to the minimum of {limit}")
-            }
-            Self::ExclusiveMaximum(limit) => {
-                format!("{subject} is greater than or equal to the maximum of {limit}")
-            }
+            Self::ExclusiveMinimum(limit) => format!("{subject} is not greater than {limit}"),
+            Self::ExclusiveMaximum(limit) => format!("{subject} is not less than {limit}"),
             Self::MultipleOf(number) => format!("{subject} is not a multiple of {number}"),
             Self::MinLength(limit) => {
                 format!("{subject} is shorter than {}", count(*limit, "character", "characters"))
@@ -252,4 +248,19 @@ fn count(number: u64, one: &str, many: &str) -> String {
 fn unexpected(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
     format!("{} {} unexpected", quoted.join(", "), if names.len() == 1 { "was" } else { "were" })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::{Draft, Validator};
+
+    #[test]
+    fn a_limit_that_is_excluded_is_not_called_a_minimum() {
+        let schema = json!({"exclusiveMinimum": 0, "exclusiveMaximum": 9});
+        let validator = Validator::new(&schema, Draft::Draft202012).unwrap();
+        assert_eq!(validator.errors(&json!(0))[0].to_string(), "value is not greater than 0");
+        assert_eq!(validator.errors(&json!(9))[0].to_string(), "value is not less than 9");
+    }
 }

@@ -1,8 +1,7 @@
 //! Tool calls with typed arguments and results.
 
 use serde::Serialize;
-use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::Client;
@@ -10,7 +9,7 @@ use super::error::{ClientError, ErrorKind};
 use super::options::CallOptions;
 use super::requests::calling;
 use super::session::Failure;
-use crate::protocol::{CallToolResult, RawJson};
+use crate::protocol::RawJson;
 
 impl Client {
     /// Calls a tool with arguments of a type, and returns its result as one.
@@ -72,7 +71,7 @@ impl Client {
         if result.is_error {
             return Err(failed(ErrorKind::ToolFailed(Box::new(result)), "the response arrived"));
         }
-        read(&result).map_err(|error| failed(ErrorKind::ResultMismatch(error), "the response arrived"))
+        result.parse().map_err(|error| failed(ErrorKind::ResultMismatch(error), "the response arrived"))
     }
 }
 
@@ -85,21 +84,5 @@ fn to_object(arguments: &impl Serialize) -> Result<RawJson, ErrorKind> {
             Err(ErrorKind::InvalidArguments("they must be an object, such as a struct or a map".to_owned()))
         }
         Err(error) => Err(ErrorKind::InvalidArguments(error.to_string())),
-    }
-}
-
-fn read<T: DeserializeOwned>(result: &CallToolResult) -> Result<T, serde_json::Error> {
-    if let Some(structured) = &result.structured_content {
-        return structured.parse();
-    }
-    let text = result.text();
-    let is_compound = matches!(text.trim_start().as_bytes().first(), Some(b'{' | b'['));
-    let string = || T::deserialize::<StrDeserializer<'_, serde_json::Error>>((*text).into_deserializer());
-    let json = || serde_json::from_str(&text);
-    // Of the two errors, that about the more likely form tells more.
-    if is_compound {
-        json().or_else(|error| string().map_err(|_| error))
-    } else {
-        string().or_else(|error| json().map_err(|_| error))
     }
 }

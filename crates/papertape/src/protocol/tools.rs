@@ -1,5 +1,7 @@
 //! Tools and the results of their calls.
 
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -107,5 +109,37 @@ impl CallToolResult {
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self.content.iter().filter_map(Content::as_text).collect();
         texts.join("\n")
+    }
+
+    /// Reads a type from the structured content; without that, from the text, as JSON or as a string. So does
+    /// [`Client::call_as`](crate::Client::call_as); this is for results that arrive in another way, such as that of a task.
+    ///
+    /// Look at [`CallToolResult::is_error`] first: the text of a failure is a string, too.
+    ///
+    /// # Errors
+    /// If it is something else.
+    ///
+    /// ```
+    /// use papertape::protocol::CallToolResult;
+    ///
+    /// let result = CallToolResult::new("42");
+    /// assert_eq!(result.parse::<u8>().unwrap(), 42);
+    /// assert_eq!(result.parse::<String>().unwrap(), "42");
+    /// assert!(result.parse::<Vec<u8>>().is_err());
+    /// ```
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        if let Some(structured) = &self.structured_content {
+            return structured.parse();
+        }
+        let text = self.text();
+        let is_compound = matches!(text.trim_start().as_bytes().first(), Some(b'{' | b'['));
+        let string = || T::deserialize::<StrDeserializer<'_, serde_json::Error>>((*text).into_deserializer());
+        let json = || serde_json::from_str(&text);
+        // Of the two errors, that about the more likely form tells more.
+        if is_compound {
+            json().or_else(|error| string().map_err(|_| error))
+        } else {
+            string().or_else(|error| json().map_err(|_| error))
+        }
     }
 }

@@ -9,9 +9,10 @@ use serde::forward_to_deserialize_any;
 
 use crate::wire::error::{excerpt, shortened};
 
-/// Reads a struct from named words. A number or a boolean is read from its word when the field wants one.
+/// Reads a struct from named words. A number or a boolean is read from its word when the field wants one. An error names the field
+/// and its word.
 pub(crate) fn read<T: DeserializeOwned>(words: &BTreeMap<String, String>) -> Result<T, String> {
-    let entries = words.iter().map(|(name, word)| (name.as_str(), Word(word)));
+    let entries = words.iter().map(|(name, text)| (name.as_str(), Word { name, text }));
     let read = T::deserialize(MapDeserializer::<_, Error>::new(entries));
     match read {
         // A unit type takes nothing.
@@ -39,7 +40,11 @@ impl de::Error for Error {
     }
 }
 
-struct Word<'a>(&'a str);
+#[derive(Clone, Copy)]
+struct Word<'a> {
+    name: &'a str,
+    text: &'a str,
+}
 
 impl<'de> IntoDeserializer<'de, Error> for Word<'de> {
     type Deserializer = Self;
@@ -51,38 +56,53 @@ impl<'de> IntoDeserializer<'de, Error> for Word<'de> {
 
 impl Word<'_> {
     /// `NaN`, `inf` and what is too large.
-    fn is_beyond_numbers(&self) -> bool {
-        self.0.parse::<f64>().is_ok_and(|number| !number.is_finite())
+    fn is_beyond_numbers(self) -> bool {
+        self.text.parse::<f64>().is_ok_and(|number| !number.is_finite())
+    }
+
+    fn error(self, why: impl fmt::Display) -> Error {
+        Error(format!("{} is {}: {why}", excerpt(self.name), excerpt(self.text)))
     }
 }
 
 macro_rules! parsed {
-    ($($method:ident $visit:ident $kind:literal),* $(,)?) => {$(
+    ($($method:ident $visit:ident $kind:expr),* $(,)?) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
             // What is not a number in JSON is not one here either.
-            let plain = self.0.starts_with(|c: char| c == '-' || c.is_ascii_alphanumeric());
-            match self.0.parse() {
+            let plain = self.text.starts_with(|c: char| c == '-' || c.is_ascii_alphanumeric());
+            match self.text.parse() {
                 Ok(value) if plain && !self.is_beyond_numbers() => visitor.$visit(value),
-                _ => Err(Error(format!("{} is not {}", excerpt(self.0), $kind))),
+                _ => Err(self.error(format_args!("it is not {}", $kind))),
             }
         }
     )*};
+}
+
+macro_rules! integer {
+    ($type:ty) => {
+        format_args!("an integer from {} to {}", <$type>::MIN, <$type>::MAX)
+    };
 }
 
 impl<'de> Deserializer<'de> for Word<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_borrowed_str(self.0)
+        visitor.visit_borrowed_str(self.text).map_err(|error: Error| self.error(error))
     }
 
     parsed! {
-        deserialize_bool visit_bool "a boolean: it is true or false",
-        deserialize_i8 visit_i8 "an integer in range", deserialize_i16 visit_i16 "an integer in range",
-        deserialize_i32 visit_i32 "an integer in range", deserialize_i64 visit_i64 "an integer in range",
-        deserialize_u8 visit_u8 "an integer in range", deserialize_u16 visit_u16 "an integer in range",
-        deserialize_u32 visit_u32 "an integer in range", deserialize_u64 visit_u64 "an integer in range",
-        deserialize_i128 visit_i128 "an integer in range", deserialize_u128 visit_u128 "an integer in range",
+        deserialize_bool visit_bool "a boolean, true or false",
+        deserialize_i8 visit_i8 integer!(i8),
+        deserialize_i16 visit_i16 integer!(i16),
+        deserialize_i32 visit_i32 integer!(i32),
+        deserialize_i64 visit_i64 integer!(i64),
+        deserialize_i128 visit_i128 integer!(i128),
+        deserialize_u8 visit_u8 integer!(u8),
+        deserialize_u16 visit_u16 integer!(u16),
+        deserialize_u32 visit_u32 integer!(u32),
+        deserialize_u64 visit_u64 integer!(u64),
+        deserialize_u128 visit_u128 integer!(u128),
         deserialize_f32 visit_f32 "a number", deserialize_f64 visit_f64 "a number",
     }
 
@@ -104,7 +124,7 @@ impl<'de> Deserializer<'de> for Word<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        visitor.visit_enum(StrDeserializer::<Error>::new(self.0))
+        visitor.visit_enum(StrDeserializer::<Error>::new(self.text)).map_err(|error| self.error(error))
     }
 
     forward_to_deserialize_any! {
@@ -147,8 +167,12 @@ mod tests {
             read(&[("text", ""), ("count", "0")]),
             Ok(Words { text: String::new(), count: 0, exact: None, colour: None })
         );
-        assert_eq!(read(&[("text", ""), ("count", "300")]), Err("\"300\" is not an integer in range".into()));
+        assert_eq!(
+            read(&[("text", ""), ("count", "300")]),
+            Err("\"count\" is \"300\": it is not an integer from 0 to 255".into())
+        );
         assert_eq!(read(&[("text", "")]), Err("missing field `count`".into()));
-        assert!(read(&[("text", ""), ("count", "1"), ("colour", "blue")]).unwrap_err().contains("blue"));
+        let error = read(&[("text", ""), ("count", "1"), ("colour", "blue")]).unwrap_err();
+        assert_eq!(error, "\"colour\" is \"blue\": unknown variant `blue`, expected `red`");
     }
 }
