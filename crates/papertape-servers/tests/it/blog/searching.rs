@@ -24,7 +24,8 @@ async fn terms_are_found_in_three_languages() {
 #[tokio::test]
 async fn a_hit_says_where_it_is_and_how_it_begins() {
     for revision in Revision::ALL {
-        let client = open(options(&three_languages("blog_hit")), revision).await;
+        let folder = three_languages(&format!("blog_hit_{revision}"));
+        let client = open(options(&folder), revision).await;
         let result = call(&client, "search_blog", json!({ "query": "喂食", "top_k": 1 })).await;
         let found: Value = serde_json::from_str(text(&result)).unwrap();
         assert!(text(&result).contains("成年猫每天喂两次"), "nothing is escaped: {}", text(&result));
