@@ -1,14 +1,13 @@
 //! The commands in the documentation that use a bundled server or an example run as they are printed there.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
 use papertape_testing::process::run;
 
-use crate::papertape;
+use crate::{install, papertape};
 
 /// What the target of a command begins with, if the command can run here: without a network, a port or a terminal.
 const TARGETS: [&str; 13] = [
@@ -138,9 +137,7 @@ fn the_errors_of_the_pages_are_printed() {
         ("pretty", "read line; printf '{\\n\"jsonrpc\": \"2.0\"\\n}\\n'; while read line; do :; done"),
         ("silent", "while read line; do :; done"),
     ] {
-        let path = folder.join(server);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        install(&folder.join(server), format!("#!/bin/sh\n{script}\n"));
     }
     fs::write(folder.join("server.py"), "").unwrap();
     let pages: Vec<String> = files().iter().map(|file| fs::read_to_string(file).unwrap()).collect();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use rustix::pty::OpenptFlags;
 use serde_json::{Value, json};
 
 use crate::process::{End, Process, run};
-use crate::{contains, papertape};
+use crate::{contains, install, papertape};
 
 /// An MCP server that is its own authorization server.
 struct Site {
@@ -263,8 +263,7 @@ fn on_a_terminal_a_challenge_starts_a_login() {
     let note = site.data.join("opened");
     let script = format!("#!/bin/sh\nprintf '%s' \"$1\" > '{0}.new' && mv '{0}.new' '{0}'\n", note.display());
     let opener = programs.join("xdg-open");
-    fs::write(&opener, script).unwrap();
-    fs::set_permissions(&opener, fs::Permissions::from_mode(0o700)).unwrap();
+    install(&opener, script);
     let (mut screen, terminal) = terminal();
     let mut command = site.papertape(&["list", &site.mcp()]);
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());

@@ -162,6 +162,15 @@ fn scratch(test: &str) -> PathBuf {
     folder
 }
 
+/// Writes a program that can be executed at once.
+///
+/// Another process writes it: a file that this one has open for writing is inherited by what another test is starting in the
+/// same moment, and as long as it is open there, it cannot be executed ("text file busy").
+fn install(program: &Path, bytes: impl Into<Vec<u8>>) {
+    let script = "cat > \"$1\" && chmod 755 \"$1\"";
+    process::run(Command::new("sh").args(["-c", script, "sh"]).arg(program), bytes).is_clean();
+}
+
 /// A pipe that is not read any more: both ends, and the last byte it takes has been written.
 fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
     let (reader, mut writer) = std::io::pipe().unwrap();

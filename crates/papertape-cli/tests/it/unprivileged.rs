@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::install;
+
 /// An unused uid, where that is possible, and a directory with the binary in it, where every user can run it.
 pub(crate) struct UnprivilegedUser {
     folder: PathBuf,
@@ -21,7 +23,7 @@ impl UnprivilegedUser {
         let folder = std::env::temp_dir().join(format!("papertape-anyone-{process}-{number}"));
         fs::create_dir_all(&folder).unwrap();
         fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_papertape"), folder.join("papertape")).unwrap();
+        install(&folder.join("papertape"), fs::read(env!("CARGO_BIN_EXE_papertape")).unwrap());
         Self { folder, id: 1_000_000 + 16 * process + number }
     }
 
