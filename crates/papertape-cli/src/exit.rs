@@ -146,6 +146,7 @@ impl Failure {
                 ErrorKind::Rpc(_) => "rpc",
                 ErrorKind::Protocol(_) | ErrorKind::ResultType(_) => "protocol",
                 ErrorKind::Refused(_) => "refused",
+                ErrorKind::HandlerFailed(_) => "handler_failed",
                 ErrorKind::Tape(_) => "tape",
                 _ => "other",
             },

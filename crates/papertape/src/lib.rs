@@ -76,6 +76,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod callback;
 pub mod client;
 #[doc(hidden)]
 pub mod guess;

@@ -40,6 +40,8 @@ struct Inner {
     evidence: Evidence,
     /// The option that sets the timeout.
     limit: Option<&'static str>,
+    /// What may have caused it, if that is not in its kind.
+    note: Option<&'static str>,
 }
 
 /// The kind of a failure.
@@ -90,6 +92,9 @@ pub enum ErrorKind {
     Inexact(InexactNumber),
     /// The server requested input that this client does not provide.
     Refused(String),
+    /// A handler of this client panicked or was too slow to provide input that the server requested: which one, and what
+    /// happened.
+    HandlerFailed(String),
     /// The server does not declare the capability, or has acknowledged nothing of a subscription.
     NotOffered(String),
     /// A file of a skill differs from what the skill's definition says.
@@ -112,7 +117,7 @@ impl ClientError {
         evidence: Evidence,
     ) -> Self {
         let (operation, stage) = (operation.into(), stage.into());
-        Self(Box::new(Inner { operation, kind, stage, bytes: None, evidence, limit: None }))
+        Self(Box::new(Inner { operation, kind, stage, bytes: None, evidence, limit: None, note: None }))
     }
 
     /// A failure on this side of the connection: nothing was sent.
@@ -135,6 +140,12 @@ impl ClientError {
     /// The same error with the bytes that it is about.
     pub(crate) fn with_bytes(mut self, bytes: Option<Vec<u8>>) -> Self {
         self.0.bytes = bytes;
+        self
+    }
+
+    /// The same error with what may have caused it.
+    pub(crate) fn with_note(mut self, note: Option<&'static str>) -> Self {
+        self.0.note = note;
         self
     }
 
@@ -230,7 +241,7 @@ fn visible(c: char, is_shown: bool) -> Vec<char> {
 
 impl ClientError {
     fn text(&self) -> String {
-        let Inner { operation, kind, stage, evidence, limit, .. } = &*self.0;
+        let Inner { operation, kind, stage, evidence, limit, note, .. } = &*self.0;
         let was_sent = stage != NOT_SENT;
         let mut text = match (kind, evidence.exit) {
             (ErrorKind::Closed, Some(exit)) => {
@@ -247,6 +258,9 @@ impl ClientError {
             text.push_str("; ");
             text.push_str(&more);
         };
+        if let Some(note) = note {
+            add((*note).to_owned());
+        }
         if let Some(exit) = evidence.exit.filter(|_| !matches!(kind, ErrorKind::Closed)) {
             add(format!("the server process {}", Exit(exit)));
         }
@@ -329,6 +343,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Refused(what) => {
                 write!(f, "the server requested input that this client does not provide: {what}")
             }
+            ErrorKind::HandlerFailed(what) => write!(f, "the client's handler {what}"),
             ErrorKind::NotOffered(what) => write!(f, "the server does not offer {what}"),
             ErrorKind::Unverified(mismatch) => {
                 write!(f, "the file differs from the skill's definition: {mismatch}")

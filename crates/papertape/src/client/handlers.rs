@@ -2,17 +2,22 @@
 //! server sends a request (session-based revisions) or returns `input_required` (stateless ones).
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tokio::time::{Instant, timeout_at};
 
+use super::error::ErrorKind;
 use super::log_message::LogMessage;
+use crate::callback::{self, unless_it_panics};
 use crate::protocol::apps::{APPS, client_settings};
 use crate::protocol::capabilities::{
     ClientCapabilities, ElicitationCapability, EmptyObject, SamplingCapability, TASKS,
@@ -20,6 +25,7 @@ use crate::protocol::capabilities::{
 use crate::protocol::{
     ElicitResult, FormRequest, RawJson, Revision, Root, SamplingRequest, SamplingResult, UrlRequest, method,
 };
+use crate::server::pipeline::run::drop_guarded;
 use crate::wire::RpcError;
 use crate::wire::error::{excerpt, shortened};
 
@@ -149,50 +155,128 @@ impl Handlers {
         requested: &str,
         params: Option<&RawValue>,
         revision: Revision,
-    ) -> Result<Value, RpcError> {
+        within: Within,
+    ) -> Result<Value, Unhandled> {
+        let unknown = || RpcError::method_not_found(requested);
         match requested {
-            method::ELICIT if !revision.has_elicitation() => Err(RpcError::method_not_found(requested)),
+            method::ELICIT if !revision.has_elicitation() => Err(unknown().into()),
             method::ELICIT => match mode(params) {
                 Mode::Url if !revision.elicitation_has_modes() => {
-                    Err(RpcError::invalid_params(format!("revision {revision} has no URL elicitation")))
+                    let what = format!("revision {revision} has no URL elicitation");
+                    Err(RpcError::invalid_params(what).into())
                 }
-                Mode::Form => elicit(self.form.as_ref(), "form", params).await,
-                Mode::Url => elicit(self.url.as_ref(), "URL", params).await,
+                Mode::Form => elicit(self.form.as_ref(), ("form", "on_form"), params, within).await,
+                Mode::Url => elicit(self.url.as_ref(), ("URL", "on_url"), params, within).await,
                 Mode::Other(mode) => {
-                    Err(RpcError::invalid_params(format!("unknown elicitation mode {}", excerpt(&mode))))
+                    let what = format!("unknown elicitation mode {}", excerpt(&mode));
+                    Err(RpcError::invalid_params(what).into())
                 }
             },
             method::SAMPLE => {
-                let Some(handler) = &self.sampling else { return Err(RpcError::method_not_found(requested)) };
-                to_json(&handler(read(params)?).await?)
+                let handler = self.sampling.as_ref().ok_or_else(unknown)?;
+                let request = read(params)?;
+                Ok(to_json(&run("on_sampling", async { handler(request).await }, within).await??)?)
             }
             method::ROOTS_LIST => {
-                let Some(roots) = &self.roots else { return Err(RpcError::method_not_found(requested)) };
-                to_json(&json!({"roots": &roots[..]}))
+                let roots = self.roots.as_ref().ok_or_else(unknown)?;
+                Ok(to_json(&json!({"roots": &roots[..]}))?)
             }
-            other => Err(RpcError::method_not_found(other)),
+            _ => Err(unknown().into()),
         }
     }
 }
 
-/// Calls a callback of the program. One that panics must not end the connection, on whose task it runs.
-pub(super) fn unless_it_panics(callback: &str, call: impl FnOnce()) {
-    if catch_unwind(AssertUnwindSafe(call)).is_err() {
-        tracing::error!("the callback `{callback}` has panicked");
+/// The time that the handlers of one message have.
+#[derive(Clone, Copy)]
+pub(crate) struct Within {
+    limit: Duration,
+    deadline: Instant,
+}
+
+impl Within {
+    /// This long, from now.
+    pub(crate) fn new(limit: Duration) -> Self {
+        Self { limit, deadline: Instant::now() + limit }
     }
 }
 
-async fn elicit<Q: DeserializeOwned>(
+/// Why a request of the server has no result.
+#[derive(Debug)]
+pub(crate) enum Unhandled {
+    /// It has no handler, is invalid, or was refused by its handler.
+    Refused(RpcError),
+    /// Its handler panicked or was too slow: which handler, and what happened.
+    Failed(String),
+}
+
+impl From<RpcError> for Unhandled {
+    fn from(error: RpcError) -> Self {
+        Unhandled::Refused(error)
+    }
+}
+
+impl Unhandled {
+    /// For the server.
+    pub(crate) fn into_rpc(self) -> RpcError {
+        match self {
+            Unhandled::Refused(error) => error,
+            Unhandled::Failed(what) => RpcError::internal(format!("the client's handler {what}")),
+        }
+    }
+
+    /// For the caller of the request during which the server sent its own.
+    pub(crate) fn into_kind(self, requested: &str) -> ErrorKind {
+        match self {
+            Unhandled::Refused(error) => {
+                ErrorKind::Refused(format!("{} ({})", excerpt(requested), error.message))
+            }
+            Unhandled::Failed(what) => ErrorKind::HandlerFailed(what),
+        }
+    }
+}
+
+/// Runs a handler of the program, which may panic or never return.
+async fn run<T>(
+    handler: &'static str,
+    handling: impl Future<Output = T> + Send,
+    within: Within,
+) -> Result<T, Unhandled> {
+    let mut handling = Box::pin(handling);
+    let caught = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| handling.as_mut().poll(cx))) {
+        Ok(poll) => poll.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic)),
+    });
+    let ended = timeout_at(within.deadline, caught).await;
+    drop_guarded(handling);
+    match ended {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(panic)) => {
+            tracing::error!("the handler `{handler}` panicked: {}", callback::message(&*panic));
+            drop_guarded(panic);
+            Err(Unhandled::Failed(format!("`{handler}` panicked")))
+        }
+        Err(_) => {
+            let seconds = within.limit.as_secs_f64();
+            tracing::error!("the handler `{handler}` did not return within {seconds} s");
+            Err(Unhandled::Failed(format!(
+                "`{handler}` did not return within {seconds} s (`handler_timeout`)"
+            )))
+        }
+    }
+}
+
+async fn elicit<Q: DeserializeOwned + Send>(
     handler: Option<&Handler<Q, ElicitResult>>,
-    mode: &str,
+    (mode, name): (&str, &'static str),
     params: Option<&RawValue>,
-) -> Result<Value, RpcError> {
+    within: Within,
+) -> Result<Value, Unhandled> {
     let Some(handler) = handler else {
-        return Err(RpcError::invalid_params(format!(
-            "this client does not support {mode} elicitation, and has not declared it"
-        )));
+        let what = format!("this client does not support {mode} elicitation, and has not declared it");
+        return Err(RpcError::invalid_params(what).into());
     };
-    to_json(&handler(read(params)?).await)
+    let request = read(params)?;
+    Ok(to_json(&run(name, async { handler(request).await }, within).await?)?)
 }
 
 /// The mode of an elicitation.

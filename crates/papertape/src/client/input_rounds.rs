@@ -6,15 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::Client;
-use super::error::ErrorKind;
+use super::handlers::Within;
 use super::options::{CallOptions, OnProgress, Timeouts};
 use super::session::result_type::{self, InputRequest, ResultType};
 use super::session::{Failure, Params};
 use crate::sync::lock;
-use crate::wire::error::excerpt;
 
 /// How many times a server may request input for one request.
 const MOST_ROUNDS: usize = 10;
@@ -100,27 +99,16 @@ impl Client {
         &self,
         requests: BTreeMap<String, InputRequest<'_>>,
     ) -> Result<Map<String, Value>, Failure> {
-        let limit = self.session().handler_timeout;
-        timeout(limit, self.handle_each(requests)).await.map_err(|_| {
-            let what = format!("its handler did not return within {} s", limit.as_secs_f64());
-            Failure::new(ErrorKind::Refused(what), "the server requested input")
-        })?
-    }
-
-    async fn handle_each(
-        &self,
-        requests: BTreeMap<String, InputRequest<'_>>,
-    ) -> Result<Map<String, Value>, Failure> {
+        let within = Within::new(self.session().handler_timeout);
         let mut responses = Map::new();
         for (key, request) in requests {
             let response = self
                 .session()
                 .handlers
-                .handle(&request.method, request.params, self.revision())
+                .handle(&request.method, request.params, self.revision(), within)
                 .await
                 .map_err(|error| {
-                    let what = format!("{} ({})", excerpt(&request.method), error.message);
-                    Failure::new(ErrorKind::Refused(what), "the server requested input")
+                    Failure::new(error.into_kind(&request.method), "the server requested input")
                 })?;
             responses.insert(key, response);
         }

@@ -197,6 +197,36 @@ impl Client {
         self.session().stray_output()
     }
 
+    /// Whether the session has ended: the server process has exited and is not started again, the connection is closed, or
+    /// [`Client::close`] was called. Every further request fails.
+    ///
+    /// A session on HTTP in a stateless revision has no connection, and ends only when it is closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.session().has_ended()
+    }
+
+    /// Waits until the session has ended, as [`Client::is_closed`] tells. The future does not keep the session open: it ends, too,
+    /// when the last clone of the client is dropped.
+    ///
+    /// ```
+    /// use papertape::{Server, memory};
+    ///
+    /// #[tokio::main]
+    /// async fn main() -> Result<(), papertape::client::ClientError> {
+    ///     let client = memory::connect(Server::new("notes", "1.0.0")).await?;
+    ///     let closed = tokio::spawn(client.closed());
+    ///     assert!(!client.is_closed());
+    ///     client.close().await;
+    ///     closed.await.unwrap();
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let session = Arc::clone(self.session());
+        async move { session.ended().await }
+    }
+
     /// Closes the session, ends the server process, and waits until no process of its group is left.
     ///
     /// Its stdin is closed; if it does not exit, it gets SIGTERM and then SIGKILL, each after 2 s.

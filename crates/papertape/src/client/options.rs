@@ -128,7 +128,10 @@ impl ClientOptions {
         self
     }
 
-    /// The timeout of each handler of elicitation and sampling requests: 10 minutes.
+    /// The timeout of the handlers of elicitation and sampling requests: 10 minutes for each request, or for all of one result
+    /// that requests input (2026-07-28). A handler that takes longer is dropped: the server receives an error in session-based
+    /// revisions, and the request fails with [`ErrorKind::HandlerFailed`](crate::client::ErrorKind::HandlerFailed) in 2026-07-28.
+    /// It is the same for a handler that panics.
     ///
     /// While a handler runs, the timeouts of requests are paused: a user may think for longer than a server may take.
     pub fn handler_timeout(mut self, time: Duration) -> Self {

@@ -240,7 +240,8 @@ impl Client {
     }
 
     /// Sends any request and returns its `result`. `params` must be an object; `_meta` is added where the revision requires
-    /// it. A result that requests input or is a task is returned as it is; see its `resultType`.
+    /// it. The result is returned as it is: in 2026-07-28 with its `resultType` and `_meta`, and also if it requests input or is a
+    /// task. [`Client::request_as`] is the same in all revisions.
     ///
     /// # Errors
     /// If no result arrived, or one with a number that no [`Value`] can hold; [`Client::request_raw`] returns that.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::handlers::unless_it_panics;
+use crate::callback::unless_it_panics;
 
 /// How often a server process that has exited by itself is started again, for
 /// [`ClientOptions::restart`](crate::client::ClientOptions::restart).

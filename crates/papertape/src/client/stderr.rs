@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+#[cfg(unix)]
+use crate::callback::unless_it_panics;
+
 /// Called with each line of a server's stderr.
 pub(crate) type OnStderr = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -37,7 +40,7 @@ impl StderrLines {
     fn flush(&mut self) {
         let line = self.unfinished.strip_suffix(b"\n").unwrap_or(&self.unfinished);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        (self.callback)(&String::from_utf8_lossy(line));
+        unless_it_panics("on_stderr", || (self.callback)(&String::from_utf8_lossy(line)));
         self.unfinished.clear();
     }
 }
@@ -245,6 +248,24 @@ fn without_escapes(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::error_line;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_callback_that_panics_is_called_with_every_line() {
+        use std::sync::{Arc, Mutex};
+
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&lines);
+        let callback = move |line: &str| {
+            crate::sync::lock(&seen).push(line.to_owned());
+            panic!("on purpose");
+        };
+        let mut passed_on = super::StderrLines::new(Arc::new(callback));
+        passed_on.add(b"one\ntwo\nthr");
+        passed_on.add(b"ee");
+        drop(passed_on);
+        assert_eq!(*crate::sync::lock(&lines), ["one", "two", "three"]);
+    }
 
     /// The stderr of programs, and the line that names the error.
     const SAMPLES: &[(&str, &str)] = &[

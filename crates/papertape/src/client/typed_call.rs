@@ -1,15 +1,18 @@
-//! Tool calls with typed arguments and results.
+//! Tool calls, and requests of any method, with typed arguments and results.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::Client;
-use super::error::{ClientError, ErrorKind};
+use super::error::{ClientError, ErrorKind, NOT_SENT};
 use super::options::CallOptions;
 use super::requests::calling;
-use super::session::Failure;
+use super::session::{Failure, Params};
 use crate::protocol::RawJson;
+use crate::wire::error::excerpt;
+use crate::wire::members::{self, Members};
 
 impl Client {
     /// Calls a tool with arguments of a type, and returns its result as one.
@@ -66,13 +69,90 @@ impl Client {
         options: CallOptions,
     ) -> Result<T, ClientError> {
         let failed = |kind, stage| self.session().error(calling(tool), Failure::new(kind, stage));
-        let arguments = to_object(&arguments).map_err(|kind| failed(kind, "the request was not sent"))?;
+        let arguments = to_object(&arguments).map_err(|kind| failed(kind, NOT_SENT))?;
         let result = self.call_with(tool, arguments, options).await?;
         if result.is_error {
             return Err(failed(ErrorKind::ToolFailed(Box::new(result)), "the response arrived"));
         }
         result.parse().map_err(|error| failed(ErrorKind::ResultMismatch(error), "the response arrived"))
     }
+
+    /// Sends any request, such as one of an extension, with params of a type, and returns its result as one.
+    ///
+    /// It is the same in all revisions: `resultType` and `_meta`, which the protocol adds, are not part of what is read, and input
+    /// that the server requests is provided by the handlers of this client. [`Client::request`] returns the result as it was
+    /// received. `()` reads an empty result.
+    ///
+    /// ```
+    /// use papertape::{Cx, Json, Server, ToolError, memory};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Rename {
+    ///     from: String,
+    ///     to: String,
+    /// }
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// #[serde(deny_unknown_fields)]
+    /// struct Renamed {
+    ///     notes: usize,
+    /// }
+    ///
+    /// async fn rename(_: Rename, _: Cx) -> Result<Json<Renamed>, ToolError> {
+    ///     Ok(Json(Renamed { notes: 3 }))
+    /// }
+    ///
+    /// #[tokio::main]
+    /// async fn main() -> Result<(), papertape::client::ClientError> {
+    ///     let server = Server::new("notes", "1.0.0").method("com.example/rename", rename);
+    ///     let client = memory::connect(server).await?;
+    ///     let params = Rename { from: "a".to_owned(), to: "b".to_owned() };
+    ///     let renamed: Renamed = client.request_as("com.example/rename", params).await?;
+    ///     assert_eq!(renamed.notes, 3);
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// If no result arrived, or it is not one of type `T` ([`ErrorKind::ResultMismatch`]).
+    pub async fn request_as<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: impl Serialize,
+    ) -> Result<T, ClientError> {
+        self.request_as_with(method, params, CallOptions::new()).await
+    }
+
+    /// [`Client::request_as`] with options.
+    ///
+    /// # Errors
+    /// If no result arrived, or it is not one of type `T`.
+    pub async fn request_as_with<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: impl Serialize,
+        options: CallOptions,
+    ) -> Result<T, ClientError> {
+        let failed = |failure| self.session().error(format!("the request {}", excerpt(method)), failure);
+        let params = to_object(&params).map_err(|kind| failed(Failure::new(kind, NOT_SENT)))?;
+        let Some(params) = Params::from_json(&params) else {
+            let kind = ErrorKind::InvalidArguments("`_meta` cannot be read".to_owned());
+            return Err(failed(Failure::new(kind, NOT_SENT)));
+        };
+        let raw = self.request_with_input(method, params, options).await.map_err(failed)?;
+        read_own_members(&raw)
+            .map_err(|error| failed(Failure::new(ErrorKind::ResultMismatch(error), "the response arrived")))
+    }
+}
+
+/// The members of a result that are not the protocol's, as a type.
+fn read_own_members<T: DeserializeOwned>(raw: &RawValue) -> serde_json::Result<T> {
+    let Ok(members) = Members::read(raw.get()) else { return serde_json::from_str(raw.get()) };
+    let own = members.0.iter().filter(|(name, _)| !matches!(&**name, "resultType" | "_meta"));
+    let json = members::object(own.map(|(name, value)| (&**name, *value)));
+    let read = serde_json::from_str(&json);
+    if json == "{}" { read.or_else(|error| serde_json::from_str("null").map_err(|_| error)) } else { read }
 }
 
 /// Arguments as JSON: an object, or nothing.

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::callback::unless_it_panics;
 use crate::wire::tape::{self, Direction};
 
 /// Counts frames, records them to a tape, and calls an observer.
@@ -123,7 +124,8 @@ impl Tap {
     pub(crate) fn frame(&mut self, direction: Direction, bytes: &[u8]) {
         self.number += 1;
         if let Some(Observer { started, see }) = &mut self.observer {
-            see(&Frame { number: self.number, direction, time: started.elapsed(), bytes });
+            let frame = Frame { number: self.number, direction, time: started.elapsed(), bytes };
+            unless_it_panics("on_frame", || see(&frame));
         }
         let Some(recorder) = &mut self.recorder else { return };
         recorder.line.clear();

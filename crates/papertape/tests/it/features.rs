@@ -122,7 +122,7 @@ fn the_time_that_a_user_takes_is_not_the_servers() {
             if revision.opens_with_handshake() {
                 assert_eq!(result.unwrap().content, [Content::text("no guest")]);
             } else {
-                assert!(matches!(result.unwrap_err().kind(), ErrorKind::Refused(_)));
+                assert!(matches!(result.unwrap_err().kind(), ErrorKind::HandlerFailed(_)));
             }
         }
     });

@@ -10,11 +10,13 @@ pub(crate) struct Failure {
     pub(crate) stage: String,
     /// The beginning of the invalid message, if it was one.
     pub(crate) bytes: Option<Vec<u8>>,
+    /// What may have caused it, if that is not in its kind.
+    pub(crate) note: Option<&'static str>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, stage: impl Into<String>) -> Self {
-        Self { kind, stage: stage.into(), bytes: None }
+        Self { kind, stage: stage.into(), bytes: None, note: None }
     }
 
     /// The server violated the protocol with these bytes.
@@ -24,6 +26,7 @@ impl Failure {
             kind: ErrorKind::Protocol(problem),
             stage: "the response arrived".to_owned(),
             bytes: Some(bytes),
+            note: None,
         }
     }
 }

@@ -16,6 +16,7 @@ mod server_requests;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub(crate) struct Session {
     pub(crate) wake: Notify,
     /// Notified when there is room in the outbox again.
     room: Notify,
+    /// Notified when the session has ended.
+    over: Notify,
     pub(super) handlers: Handlers,
     pub(super) log_level: RequestedLevel,
     /// The timeout of each handler.
@@ -95,6 +98,8 @@ pub(super) struct State {
     ended: bool,
     /// The session outlives its server process.
     can_restart: bool,
+    /// How many times the server process was started again.
+    restarts: u64,
     /// The server process has exited and is being started again: only the negotiation is sent.
     pub(super) suspended: bool,
     /// The subscriptions of a stateless revision that wait for that.
@@ -146,6 +151,7 @@ impl Session {
             state: Mutex::new(state),
             wake: Notify::new(),
             room: Notify::new(),
+            over: Notify::new(),
             handlers,
             log_level: RequestedLevel::default(),
             handler_timeout,
@@ -298,6 +304,7 @@ impl Session {
             }
         }
         self.room.notify_waiters();
+        self.over.notify_waiters();
     }
 
     pub(crate) fn can_restart(&self) -> bool {
@@ -335,6 +342,25 @@ impl Session {
         self.room.notify_waiters();
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.state().ended
+    }
+
+    /// Waits until the session has ended.
+    pub(in crate::client) async fn ended(&self) {
+        let mut notified = pin!(self.over.notified());
+        // From here on a notification is not missed.
+        notified.as_mut().enable();
+        if !self.has_ended() {
+            notified.await;
+        }
+    }
+
+    /// How many times the server process was started again.
+    pub(in crate::client) fn restarts(&self) -> u64 {
+        self.state().restarts
+    }
+
     /// Whether what has failed because its process exited is done again for the next one.
     #[cfg(any(unix, feature = "http-client"))]
     pub(in crate::client) fn will_resume(&self) -> bool {
@@ -368,7 +394,9 @@ impl Session {
         }
         let (exit, stderr, given_up) = (self.record.exit(), self.record.stderr(), self.record.given_up());
         let evidence = Evidence { exit, stderr, given_up, stray };
-        ClientError::new(operation, failure.kind, failure.stage, evidence).with_bytes(failure.bytes)
+        ClientError::new(operation, failure.kind, failure.stage, evidence)
+            .with_bytes(failure.bytes)
+            .with_note(failure.note)
     }
 }
 

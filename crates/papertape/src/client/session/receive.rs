@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::request::only_pending;
 use super::{Failure, Pending, RequestOutcome, Session};
+use crate::callback::unless_it_panics;
 use crate::client::error::MOST_BYTES;
-use crate::client::handlers::unless_it_panics;
 use crate::client::options::Progress;
 use crate::client::subscriptions::{Change, ChangeQueue};
 use crate::protocol::method;

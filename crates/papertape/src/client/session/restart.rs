@@ -56,6 +56,7 @@ impl Session {
     fn reopen(&self) -> (Vec<Arc<ChangeQueue>>, bool) {
         let mut state = self.state();
         state.suspended = false;
+        state.restarts += 1;
         // What the last process has violated is not the cause of later failures.
         state.fatal = None;
         // It may be another version of the server.
@@ -84,9 +85,5 @@ impl Session {
             }
             Err(failure) => queue.finish(RequestOutcome::Failed(failure)),
         }
-    }
-
-    pub(crate) fn has_ended(&self) -> bool {
-        self.state().ended
     }
 }

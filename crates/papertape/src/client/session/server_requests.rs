@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::time::timeout;
 use tracing::Instrument;
 
 use super::{Session, State};
+use crate::client::handlers::{Unhandled, Within};
 use crate::protocol::{Revision, method};
 use crate::server::pipeline::Params;
 use crate::telemetry::{Observed, ObservedRequest, Origin, Outcome};
@@ -54,14 +54,11 @@ impl Session {
         let span = observed.span.clone();
         let observed = ObservedRequest::serve(observed, method.clone(), revision);
         let handling = async move {
-            let guard = HandlerGuard { session: &session, id: &id };
-            let handling = session.handlers.handle(&method, params.as_deref(), revision);
-            let outcome = timeout(session.handler_timeout, handling)
-                .await
-                .unwrap_or_else(|_| Err(RpcError::internal("the client's handler timed out")));
+            let within = Within::new(session.handler_timeout);
+            let handled = session.handlers.handle(&method, params.as_deref(), revision, within).await;
+            let outcome = handled.map_err(Unhandled::into_rpc);
             session.respond(&id, outcome.as_ref());
             observed.end(&outcome.as_ref().map_or_else(Outcome::Rpc, |_| Outcome::Success));
-            drop(guard);
         };
         let task = tokio::spawn(handling.instrument(span));
         // It cannot have finished: it needs the lock for that.
@@ -101,17 +98,5 @@ fn admit(state: &State, id: &Id) -> Result<(), RpcError> {
         Err(RpcError::invalid_request("too many concurrent requests; wait for a response"))
     } else {
         Ok(())
-    }
-}
-
-/// Responds with an error if a handler panics.
-struct HandlerGuard<'a> {
-    session: &'a Session,
-    id: &'a Id,
-}
-
-impl Drop for HandlerGuard<'_> {
-    fn drop(&mut self) {
-        self.session.respond(self.id, Err(&RpcError::internal("the client's handler panicked")));
     }
 }

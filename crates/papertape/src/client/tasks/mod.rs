@@ -25,12 +25,17 @@ use super::options::{CallOptions, Timeouts};
 use super::requests::calling;
 use super::session::{Failure, Params};
 use super::{Client, Session};
+use crate::callback::unless_it_panics;
 use crate::protocol::{CallToolResult, RawJson, method};
 use crate::wire::error::excerpt;
 use state::FetchedTask;
 
 /// The longest id of a task: it is sent with every request about it, on HTTP in a header.
 const LONGEST_ID: usize = 1024;
+
+/// Why a task may be unknown.
+const RESTARTED: &str = "the server process was started again in the meantime, and does not have the tasks that the one before \
+                         kept in memory";
 
 /// What a call has led to.
 #[derive(Debug)]
@@ -67,6 +72,8 @@ pub struct TaskHandle {
     state: Option<TaskState>,
     /// The input requests that have been responded to.
     responded: HashSet<String>,
+    /// How many times the server process had been started again when this was made.
+    restarts: u64,
 }
 
 impl Client {
@@ -99,7 +106,7 @@ impl Client {
                 let task = FetchedTask::read(&raw, None);
                 let state = task.map_err(|failure| self.session().error(&operation, *failure))?.state;
                 if let Some(mut on_status) = on_status {
-                    on_status(&state);
+                    unless_it_panics("on_status", || on_status(&state));
                 }
                 Ok(Called::Task(TaskHandle {
                     tool: Some(tool.to_owned()),
@@ -113,16 +120,24 @@ impl Client {
     /// The task with this id, to come back to one from before. Nothing is sent.
     #[must_use]
     pub fn task(&self, id: impl Into<String>) -> TaskHandle {
-        TaskHandle { client: self.clone(), id: id.into(), tool: None, state: None, responded: HashSet::new() }
+        TaskHandle {
+            client: self.clone(),
+            id: id.into(),
+            tool: None,
+            state: None,
+            responded: HashSet::new(),
+            restarts: self.session().restarts(),
+        }
     }
 
-    /// A request about a task.
+    /// A request about a task that was known before the last restarts of the server process: `restarts` is their number then.
     async fn task_request(
         &self,
         method: &str,
         mut params: Params,
         timeouts: Timeouts,
         deadline: Instant,
+        restarts: u64,
     ) -> Result<Box<RawValue>, Failure> {
         if self.revision().opens_with_handshake() {
             let revision = self.revision();
@@ -133,7 +148,11 @@ impl Client {
         params.push_meta(self.meta(false));
         let request =
             super::session::OutgoingRequest { method, params, timeouts, deadline, on_progress: None };
-        self.session().request(request).await
+        self.session().request(request).await.map_err(|failure| {
+            let is_restarted =
+                matches!(failure.kind, ErrorKind::Rpc(_)) && self.session().restarts() > restarts;
+            Failure { note: is_restarted.then_some(RESTARTED), ..failure }
+        })
     }
 }
 
@@ -166,7 +185,8 @@ impl TaskHandle {
         let timeouts = options.timeouts(self.client.timeouts());
         let params = about(&self.id, options.meta);
         let deadline = Instant::now() + timeouts.total;
-        let polled = self.client.task_request(method::TASKS_GET, params, timeouts, deadline).await;
+        let polled =
+            self.client.task_request(method::TASKS_GET, params, timeouts, deadline, self.restarts).await;
         let read = |raw: Box<RawValue>| Ok(FetchedTask::read(&raw, Some(&self.id))?.state);
         let state =
             polled.map_err(Box::new).and_then(read).map_err(|failure| self.error("reading", *failure))?;
@@ -205,7 +225,8 @@ impl TaskHandle {
     ) -> Result<(CallToolResult, RawJson), ClientError> {
         let on_status = options.on_status.take();
         let wait = TaskWait::new(&self.client, &options);
-        let waited = wait.for_task(&self.client, &self.id, &mut self.state, &mut self.responded, on_status);
+        let known = (&mut self.state, &mut self.responded);
+        let waited = wait.for_task(&self.client, &self.id, known, self.restarts, on_status);
         match waited.await {
             Ok(raw) => {
                 self.client.read_tool_result(&self.operation("waiting for"), self.tool.as_deref(), raw)
@@ -221,7 +242,8 @@ impl TaskHandle {
     pub async fn cancel(&self) -> Result<(), ClientError> {
         let timeouts = self.client.timeouts();
         let (params, deadline) = (about(&self.id, Map::new()), Instant::now() + timeouts.total);
-        let cancelled = self.client.task_request(method::TASKS_CANCEL, params, timeouts, deadline).await;
+        let cancelled =
+            self.client.task_request(method::TASKS_CANCEL, params, timeouts, deadline, self.restarts).await;
         cancelled.map(drop).map_err(|failure| self.error("cancelling", failure))
     }
 

@@ -10,6 +10,7 @@ use super::about;
 use super::cancel_guard::CancelGuard;
 use super::news::News;
 use super::state::{FetchedTask, TaskState};
+use crate::callback::unless_it_panics;
 use crate::client::Client;
 use crate::client::error::ErrorKind;
 use crate::client::options::{CallOptions, OnStatus, Timeouts};
@@ -62,7 +63,8 @@ impl TaskWait {
         let id = task.state.id.clone();
         let guard = CancelGuard::new(client, &id);
         let (mut state, mut responded) = (Some(task.state), HashSet::new());
-        let waited = self.for_task(client, &id, &mut state, &mut responded, on_status).await;
+        let (known, restarts) = ((&mut state, &mut responded), client.session().restarts());
+        let waited = self.for_task(client, &id, known, restarts, on_status).await;
         if state.is_some_and(|state| state.status.is_over()) {
             guard.disarm();
         }
@@ -74,13 +76,13 @@ impl TaskWait {
         self,
         client: &Client,
         id: &str,
-        state: &mut Option<TaskState>,
-        responded: &mut HashSet<String>,
+        (state, responded): (&mut Option<TaskState>, &mut HashSet<String>),
+        restarts: u64,
         on_status: Option<OnStatus>,
     ) -> Result<Box<RawValue>, Failure> {
         let deadline = self.deadline.unwrap_or_else(|| Instant::now() + self.limit);
         let news = News::subscribe(client, id);
-        let mut waiting = Waiting { wait: self, deadline, client, id, responded, on_status, news };
+        let mut waiting = Waiting { wait: self, deadline, client, id, responded, restarts, on_status, news };
         if let Some(state) = &*state {
             waiting.tell(None, state);
             // A task that has ended, or waits for us, has something to be read at once.
@@ -111,6 +113,7 @@ struct Waiting<'a> {
     client: &'a Client,
     id: &'a str,
     responded: &'a mut HashSet<String>,
+    restarts: u64,
     on_status: Option<OnStatus>,
     news: News,
 }
@@ -160,7 +163,8 @@ impl Waiting<'_> {
     async fn request(&mut self, method: &str, more: super::Params) -> Result<Box<RawValue>, Failure> {
         let mut params = about(self.id, serde_json::Map::new());
         params.0.extend(more.0);
-        self.client.task_request(method, params, self.wait.timeouts, self.deadline).await
+        let TaskWait { timeouts, .. } = self.wait;
+        self.client.task_request(method, params, timeouts, self.deadline, self.restarts).await
     }
 
     /// Calls the callback if the status or its message is another.
@@ -168,7 +172,7 @@ impl Waiting<'_> {
         let is_new =
             before.is_none_or(|before| (before.status, &before.message) != (now.status, &now.message));
         if let Some(on_status) = self.on_status.as_mut().filter(|_| is_new) {
-            on_status(now);
+            unless_it_panics("on_status", || on_status(now));
         }
     }
 

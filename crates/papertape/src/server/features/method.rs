@@ -1,12 +1,13 @@
 //! Methods and notifications that are not part of MCP: those of an extension, or of the author's own.
 
+use std::any::TypeId;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::protocol::{RawJson, method};
 use crate::server::features::tool::{Json, read_arguments};
@@ -132,7 +133,10 @@ impl RegisteredMethod {
             return Err(SetupError::Scope { what: kind, name, scope: scope.clone() });
         }
         let handler = Arc::new(handler);
+        let takes_nothing = TypeId::of::<A>() == TypeId::of::<()>();
         let start = Arc::new(move |arguments: Arguments, cx: Cx| {
+            // `()` takes any params: a newer client may send more to an older server.
+            let arguments = if takes_nothing { Arguments::from(RawJson::from(json!({}))) } else { arguments };
             let arguments: A = arguments.read(read_arguments)?;
             let handler = Arc::clone(&handler);
             let run: Run = Box::pin(async move {

@@ -18,6 +18,7 @@ use tracing::Instrument;
 
 use super::resolve::TaskOperation;
 use super::respond;
+use crate::callback;
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::Trace;
 use crate::protocol::project::CacheHint;
@@ -390,8 +391,7 @@ fn poll_on_runtime(pace: &Pace, run: &mut Run, slow: bool, cx: &mut Context<'_>)
 
 pub(crate) fn panicked(feature: &Feature, panic: Box<dyn Any + Send>) -> RpcError {
     let (kind, name) = (feature.kind(), feature.name());
-    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(name, "a {kind} panicked: {}", text.unwrap_or("(no message)"));
+    tracing::error!(name, "a {kind} panicked: {}", callback::message(&*panic));
     drop_guarded(panic);
     RpcError::internal(format!(
         "{kind} \"{name}\" panicked: this is a bug in the {kind}; the server keeps running"

@@ -13,6 +13,7 @@ mod calls;
 mod changes;
 mod dropped_clients;
 mod floods;
+mod handlers;
 mod hostile_tasks;
 mod in_memory;
 mod lists;

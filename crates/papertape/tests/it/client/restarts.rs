@@ -10,7 +10,7 @@ use papertape::stdio::{ServerCommand, connect_with};
 use serde_json::json;
 
 use super::pids::Pids;
-use super::{LONG, end, fault, faulty, is_closed, legacy, lives, patient, run};
+use super::{LONG, end, fault, faulty, is_closed, legacy, lives, patient, run, says};
 
 fn at_once(times: u16) -> Restart {
     Restart::at_most(times).within(LONG).delays(Duration::ZERO, Duration::ZERO)
@@ -35,6 +35,23 @@ fn a_server_that_has_exited_is_started_again() {
             }
             end(client).await;
         }
+    });
+}
+
+#[test]
+fn a_task_that_a_restart_has_lost_is_named_as_such() {
+    run(async {
+        let client = open(&["exits-in-call"], patient(), at_once(3)).await;
+        let mut task = client.task("t1");
+        is_closed(&fault(&client).await);
+        lives(&client).await;
+        let restarted = "the server process was started again in the meantime";
+        says(&task.wait().await.unwrap_err(), &["waiting for the task \"t1\" failed", restarted]);
+        says(&task.poll().await.unwrap_err(), &[restarted]);
+        // One that was made after the restart is another matter.
+        let error = client.task("t1").wait().await.unwrap_err().to_string();
+        assert!(!error.contains(restarted), "{error}");
+        end(client).await;
     });
 }
 

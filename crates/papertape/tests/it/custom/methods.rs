@@ -1,6 +1,7 @@
-use papertape::protocol::RawJson;
+use papertape::client::{ClientOptions, ErrorKind};
+use papertape::protocol::{ElicitResult, RawJson, Revision};
 use papertape::server::{Elicited, Form, Method};
-use papertape::{Cx, Json, Server, ToolError};
+use papertape::{Cx, Json, Server, ToolError, memory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -68,6 +69,65 @@ fn methods_are_called_in_all_revisions() {
             ] {
                 let reply = ask(&mut peer, revision, method, json!({})).await;
                 assert_eq!(reply["error"]["code"], code, "{method}: {reply}");
+            }
+        }
+    });
+}
+
+#[test]
+fn typed_requests_are_the_same_in_all_revisions() {
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Exact {
+        #[serde(default)]
+        sum: Option<u128>,
+        #[serde(default)]
+        seat: Option<String>,
+    }
+
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Seat {
+        seat: String,
+    }
+
+    run(async {
+        for revision in Revision::ALL {
+            let server = with_methods().method("vendor/seat", async |_: (), cx: Cx| {
+                match cx.ask("seat", Form::<Seat>::new("Which seat?"))? {
+                    Elicited::Accepted(seat) => Ok(Json(seat)),
+                    _ => Err(ToolError::failed("no seat")),
+                }
+            });
+            let options = ClientOptions::new()
+                .revision(revision)
+                .on_form(async |_| ElicitResult::accept([("seat", json!("12A"))]));
+            let client = memory::connect_with(server, options).await.unwrap();
+            // More than an `f64` holds.
+            let params = json!({"a": u64::MAX, "b": u64::MAX});
+            let exact: Exact = client.request_as("vendor/add", params).await.unwrap();
+            assert_eq!(exact.sum, Some(u128::from(u64::MAX) * 2));
+            client.request_as::<()>("vendor/nothing", ()).await.unwrap();
+            if revision.has_elicitation() {
+                let exact: Exact = client.request_as("vendor/seat", json!({})).await.unwrap();
+                assert_eq!(exact.seat.as_deref(), Some("12A"));
+            }
+            let error = client.request_as::<u8>("vendor/echo", json!({"a": 1})).await.unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::ResultMismatch(_)), "{error}");
+            let error = client.request_as::<u8>("vendor/echo", [1]).await.unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::InvalidArguments(_)), "{error}");
+            client.close().await;
+        }
+    });
+}
+
+#[test]
+fn a_method_without_params_of_its_own_takes_any() {
+    run(async {
+        for revision in revisions() {
+            let mut peer = Peer::open(with_methods(), revision).await;
+            for params in [json!({}), json!({"a": 1}), json!({"_meta": {"x": 1}, "b": [null]})] {
+                let reply = ask(&mut peer, revision, "vendor/nothing", params).await;
+                assert!(reply["result"].is_object(), "{reply}");
             }
         }
     });
