@@ -32,15 +32,34 @@ pub(crate) fn fitted(name: &str, longest: usize, taken: impl Fn(&str) -> bool) -
     let beginning = replaced(name, longest.saturating_sub(DIGEST));
     let mut number = 0_u64;
     loop {
-        let digest = Sha256::new().chain_update(name).chain_update(number.to_le_bytes()).finalize();
-        let hex: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        let fitted = format!("{beginning}_{hex}");
+        let fitted = format!("{beginning}_{}", digest(name, number));
         // Only a server that has searched for two names with one digest gets a second round.
         if !taken(&fitted) {
             return fitted;
         }
         number += 1;
     }
+}
+
+/// A short digest of a name, of which there are several.
+fn digest(name: &str, number: u64) -> String {
+    let digest = Sha256::new().chain_update(name).chain_update(number.to_le_bytes()).finalize();
+    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A prefix of at most `longest` characters for the names of a server. The name of a server that is not ASCII is what of it
+/// is ASCII, with a digest: otherwise names of one length in other scripts would be the same.
+pub(crate) fn prefix(server: &str, longest: usize) -> String {
+    if server.is_empty() {
+        return "server".to_owned();
+    }
+    if server.is_ascii() {
+        return replaced(server, longest);
+    }
+    let ascii: String = server.chars().filter(char::is_ascii).collect();
+    let has_words = ascii.bytes().any(|byte| byte.is_ascii_alphanumeric());
+    let beginning = if has_words { &ascii } else { "server" };
+    format!("{}-{}", replaced(beginning, longest.saturating_sub(DIGEST)), digest(server, 0))
 }
 
 /// Whether [`fitted`] may have made this name of another one.
@@ -52,7 +71,7 @@ pub(crate) fn may_be_fitted(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, fitted, is_plain, may_be_fitted};
+    use super::{LONGEST, fitted, is_plain, may_be_fitted, prefix};
 
     #[test]
     fn a_name_that_fits_is_kept() {
@@ -75,5 +94,20 @@ mod tests {
         }
         let taken = fitted("a.b", LONGEST, |_| false);
         assert_ne!(fitted("a.b", LONGEST, |name| name == taken), taken);
+    }
+
+    #[test]
+    fn prefixes_of_names_in_other_scripts_differ() {
+        assert_eq!(prefix("my server", 24), "my_server");
+        assert_eq!(prefix("", 24), "server");
+        for (name, beginning) in
+            [("日本", "server-"), ("メモ", "server-"), ("заметки", "server-"), ("Köln-notes", "Kln-notes-")]
+        {
+            let one = prefix(name, 24);
+            assert!(is_plain(&one) && one.len() <= 24 && one.starts_with(beginning), "{one}");
+            assert_eq!(one, prefix(name, 24), "the same in every process");
+        }
+        assert_ne!(prefix("日本", 24), prefix("メモ", 24));
+        assert_ne!(prefix("Köln", 24), prefix("Kàln", 24));
     }
 }

@@ -117,7 +117,7 @@ pub(super) fn free_prefix(name: &str, taken: &[&str]) -> String {
             !prefix.starts_with(&other) && !other.starts_with(&prefix)
         })
     };
-    let plain = if name.is_empty() { "server".to_owned() } else { names::replaced(name, LONGEST_PREFIX) };
+    let plain = names::prefix(name, LONGEST_PREFIX);
     if is_free(&plain) {
         return plain;
     }

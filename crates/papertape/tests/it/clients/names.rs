@@ -57,6 +57,28 @@ fn a_name_belongs_to_one_server_whatever_its_tools_are_called() {
 }
 
 #[test]
+fn names_of_servers_in_other_scripts_do_not_collide() {
+    run(async {
+        let add = async |names: [&str; 2]| {
+            let mut clients = Clients::new();
+            for name in names {
+                clients.add(name, with_tools(&["a"]).await);
+            }
+            clients
+        };
+        let clients = add(["日本", "メモ"]).await;
+        let names = listed(&clients).await;
+        assert!(names.iter().all(|name| name.starts_with("server-") && name.ends_with("_a")), "{names:?}");
+        // They do not depend on the order of the servers.
+        let mut others = listed(&add(["メモ", "日本"]).await).await;
+        others.reverse();
+        assert_eq!(names, others);
+        assert_ne!(names[0], names[1]);
+        assert_eq!(call(&clients, &names[1]).await, "a");
+    });
+}
+
+#[test]
 fn names_that_apis_refuse_are_changed_and_found_again() {
     const LONG: &str = "a_tool_whose_name_is_so_long_that_with_the_name_of_its_server_it_is_too_long";
     run(async {
@@ -67,7 +89,7 @@ fn names_that_apis_refuse_are_changed_and_found_again() {
         };
         let clients = connect().await;
         let names = listed(&clients).await;
-        assert_eq!(names[3], "my_server___plain");
+        assert!(names[3].starts_with("my_server_-") && names[3].ends_with("_plain"), "{names:?}");
         // A new process knows the same names, before it has listed the tools.
         let others = connect().await;
         for (name, tool) in names.iter().zip(["get.weather", "get/weather", LONG, "plain"]) {
