@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::losses::{Losses, note};
+use super::losses::{Losses, note, note_as};
 use super::schema::{Members, Others, Schema, Shape};
 
 /// The `parameters` of a tool; `None` without any, for which Gemini has no form.
@@ -65,7 +65,7 @@ fn write(schema: &Schema, losses: &mut Losses) -> Value {
             json.insert("enum".to_owned(), values.clone().into());
         } else {
             let values = values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
-            note(&mut description, losses, "one of", &values.into());
+            note_as("one of", &mut description, losses, "enum", &values.into());
         }
     }
     for (keyword, value) in &schema.constraints {

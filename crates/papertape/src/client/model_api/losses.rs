@@ -75,12 +75,23 @@ impl Losses {
 }
 
 /// Tells the model in the description what the schema cannot say.
-pub(super) fn note(description: &mut Option<String>, losses: &mut Losses, what: &str, value: &Value) {
+pub(super) fn note(description: &mut Option<String>, losses: &mut Losses, keyword: &str, value: &Value) {
+    note_as(keyword, description, losses, keyword, value);
+}
+
+/// The same in other words than the keyword.
+pub(super) fn note_as(
+    words: &str,
+    description: &mut Option<String>,
+    losses: &mut Losses,
+    keyword: &str,
+    value: &Value,
+) {
     let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     if value.chars().count() <= LONGEST_NOTE {
-        losses.add(format!("`{what}` was moved to the description"));
-        Schema::describe(description, &format!("({what}: {value})"));
+        losses.add(format!("`{keyword}` was moved to the description"));
+        Schema::describe(description, &format!("({words}: {value})"));
     } else {
-        losses.add(format!("`{what}` was left out"));
+        losses.add(format!("`{keyword}` was left out"));
     }
 }

@@ -73,6 +73,14 @@ fn what_gemini_gets() {
 }
 
 #[test]
+fn losses_name_the_keyword() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "enum": [1, 2]}}});
+    let declared = declared(ModelApi::Gemini, &schema);
+    let losses = losses(&declared);
+    assert!(losses[0].ends_with("argument \"n\": `enum` was moved to the description"), "{losses:?}");
+}
+
+#[test]
 fn what_openai_and_anthropic_get() {
     for (schema, right) in [
         (
