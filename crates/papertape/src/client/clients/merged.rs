@@ -4,7 +4,7 @@ use tokio::task::JoinSet;
 
 use super::member::{Member, Names};
 use super::{Clients, ServerFailure};
-use crate::client::{Client, ClientError, ListEntry};
+use crate::client::{CallOptions, Client, ClientError, ListEntry};
 use crate::protocol::{
     PromptDefinition, RawJson, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition,
 };
@@ -46,27 +46,48 @@ impl<T> Merged<T> {
 }
 
 impl Clients {
-    /// Lists the tools of all servers at once. A server that does not return its list does not affect the others.
+    /// Lists the tools of all servers at once. A server that does not return its list is one of the
+    /// [`failures`](Merged::failures), and delays the list until its timeout.
     pub async fn tools(&self) -> Merged<ToolDefinition> {
+        self.tools_with(|_| CallOptions::new()).await
+    }
+
+    /// [`Clients::tools`] with the options for each server, given its name.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use papertape::client::{CallOptions, Clients};
+    ///
+    /// async fn list(clients: &Clients) {
+    ///     let soon = Duration::from_secs(5);
+    ///     let tools = clients.tools_with(|_| CallOptions::new().timeout(soon).total_timeout(soon)).await;
+    ///     println!("{} tools, {} servers failed", tools.entries.len(), tools.failures.len());
+    /// }
+    /// ```
+    pub async fn tools_with(&self, options: impl Fn(&str) -> CallOptions) -> Merged<ToolDefinition> {
         // Old servers may have tools and declare nothing.
         let offers = |client: &Client| {
             let declared = client.capabilities();
             declared.tools.is_some() || declared.resources.is_none() && declared.prompts.is_none()
         };
-        let listed = self.listed(offers, |client| async move { client.tools().await }).await;
+        let list = |name: &str, client: Client| {
+            let options = options(name);
+            async move { client.tools_with(options).await }
+        };
+        let listed = self.listed(offers, list).await;
         named(listed, |member| &member.tools, |item| &mut item.name)
     }
 
     /// Lists the prompts of all servers at once.
     pub async fn prompts(&self) -> Merged<PromptDefinition> {
         let offers = |client: &Client| client.capabilities().prompts.is_some();
-        let listed = self.listed(offers, |client| async move { client.prompts().await }).await;
+        let listed = self.listed(offers, |_, client| async move { client.prompts().await }).await;
         named(listed, |member| &member.prompts, |item| &mut item.name)
     }
 
     /// Lists the resources of all servers at once. Of two with one URI, the first is the one that is read.
     pub async fn resources(&self) -> Merged<ResourceDefinition> {
-        let listed = self.listed(offers_resources, |client| async move { client.resources().await }).await;
+        let listed = self.listed(offers_resources, |_, client| async move { client.resources().await }).await;
         for (member, list) in &listed {
             if let Ok(list) = list {
                 member.set_resources(list);
@@ -89,7 +110,7 @@ impl Clients {
     /// Lists the resource templates of all servers at once.
     pub async fn resource_templates(&self) -> Merged<ResourceTemplateDefinition> {
         let listed =
-            self.listed(offers_resources, |client| async move { client.resource_templates().await }).await;
+            self.listed(offers_resources, |_, client| async move { client.resource_templates().await }).await;
         for (member, list) in &listed {
             if let Ok(list) = list {
                 member.set_templates(list);
@@ -102,7 +123,7 @@ impl Clients {
     async fn listed<T, F>(
         &self,
         offers: impl Fn(&Client) -> bool,
-        list: impl Fn(Client) -> F,
+        list: impl Fn(&str, Client) -> F,
     ) -> Vec<(&Member, Listed<T>)>
     where
         T: Send + 'static,
@@ -111,7 +132,7 @@ impl Clients {
         let mut listing = JoinSet::new();
         for (index, member) in self.members.iter().enumerate() {
             if let Some(client) = member.client().filter(|client| offers(client)) {
-                let list = list(client.clone());
+                let list = list(&member.name, client.clone());
                 listing.spawn(async move { (index, list.await) });
             }
         }

@@ -11,6 +11,7 @@ mod bytes;
 mod call_options;
 mod calls;
 mod changes;
+mod closed;
 mod dropped_clients;
 mod floods;
 mod handlers;

@@ -1,10 +1,13 @@
 //! Names with the prefix of their server, both ways.
 
-use papertape::client::{Clients, ErrorKind};
+use std::time::Duration;
+
+use papertape::client::{CallOptions, Clients, ErrorKind};
 use papertape::protocol::Revision;
 use papertape::server::Prompt;
 use papertape::{Cx, Server};
 use serde_json::{Map, json};
+use tokio::time::Instant;
 
 use super::{call, connect, names, refused, with_tools};
 use crate::client::{patient, scripted};
@@ -197,5 +200,15 @@ fn a_server_that_hangs_does_not_delay_calls_of_others() {
         clients.add("well", with_tools(&[LONG]).await);
         // The name is not known before the tools are listed: those of its server.
         assert_eq!(call(&clients, &listed[0]).await, LONG);
+        // A merged list waits for it, for as long as the options for this server say.
+        let (began, second) = (Instant::now(), Duration::from_secs(1));
+        let options = |server: &str| match server {
+            "hanging" => CallOptions::new().timeout(second).total_timeout(second),
+            _ => CallOptions::new(),
+        };
+        let tools = clients.tools_with(options).await;
+        assert_eq!((super::names(&tools.failures), tools.entries.len()), (vec!["hanging"], 1));
+        // Time is paused: what has elapsed is what was waited for.
+        assert_eq!(began.elapsed().as_secs(), 1);
     });
 }
