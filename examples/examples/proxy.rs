@@ -1,5 +1,5 @@
 //! A proxy: a server in front of any other. It offers what the other offers, and follows its lists as they change; calls, their
-//! progress and their forms for the user pass through. `server.middleware(..)` makes a gateway of it.
+//! `_meta`, their progress and their forms for the user pass through. The status of a task arrives as progress. `server.middleware(..)` makes a gateway of it.
 //!
 //! ```sh
 //! cargo build -p papertape-examples --examples
@@ -48,11 +48,24 @@ fn pass_on(error: ClientError) -> ToolError {
     }
 }
 
+/// The `_meta` of a request is passed on.
+fn with_meta(cx: &Cx<Proxy>) -> CallOptions {
+    let meta = cx.meta().iter();
+    meta.fold(CallOptions::new(), |options, (name, value)| options.meta(name, value.clone()))
+}
+
 async fn begin(name: String, arguments: RawJson, cx: &Cx<Proxy>) -> Call {
     let forms = Arc::clone(&cx.state().forms).lock_owned().await;
-    let (client, progress) = (cx.state().client.clone(), cx.clone());
-    let options = CallOptions::new()
-        .on_progress(move |step| progress.progress(step.progress, step.total, step.message.as_deref()));
+    let (client, progress, status) = (cx.state().client.clone(), cx.clone(), cx.clone());
+    let mut changes = 0;
+    let options = with_meta(cx)
+        .on_progress(move |step| progress.progress(step.progress, step.total, step.message.as_deref()))
+        .on_status(move |task| {
+            if let Some(message) = &task.message {
+                changes += 1;
+                status.progress(changes, None, message.as_str());
+            }
+        });
     let mut result = JoinSet::new();
     result.spawn(async move { client.call_with(&name, arguments, options).await });
     Call { result, forms, question: None, round: 0 }
@@ -88,7 +101,7 @@ async fn call(name: String, arguments: RawJson, cx: Cx<Proxy>) -> Result<CallToo
 }
 
 async fn read(uri: String, cx: Cx<Proxy>) -> Result<Vec<ResourceContents>, ToolError> {
-    cx.state().client.read(&uri).await.map_err(pass_on)
+    cx.state().client.read_with(&uri, with_meta(&cx)).await.map_err(pass_on)
 }
 
 async fn prompt(
@@ -98,7 +111,7 @@ async fn prompt(
 ) -> Result<PromptResult, ToolError> {
     let arguments: serde_json::Map<_, _> =
         arguments.into_iter().map(|(name, value)| (name, value.into())).collect();
-    cx.state().client.prompt(&name, arguments).await.map_err(pass_on)
+    cx.state().client.prompt_with(&name, arguments, with_meta(&cx)).await.map_err(pass_on)
 }
 
 #[derive(Clone)]
@@ -163,7 +176,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .fallback_prompt(prompt)
         .fallback_resource(read)
         .fallback_method(async |method: String, params: RawJson, cx: Cx<Proxy>| {
-            cx.state().client.request_raw(&method, params).await.map_err(pass_on)
+            cx.state().client.request_raw_with(&method, params, with_meta(&cx)).await.map_err(pass_on)
         })
         .background(move |proxy| follow(proxy, lists.clone()));
     stdio::serve(server).await?;

@@ -3,7 +3,8 @@ use std::sync::{Arc, Mutex};
 use papertape::client::{CallOptions, ClientOptions, ErrorKind, SubscriptionFilter};
 use papertape::protocol::{ElicitResult, Revision};
 use papertape::stdio::ServerCommand;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
 
 use crate::run::{connect_with, path};
 
@@ -22,7 +23,7 @@ async fn calls_reads_prompts_and_methods_pass_through() {
         let client = proxied(revision).await;
         let tools = client.tools().await.unwrap();
         let names: Vec<&str> = tools.iter().map(|tool| tool.item.name.as_str()).collect();
-        assert_eq!(names, ["greet", "work", "refuse", "grow"]);
+        assert_eq!(names, ["greet", "work", "refuse", "meta", "task", "grow"]);
         assert_eq!(tools[0].item.title.as_deref(), Some("Greet"));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&seen);
@@ -44,6 +45,36 @@ async fn calls_reads_prompts_and_methods_pass_through() {
         }
         let doubled = client.request("com.example/double", json!({"number": 21})).await.unwrap();
         assert_eq!(doubled["doubled"], 42);
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn meta_is_passed_on() {
+    for revision in [Revision::MODERN, Revision::NEWEST_LEGACY] {
+        let client = proxied(revision).await;
+        let options = || CallOptions::new().meta("com.example/tenant", "acme");
+        let result = client.call_with("meta", json!({}), options()).await.unwrap();
+        let meta: Value = result.parse().unwrap();
+        assert_eq!(meta["com.example/tenant"], "acme", "{meta}");
+        let meta = client.request_with("com.example/meta", json!({}), options()).await.unwrap();
+        assert_eq!(meta["com.example/tenant"], "acme", "{meta}");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_status_of_a_task_is_progress() {
+    for revision in [Revision::MODERN, Revision::NEWEST_LEGACY] {
+        let client = proxied(revision).await;
+        let (seen, mut steps) = mpsc::unbounded_channel();
+        let options = CallOptions::new().on_progress(move |step| drop(seen.send(step.message)));
+        let finish = async {
+            assert_eq!(steps.recv().await.flatten().as_deref(), Some("half done"));
+            client.request_as::<()>("com.example/finish", ()).await.unwrap();
+        };
+        let (result, ()) = tokio::join!(client.call_with("task", json!({}), options), finish);
+        assert_eq!(result.unwrap().text(), "done");
         client.close().await;
     }
 }
