@@ -92,6 +92,21 @@ fn a_tool_is_called_with_custom_headers() {
 }
 
 #[test]
+fn files_of_options_may_be_pipes() {
+    let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/../papertape/tests/http_client/tls/ca.pem");
+    let (url, heads) = canned(vec![discovered(), tools()]);
+    let end = run(&mut papertape(["list", &url, "--ca", "/dev/stdin"]), std::fs::read(ca).unwrap());
+    assert_eq!(end.status.code(), Some(0), "{end:?}");
+    drop(heads);
+    let (url, heads) = canned(vec![discovered(), tools()]);
+    let end = run(&mut papertape(["list", &url, "--bearer-file", "/dev/stdin"]), "secret\n");
+    assert_eq!(end.status.code(), Some(0), "{end:?}");
+    contains(&heads.recv().unwrap(), &["authorization: Bearer secret\r\n"]);
+    let end = run(&mut papertape(["list", &url, "--ca", "/dev/stdin"]), "x");
+    contains(&end.log, &["--ca /dev/stdin: there are no PEM certificates in it"]);
+}
+
+#[test]
 fn a_token_is_sent_to_other_machines_over_https_only() {
     let token = scratch("url_token_in_plain").join("token");
     std::fs::write(&token, "secret\n").unwrap();
