@@ -36,6 +36,12 @@ fn with_hints(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         {
             format!("{option} is an option of `papertape serve blog`, and this is the server {server}")
         }
+        // Where the option exists, it is accepted everywhere.
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) if option == "--otlp" => {
+            "this papertape was built without OpenTelemetry: build it with the feature `otel`, or `full` \
+             (`cargo install papertape-cli --features otel`)"
+                .to_owned()
+        }
         _ => return error,
     };
     // In place of clap's own, which is how to pass the word as a value.
