@@ -261,7 +261,9 @@ fn a_wrong_option_is_explained() {
     wrong(&["serve", "text", "--tape"], &["--tape <FILE>"]);
     #[cfg(not(feature = "otel"))]
     for otlp in [&["--otlp", "http://localhost:4318"][..], &["--otlp=http://localhost:4318"]] {
-        wrong(&[&["list", "text"], otlp].concat(), &["'--otlp'", "build it with the feature `otel`"]);
+        let words = [&["list", "text"], otlp].concat();
+        wrong(&words, &["'--otlp'", "build it with the feature `otel`"]);
+        assert!(!say(words).log.contains("--output"));
     }
     wrong(&["serve", "text", "more"], &["'more'"]);
     wrong(&["list", "text", "more"], &["'more'"]);
