@@ -93,12 +93,11 @@ impl<'a> Connection<'a> {
                     args.http_only_option(),
                     &format!("for servers at a URL, and {target} is started as a process"),
                 )?;
-                for path in &args.env_file {
-                    for (name, value) in env_file::read(path, "--env-file")? {
-                        command = command.env(name, value);
-                    }
-                }
-                for (name, value) in &args.env {
+                let files = args.env_file.clone();
+                let read = move || {
+                    files.iter().map(|path| env_file::read(path, "--env-file")).collect::<Result<Vec<_>, _>>()
+                };
+                for (name, value) in read_files(read).await?.iter().flatten().chain(&args.env) {
                     command = command.env(name, value);
                 }
                 if let Some(folder) = &args.cwd {
@@ -118,7 +117,12 @@ impl<'a> Connection<'a> {
                     args.process_only_option(),
                     &format!("for servers that are started as a process, and {target} is at a URL"),
                 )?;
-                let endpoint = configured(args, &url, headers)?;
+                let (token, ca) = (args.bearer_file.clone(), args.ca.clone());
+                let read = move || {
+                    let token = token.as_deref().map(credentials::read_token).transpose()?;
+                    Ok((token, ca.as_deref().map(credentials::read_certificates).transpose()?))
+                };
+                let endpoint = configured(args, &url, headers, read_files(read).await?);
                 let opening = http::connect_with(endpoint, self.options(frame::http_content)?);
                 opening.await.map_err(|error| Failure::opening(error, String::new()))
             }
@@ -147,11 +151,24 @@ fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> {
     }
 }
 
-/// The endpoint with the options for servers at a URL. Options replace `headers`, which are those of an `mcpServers` file.
-fn configured(args: &Connect, url: &str, mut headers: Vec<(String, String)>) -> Result<Endpoint, Failure> {
+/// Reads files of the command line. One that is a pipe to which nobody writes must not keep a signal from ending the command.
+async fn read_files<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    tokio::task::spawn_blocking(read).await.context("cannot read the files of the command line")?
+}
+
+/// The endpoint with the options for servers at a URL: the token and the CA certificates of their files, and headers, which
+/// replace those of an `mcpServers` file.
+fn configured(
+    args: &Connect,
+    url: &str,
+    mut headers: Vec<(String, String)>,
+    (token, ca): (Option<String>, Option<Vec<u8>>),
+) -> Endpoint {
     let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
     headers.retain(|(name, _)| {
-        let by_token = args.bearer_file.is_some() && is(name, "authorization");
+        let by_token = token.is_some() && is(name, "authorization");
         !(by_token || args.header.iter().any(|(given, _)| is(given, name)))
     });
     headers.extend_from_slice(&args.header);
@@ -159,24 +176,18 @@ fn configured(args: &Connect, url: &str, mut headers: Vec<(String, String)>) -> 
     for (name, value) in &headers {
         endpoint = endpoint.header(name, value);
     }
-    if let Some(path) = &args.bearer_file {
-        let token = std::fs::read_to_string(path).map_err(|error| {
-            Failure::usage(format!("--bearer-file {}: cannot read the file: {error}", path.display()))
-        })?;
-        if token.trim().is_empty() {
-            return Err(Failure::usage(format!("--bearer-file {}: the file is empty", path.display())));
-        }
-        endpoint = endpoint.credentials(Credentials::Bearer(token.trim().to_owned()));
+    if let Some(token) = token {
+        endpoint = endpoint.credentials(Credentials::Bearer(token));
     } else if !headers.iter().any(|(name, _)| is(name, "authorization")) {
-        endpoint = endpoint.credentials(credentials::credentials(url, args.ca.as_deref())?);
+        endpoint = endpoint.credentials(credentials::credentials(url, ca.as_deref()));
     }
-    if let Some(path) = &args.ca {
-        endpoint = endpoint.ca(path);
+    if let Some(pem) = ca {
+        endpoint = endpoint.root_certificates(pem);
     }
     if args.insecure_http {
         endpoint = endpoint.allow_http();
     }
-    Ok(endpoint)
+    endpoint
 }
 
 /// Starts a server as a process with these options and runs `work` in the session.

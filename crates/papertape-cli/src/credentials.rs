@@ -11,7 +11,7 @@ use crate::print::text::one_line;
 use crate::print::{self, Look, style};
 
 /// Credentials that are only used once the server requires authorization: until then no file is read and no browser is opened.
-pub(crate) fn credentials(url: &str, ca: Option<&Path>) -> Result<Credentials, Failure> {
+pub(crate) fn credentials(url: &str, ca: Option<&[u8]>) -> Credentials {
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let browser = if interactive {
         browser(true)
@@ -21,22 +21,45 @@ pub(crate) fn credentials(url: &str, ca: Option<&Path>) -> Result<Credentials, F
             one_line(url)
         ))
     };
-    let oauth = trusting(OAuth::new().client_name("papertape").browser(browser), ca)?;
-    Ok(match store() {
+    let oauth = trusting(OAuth::new().client_name("papertape").browser(browser), ca);
+    match store() {
         Ok(store) => oauth.store(store).into(),
         Err(failure) => {
             tracing::debug!("{failure}");
             oauth.into()
         }
-    })
+    }
 }
 
-/// Trusts the certificates in `ca` for the authorization server too.
-pub(crate) fn trusting(oauth: OAuth, ca: Option<&Path>) -> Result<OAuth, Failure> {
-    let Some(path) = ca else { return Ok(oauth) };
-    let pem = std::fs::read(path)
-        .map_err(|error| Failure::usage(format!("--ca {}: cannot be read: {error}", path.display())))?;
-    Ok(oauth.root_certificates(pem))
+/// Trusts the certificates of `--ca` for the authorization server too.
+pub(crate) fn trusting(oauth: OAuth, ca: Option<&[u8]>) -> OAuth {
+    match ca {
+        Some(pem) => oauth.root_certificates(pem),
+        None => oauth,
+    }
+}
+
+/// The file of `--ca`. It is read once: it may be a pipe.
+pub(crate) fn read_certificates(path: &Path) -> Result<Vec<u8>, Failure> {
+    let wrong = |problem: String| Failure::usage(format!("--ca {}: {problem}", path.display()));
+    let pem = std::fs::read(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    // The error of the library does not know the file.
+    if String::from_utf8_lossy(&pem).contains("-----BEGIN ") {
+        Ok(pem)
+    } else {
+        Err(wrong("there are no PEM certificates in it".to_owned()))
+    }
+}
+
+/// The token in the file of `--bearer-file`.
+pub(crate) fn read_token(path: &Path) -> Result<String, Failure> {
+    let wrong = |problem: String| Failure::usage(format!("--bearer-file {}: {problem}", path.display()));
+    let token =
+        std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read the file: {error}")))?;
+    match token.trim() {
+        "" => Err(wrong("the file is empty".to_owned())),
+        token => Ok(token.to_owned()),
+    }
 }
 
 /// The file where tokens are saved.

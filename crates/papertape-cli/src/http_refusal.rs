@@ -3,8 +3,6 @@
 use papertape::client::{ClientError, ErrorKind};
 use serde_json::Value;
 
-use crate::print::text::one_line;
-
 /// The most characters of a response that are shown.
 const LONGEST_LINE: usize = 200;
 
@@ -24,15 +22,8 @@ pub(crate) fn sentence(error: &ClientError) -> Option<String> {
             (format!("{operation} failed: the server responded with HTTP {named}"), line)
         }
         ErrorKind::Unauthorized(why) => {
-            // A body that is not quoted like this is shown as the library does.
-            let (why, line) = match why.split_once(QUOTED_BODY) {
-                Some((why, quoted)) => match serde_json::from_str::<String>(quoted) {
-                    Ok(body) => (why, first_line(body.as_bytes())),
-                    Err(_) => (why, Some(quoted.to_owned())),
-                },
-                None => (why.as_str(), None),
-            };
-            (format!("{operation} failed: not authorized: {why}"), line)
+            let why = why.split_once(QUOTED_BODY).map_or(why.as_str(), |(why, _)| why);
+            (format!("{operation} failed: not authorized: {why}"), error.bytes().and_then(first_line))
         }
         _ => return None,
     };
@@ -44,7 +35,7 @@ pub(crate) fn sentence(error: &ClientError) -> Option<String> {
 
 /// What to do about the error of a server at `url`, on a line of its own.
 pub(crate) fn advice(error: &ClientError, url: &str) -> String {
-    let url = one_line(url);
+    let url = joined(url);
     let advice = match error.kind() {
         ErrorKind::Unauthorized(why) if why.contains("papertape login") => return String::new(),
         ErrorKind::Unauthorized(_) => {
@@ -113,7 +104,12 @@ fn first_line(body: &[u8]) -> Option<String> {
     };
     let line: String =
         line.lines().find(|line| !line.trim().is_empty())?.chars().take(LONGEST_LINE).collect();
-    Some(one_line(&line))
+    Some(joined(&line))
+}
+
+/// A text on one line. It is escaped where it is printed.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Where frameworks and OAuth (RFC 6750, RFC 9457) put the message.
@@ -153,7 +149,7 @@ mod tests {
             (r#"{"x": 1}"#, Some(r#"{"x":1}"#)),
             ("<html><head><TITLE> Sign in </TITLE></head><p>x</p>", Some("Sign in")),
             ("<!doctype html><h1>Oh</h1>\n<p>no</p>", Some("Oh no")),
-            ("a\u{1b}[31m", Some("a⟦1b⟧[31m")),
+            ("a\u{1b}[31m\tb", Some("a\u{1b}[31m b")),
         ] {
             assert_eq!(first_line(body.as_bytes()).as_deref(), line, "{body}");
         }

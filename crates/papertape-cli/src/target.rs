@@ -100,6 +100,9 @@ impl Target {
     pub(crate) fn url(text: &str, options: &FromFile) -> Result<String, Failure> {
         let target = Self::parse(text, options)?;
         target.http_url().map(str::to_owned).ok_or_else(|| {
+            if let Target::Command { .. } = target {
+                return Failure::usage(no_url(text));
+            }
             let kind =
                 if matches!(target, Target::Unix(_)) { "is a socket" } else { "is started as a process" };
             Failure::usage(format!(
@@ -144,7 +147,9 @@ impl Target {
         if program.to_string_lossy().contains("://") {
             return "; the URL of a server begins with http:// or https://".to_owned();
         }
-        let Some(typed) = program.to_str().filter(|_| arguments.is_empty()) else { return String::new() };
+        let package = program.to_str().and_then(mistake::package).map(|hint| format!("; {hint}"));
+        let package = package.unwrap_or_default();
+        let Some(typed) = program.to_str().filter(|_| arguments.is_empty()) else { return package };
         let bundled = BundledServer::names();
         let file = servers_file::in_current_directory().and_then(Result::ok);
         let names = file.iter().flat_map(ServersFile::names);
@@ -154,11 +159,26 @@ impl Target {
             }
             Some(name) => format!("; did you mean the bundled server \"{name}\"?"),
             None if names.clone().next().is_some() => {
-                format!("; the servers of {DEFAULT}: {}", names.collect::<Vec<_>>().join(", "))
+                format!("; the servers of {DEFAULT}: {}{package}", names.collect::<Vec<_>>().join(", "))
             }
-            None => String::new(),
+            None => package,
         }
     }
+}
+
+/// The error for a word that is neither a URL nor a name of the file in the current directory.
+fn no_url(text: &str) -> String {
+    let file = servers_file::in_current_directory().and_then(Result::ok);
+    let problem = match &file {
+        Some(file) => format!("{DEFAULT} has no server \"{text}\"{}", guess::hint(text, file.names())),
+        None => format!("there is no {DEFAULT} in the current directory"),
+    };
+    let names = file.iter().flat_map(ServersFile::names).collect::<Vec<_>>().join(", ");
+    let names = if names.is_empty() { names } else { format!("\n  its servers: {names}") };
+    format!(
+        "{text} is not a URL, and {problem}{names}\n  give the URL of the server, such as https://tools.example/mcp, or the name \
+         of one at a URL in {DEFAULT} or --config FILE"
+    )
 }
 
 /// A bundled name and its options.

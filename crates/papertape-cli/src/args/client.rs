@@ -385,4 +385,4 @@ const PROMPT_EXAMPLES: &str = "  \
 const SHELL_EXAMPLES: &str = "  \
   papertape shell grammar
   papertape shell -- npx -y @playwright/mcp
-  printf 'conjugate verb=eat tense=present person=3sg\nping\n' | papertape shell grammar";
+  printf 'conjugate verb=eat tense=infinitive person=3sg\\nping\\n' | papertape shell grammar";

@@ -36,9 +36,16 @@ fn with_hints(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         {
             format!("{option} is an option of `papertape serve blog`, and this is the server {server}")
         }
+        // Where the option exists, it is accepted everywhere.
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) if option == "--otlp" => {
+            "this papertape was built without OpenTelemetry: build it with the feature `otel`, or `full` \
+             (`cargo install --path crates/papertape-cli --features otel`)"
+                .to_owned()
+        }
         _ => return error,
     };
-    // In place of clap's own, which is how to pass the word as a value.
+    // In place of clap's own, which are how to pass the word as a value, and an option with a similar name.
+    error.remove(ContextKind::SuggestedArg);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(hint)]));
     error
 }

@@ -23,7 +23,8 @@ pub(crate) fn run(args: Login) -> Result<(), Failure> {
     let store = UnverifiedTokens { file: file.clone(), given: given.clone() };
     let mut oauth =
         OAuth::new().client_name("papertape").browser(credentials::browser(!args.no_open)).store(store);
-    oauth = credentials::trusting(oauth, args.ca.as_deref())?;
+    let ca = args.ca.as_deref().map(credentials::read_certificates).transpose()?;
+    oauth = credentials::trusting(oauth, ca.as_deref());
     if let Some(id) = args.client_id {
         oauth = oauth.client(OAuthClient::new(id));
     }
@@ -31,8 +32,8 @@ pub(crate) fn run(args: Login) -> Result<(), Failure> {
         oauth = oauth.redirect_uri(format!("http://127.0.0.1:{port}/callback"));
     }
     let mut endpoint = Endpoint::new(&server).credentials(oauth.scopes(args.scope).into());
-    if let Some(path) = args.ca {
-        endpoint = endpoint.ca(path);
+    if let Some(pem) = ca {
+        endpoint = endpoint.root_certificates(pem);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

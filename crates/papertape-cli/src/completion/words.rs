@@ -158,8 +158,11 @@ fn servers(config: Option<&Path>, typed: &str) -> Vec<Candidate> {
 
 /// The servers of `--config`, or of the file in the current directory.
 fn configured(config: Option<&Path>, typed: &str) -> Vec<Candidate> {
-    let file = ServersFile::read(config.unwrap_or_else(|| Path::new(DEFAULT)));
-    let Ok(file) = file else { return Vec::new() };
+    let path = config.unwrap_or_else(|| Path::new(DEFAULT));
+    // A pipe is read once, and by the command.
+    let Some(file) = path.is_file().then(|| ServersFile::read(path).ok()).flatten() else {
+        return Vec::new();
+    };
     let names = file.names().filter(|name| name.starts_with(typed));
     let about = format!("server of {}", file.path().display());
     names.filter_map(|name| Candidate::new(name, &about)).collect()

@@ -1,5 +1,7 @@
 //! Targets that look like a server but cannot be started: what they are, and what to write instead.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use papertape::client::config::ServersFile;
@@ -8,6 +10,11 @@ use papertape::client::config::ServersFile;
 pub(super) fn explain(words: &[String]) -> Option<String> {
     let first = words.first()?;
     let path = Path::new(first);
+    if path.is_dir() && !is_in_path(first) {
+        return Some(format!(
+            "{first} is a directory, not a program: name the program in it that is the server"
+        ));
+    }
     if path.exists() {
         return socket(first).or_else(|| servers_file(first)).or_else(|| script(first, words));
     }
@@ -69,14 +76,42 @@ fn script(first: &str, words: &[String]) -> Option<String> {
     let problem = if !first.contains('/') && is_in_path(first) {
         return None;
     } else if !is_executable(path) {
-        "is not executable"
+        "is not executable".to_owned()
     } else if !first.contains('/') {
-        "is not searched for in the current directory"
+        "is not searched for in the current directory".to_owned()
     } else {
-        return None;
+        match named_interpreter(path)? {
+            None => "does not name its interpreter in its first line (#!)".to_owned(),
+            Some(named) if Path::new(&named).exists() => return None,
+            Some(named) => format!("names the interpreter {named}, which does not exist"),
+        }
     };
     let command = shell_words::join(words);
     Some(format!("{first} {problem}; to run it: '{interpreter} {command}' or -- {interpreter} {command}"))
+}
+
+/// The interpreter in the first line of a script (`#!`), if it has one; `None` if the file cannot be read.
+fn named_interpreter(script: &Path) -> Option<Option<String>> {
+    let mut head = Vec::new();
+    File::open(script).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    // A carriage return is part of the name.
+    let line = head.split('\n').next().and_then(|line| line.strip_prefix("#!"));
+    Some(
+        line.map(|line| {
+            line.trim_matches([' ', '\t']).split([' ', '\t']).next().unwrap_or_default().to_owned()
+        }),
+    )
+}
+
+/// What may be meant by a name that is not a program: a package. Names of packages have a version, a dash, or `mcp` in them.
+pub(super) fn package(name: &str) -> Option<String> {
+    let (plain, version) = name.split_once('@').unwrap_or((name, ""));
+    let is_name = plain.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@~^".contains(c));
+    let looks_so = !version.is_empty() || plain.contains('-') || plain.contains("mcp");
+    (is_name && looks_so)
+        .then(|| format!("if it is a package: -- npx -y {name} (npm), or -- uvx {name} (PyPI)"))
 }
 
 fn is_in_path(program: &str) -> bool {
@@ -132,7 +167,7 @@ fn url_without_scheme(word: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_npm_name, url_without_scheme};
+    use super::{is_npm_name, package, url_without_scheme};
 
     #[test]
     fn a_url_without_a_scheme_is_recognised() {
@@ -161,6 +196,16 @@ mod tests {
             ":",
         ] {
             assert_eq!(url_without_scheme(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_package_has_a_dash_a_version_or_mcp_in_its_name() {
+        for name in ["mcp-remote", "mcp-server-fetch@1.2", "thing@latest", "firecrawlmcp"] {
+            assert!(package(name).is_some_and(|hint| hint.contains(&format!("-- npx -y {name} "))), "{name}");
+        }
+        for name in ["", "nope", "./a-b", "a-b/c", "-x", "a-b;c", "@a/b-c"] {
+            assert_eq!(package(name), None, "{name}");
         }
     }
 

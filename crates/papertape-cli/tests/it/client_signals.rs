@@ -114,3 +114,20 @@ fn child_processes_of_a_server_end_when_the_cli_is_killed() {
     process.signal(Signal::KILL);
     assert_server_ended(&process.wait());
 }
+
+#[test]
+fn a_pipe_that_nobody_writes_to_does_not_hold_back_a_signal() {
+    let pipe = crate::scratch("silent_pipe").join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    let url = "http://127.0.0.1:1/mcp";
+    for words in [["list", "grammar", "--env-file"], ["list", url, "--bearer-file"], ["list", url, "--ca"]] {
+        for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+            let process = Process::start(papertape(words).arg(&pipe));
+            // It opens once it is also open for reading.
+            let _silent = fs::File::options().write(true).open(&pipe).unwrap();
+            process.signal(signal);
+            let end = process.wait();
+            assert_eq!((end.status.code(), &*end.log), (Some(code), ""), "{words:?}");
+        }
+    }
+}

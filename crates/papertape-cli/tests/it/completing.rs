@@ -84,6 +84,21 @@ fn a_server_after_the_cursor() {
 }
 
 #[test]
+fn a_file_of_servers_that_is_a_pipe_is_not_read() {
+    let folder = scratch("complete_pipe");
+    for file in [".mcp.json", "pipe.json"] {
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, folder.join(file), mode).unwrap();
+    }
+    for (line, offered) in [("papertape list gr", "grammar \n"), ("papertape list --config pipe.json gr", "")]
+    {
+        let mut command = papertape(["complete", "bash", "--", line, "", "gr"]);
+        let end = run(command.current_dir(&folder).env("XDG_CACHE_HOME", &folder), "");
+        assert_eq!(text(end.is_clean()), offered, "{line}");
+    }
+}
+
+#[test]
 fn a_server_that_fails_offers_nothing() {
     for mode in ["never-opens", "list-silent", "exits"] {
         let line = format!("papertape call '{} {mode}' ec", faulty());

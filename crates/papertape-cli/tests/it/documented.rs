@@ -126,6 +126,27 @@ fn the_commands_of_the_pages_work() {
     assert!(ran >= 12, "only {ran} commands were found");
 }
 
+/// Those that `--help` shows, as far as they need no other program or file.
+#[test]
+fn the_examples_of_the_help_work() {
+    let folder = crate::scratch("documented_help");
+    let mut ran = 0;
+    for command in ["list", "call", "read", "prompt", "request", "shell"] {
+        let help = run(&mut papertape([command, "--help"]), "");
+        let help = String::from_utf8(help.output).unwrap();
+        let (_, examples) = help.split_once("Examples:\n").unwrap();
+        for example in examples.lines().map(str::trim).filter(|line| can_run(line)) {
+            if example.contains(" | jq ") || example.contains(" < ") {
+                continue;
+            }
+            let end = run(shell(example).current_dir(&folder), "");
+            assert!(end.status.success(), "{example}\n{}", end.log);
+            ran += 1;
+        }
+    }
+    assert!(ran >= 6, "only {ran} examples were found");
+}
+
 /// What the pages show of failing servers is what the binary prints.
 #[test]
 fn the_errors_of_the_pages_are_printed() {

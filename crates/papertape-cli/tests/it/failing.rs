@@ -23,7 +23,8 @@ fn a_server_that_cannot_be_started_is_exit_code_3() {
         3,
         &["on the PATH? did you mean the bundled server \"grammar\"?\n"],
     );
-    fails(papertape(["list", "/"]), 3, &["starting the server", "is it a program"]);
+    fails(papertape(["list", "/"]), 2, &["/ is a directory, not a program"]);
+    fails(papertape(["list", "--", "/"]), 3, &["starting the server", "is it a program"]);
     fails(
         papertape(["list", "text", "--cwd", "/no/such"]),
         3,

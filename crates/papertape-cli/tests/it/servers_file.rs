@@ -214,6 +214,12 @@ fn login_and_logout_take_a_name() {
     assert_eq!(text(end.is_clean()), "There are no saved tokens for https://x.invalid/mcp.\n");
     for command in ["login", "logout"] {
         wrong(within(&folder, &[command, "words"]), &["words is started as a process", "give a URL"]);
+        let near = ["remtoe is not a URL", ".mcp.json has no server \"remtoe\": did you mean \"remote\"?"];
+        wrong(within(&folder, &[command, "remtoe"]), &near);
+        wrong(within(&folder, &[command, "nope"]), &["its servers: remote, words\n", "or --config FILE"]);
+        let elsewhere = crate::scratch("login_without_a_file");
+        let words = ["nope is not a URL, and there is no .mcp.json", "give the URL of the server"];
+        wrong(within(&elsewhere, &[command, "nope"]), &words);
     }
 }
 

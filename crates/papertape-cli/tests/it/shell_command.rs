@@ -56,6 +56,13 @@ fn a_script_has_json_documents() {
     assert_eq!(documents[1]["error"]["kind"], "usage");
     assert_eq!(documents[3]["server"]["name"], "papertape-text");
     assert_eq!(end.status.code(), Some(2));
+    let script = "help\nhelp echo\nreconnect\n# nothing\nexit\n";
+    let end = run(&mut papertape(["shell", "text", "--output", "json"]), script);
+    let documents = Deserializer::from_slice(&end.output).into_iter();
+    let documents: Vec<Value> = documents.map(|document| document.unwrap()).collect();
+    let [help, tool, again] = &documents[..] else { panic!("{documents:?}") };
+    contains(help["help"].as_str().unwrap(), &["[call] TOOL [NAME=VALUE]..."]);
+    assert_eq!((&tool["tool"]["name"], &again["reconnected"]), (&"echo".into(), &"2026-07-28".into()));
 }
 
 #[test]

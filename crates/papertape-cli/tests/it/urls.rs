@@ -92,6 +92,21 @@ fn a_tool_is_called_with_custom_headers() {
 }
 
 #[test]
+fn files_of_options_may_be_pipes() {
+    let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/../papertape/tests/http_client/tls/ca.pem");
+    let (url, heads) = canned(vec![discovered(), tools()]);
+    let end = run(&mut papertape(["list", &url, "--ca", "/dev/stdin"]), std::fs::read(ca).unwrap());
+    assert_eq!(end.status.code(), Some(0), "{end:?}");
+    drop(heads);
+    let (url, heads) = canned(vec![discovered(), tools()]);
+    let end = run(&mut papertape(["list", &url, "--bearer-file", "/dev/stdin"]), "secret\n");
+    assert_eq!(end.status.code(), Some(0), "{end:?}");
+    contains(&heads.recv().unwrap(), &["authorization: Bearer secret\r\n"]);
+    let end = run(&mut papertape(["list", &url, "--ca", "/dev/stdin"]), "x");
+    contains(&end.log, &["--ca /dev/stdin: there are no PEM certificates in it"]);
+}
+
+#[test]
 fn a_token_is_sent_to_other_machines_over_https_only() {
     let token = scratch("url_token_in_plain").join("token");
     std::fs::write(&token, "secret\n").unwrap();
@@ -148,6 +163,7 @@ fn an_http_error_status_is_explained() {
             json!("it broke\nbadly"),
             &["HTTP 500 Internal Server Error\n", "  its response: it broke\n", "the log of the server"],
         ),
+        (500, json!("caf\u{e9} \u{1b}[31mred"), &["  its response: café ⟦1b⟧[31mred\n"]),
         (502, page, &["HTTP 502 Bad Gateway\n", "a proxy in front of the server cannot reach it"]),
         (503, Value::Null, &["HTTP 503 Service Unavailable\n", "try again later\n"]),
     ] {
@@ -184,4 +200,8 @@ fn a_rejected_token_is_explained() {
         format!("sign in with `papertape login {url}`, or send a valid token with --bearer-file FILE");
     contains(&end.log, &["not authorized", "401", "  its response: The token has expired\n", &login]);
     assert!(!end.log.contains("secret"), "{end:?}");
+    let body = json!({"detail": "the key isn't \"valid\" \u{1b}[31m"});
+    let (url, _heads) = refusing(401, "", &body);
+    let end = run(&mut papertape(["list", &url]), "");
+    contains(&end.log, &["  its response: the key isn't \"valid\" ⟦1b⟧[31m\n"]);
 }

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use crate::process::{End, Process, run};
-use crate::{contains, papertape, scratch};
+use crate::{contains, install, papertape, scratch};
 
 fn say<'a>(arguments: impl IntoIterator<Item = &'a str>) -> End {
     run(&mut papertape(arguments), "")
@@ -203,6 +203,11 @@ fn a_target_that_is_not_a_server_gets_a_remedy() {
                to run it: -- npx -y @modelcontextprotocol/server-everything";
     wrong(&["list", "@modelcontextprotocol/server-everything"], &[npm]);
     wrong(&["list", "@a/b@1.2 /tmp"], &["to run it: -- npx -y @a/b@1.2 /tmp"]);
+    for target in ["no-such-mcp-server", "no-such-mcp-server /tmp"] {
+        let end = say(["list", target]);
+        assert_eq!(end.status.code(), Some(3), "{end:?}");
+        contains(&end.log, &["if it is a package: -- npx -y no-such-mcp-server (npm), or -- uvx"]);
+    }
 }
 
 #[test]
@@ -221,6 +226,32 @@ fn a_script_that_is_not_executable_gets_its_interpreter() {
     std::fs::set_permissions(path, executable).unwrap();
     let end = run(papertape(["list", "server.py"]).current_dir(&folder), "");
     contains(&end.log, &["not searched for in the current directory", "'python3 server.py'"]);
+    for (first_line, problem) in [
+        ("import mcp", "./server.py does not name its interpreter in its first line (#!)"),
+        ("#! /no/such/python -u", "./server.py names the interpreter /no/such/python, which does not exist"),
+        ("#!/bin/sh\r", "names the interpreter /bin/sh⟦0d⟧, which does not exist"),
+    ] {
+        install(&folder.join("server.py"), format!("{first_line}\n"));
+        let end = run(papertape(["list", "./server.py"]).current_dir(&folder), "");
+        assert_eq!(end.status.code(), Some(2), "{end:?}");
+        contains(&end.log, &[problem, "to run it: 'python3 ./server.py'"]);
+    }
+    for (first_line, remedy) in [
+        ("import mcp", "a script must name its interpreter in its first line"),
+        ("#!/no/such/python", "the interpreter that it names in its first line (#!) does not"),
+    ] {
+        install(&folder.join("server"), format!("{first_line}\n"));
+        let end = run(papertape(["list", "./server"]).current_dir(&folder), "");
+        assert_eq!(end.status.code(), Some(3), "{end:?}");
+        contains(&end.log, &[remedy]);
+    }
+    std::fs::create_dir(folder.join("dir.py")).unwrap();
+    for directory in ["dir.py", "./dir.py", "."] {
+        let end = run(papertape(["list", directory]).current_dir(&folder), "");
+        assert_eq!(end.status.code(), Some(2), "{end:?}");
+        contains(&end.log, &[&format!("{directory} is a directory, not a program")]);
+        assert!(!end.log.contains("python3"), "{end:?}");
+    }
 }
 
 #[test]
@@ -228,6 +259,12 @@ fn a_wrong_option_is_explained() {
     wrong(&["sevre", "text"], &["'sevre'", "serve"]);
     wrong(&["serve", "text", "--tap", "x"], &["--tap", "--tape"]);
     wrong(&["serve", "text", "--tape"], &["--tape <FILE>"]);
+    #[cfg(not(feature = "otel"))]
+    for otlp in [&["--otlp", "http://localhost:4318"][..], &["--otlp=http://localhost:4318"]] {
+        let words = [&["list", "text"], otlp].concat();
+        wrong(&words, &["'--otlp'", "build it with the feature `otel`"]);
+        assert!(!say(words).log.contains("--output"));
+    }
     wrong(&["serve", "text", "more"], &["'more'"]);
     wrong(&["list", "text", "more"], &["'more'"]);
     wrong(&["list", "text", "--revision", "2025-01-01"], &["'2025-01-01'", "2025-06-18"]);

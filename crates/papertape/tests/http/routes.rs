@@ -165,6 +165,33 @@ async fn a_server_can_be_mounted_at_a_path_of_an_application() {
     }
 }
 
+#[tokio::test]
+async fn a_mounted_server_has_the_endpoints_that_its_options_say() {
+    type Mount = fn(axum::Router, papertape::http::HttpService) -> axum::Router;
+    let nested: Mount = |app, mcp| app.nest_service("/api", mcp);
+    let fallback: Mount = axum::Router::fallback_service;
+    for (options, mount, served, refused) in [
+        (Options::new(), nested, &["/api", "/api/mcp"][..], &["/", "/mcp", "/api/api"][..]),
+        (Options::new().path("/"), nested, &["/api"], &["/api/mcp", "/"]),
+        (Options::new().only_at_path(), nested, &["/api/mcp"], &["/api", "/"]),
+        (Options::new(), fallback, &["/mcp", "/"], &["/mcp/mcp"]),
+        (Options::new().only_at_path(), fallback, &["/mcp", "/mcp/"], &["/", "/mcp/mcp"]),
+    ] {
+        let address = application(options, mount).await;
+        let status = async |path: &str| {
+            let echo = Request::call(1, "echo", &json!({"text": "x"}));
+            let echo = echo.line(&format!("POST {path} HTTP/1.1"));
+            Wire::connect(address).await.ask(&echo).await.status
+        };
+        for path in served {
+            assert_eq!(status(path).await, 200, "{path}");
+        }
+        for path in refused {
+            assert_eq!(status(path).await, 404, "{path}");
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Number {
     number: u8,

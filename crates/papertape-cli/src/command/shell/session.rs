@@ -132,7 +132,10 @@ impl<'a> Session<'a> {
                 self.print("the server responds\n", &json!({}))
             }
             Instruction::Reconnect => self.reconnect().await,
-            Instruction::Help(None) => Ok(print::out(instruction::help())?),
+            Instruction::Help(None) => {
+                let help = instruction::help();
+                self.print(&help, &json!({"help": help}))
+            }
             Instruction::Help(Some(tool)) => self.describe(&tool).await,
             Instruction::Exit => Ok(()),
         }
@@ -201,7 +204,7 @@ impl<'a> Session<'a> {
             self.subscriptions.add(&self.client, &uri).await?;
         }
         print::err(&self.greeting());
-        Ok(())
+        self.print("", &json!({"reconnected": self.client.revision().as_str()}))
     }
 
     async fn describe(&self, tool: &str) -> Result<(), Failure> {
@@ -210,7 +213,7 @@ impl<'a> Session<'a> {
             let names = tools.iter().map(|listed| listed.item.name.as_str());
             return Err(unknown("tool", tool, names));
         };
-        Ok(print::out(listing::tool(Look::of_stdout(), &found.item))?)
+        self.print(&listing::tool(Look::of_stdout(), &found.item), &json!({"tool": found.item}))
     }
 
     /// Prints the result of a command that has no content.

@@ -15,7 +15,8 @@ use crate::stdio::{self, ServerCommand};
 use crate::wire::error::excerpt;
 
 /// The members of an entry.
-const KNOWN: [&str; 7] = ["type", "command", "args", "env", "cwd", "url", "headers"];
+const KNOWN: [&str; 10] =
+    ["type", "command", "args", "env", "environment", "cwd", "url", "httpUrl", "serverUrl", "headers"];
 
 /// One of these it must have.
 const NEEDED: [&str; 2] = ["command", "url"];
@@ -38,13 +39,21 @@ enum Transport {
 struct Entry {
     #[serde(rename = "type")]
     transport: Option<String>,
-    command: Option<String>,
+    /// A string; OpenCode writes a list of the program and its arguments.
+    command: Option<Value>,
     #[serde(default)]
     args: Vec<String>,
-    #[serde(default)]
+    /// `environment` in OpenCode.
+    #[serde(default, alias = "environment")]
     env: Map<String, Value>,
     cwd: Option<String>,
     url: Option<String>,
+    /// Gemini CLI's.
+    #[serde(rename = "httpUrl")]
+    http_url: Option<String>,
+    /// Windsurf's and Antigravity's.
+    #[serde(rename = "serverUrl")]
+    server_url: Option<String>,
     #[serde(default)]
     headers: Map<String, Value>,
 }
@@ -123,26 +132,43 @@ impl ConfiguredServer {
 impl Transport {
     fn read(entry: &Value, directory: &Path, inputs: &Inputs) -> Result<Self, String> {
         // The message of serde has the value, which may be a secret.
-        let Entry { transport, command, args, env, cwd, url, headers } =
+        let Entry { transport, command, args, env, cwd, url, http_url, server_url, headers } =
             Entry::deserialize(entry).map_err(|_| misshapen(entry))?;
+        let command = command.map(|command| words(command).ok_or_else(|| misshapen(entry))).transpose()?;
+        // Where a host has two of them, `url` is that of an older transport.
+        let url = http_url.or(server_url).or(url);
         match (transport.as_deref(), command, url) {
             (_, Some(_), Some(_)) => {
                 Err("it has both \"command\" and \"url\": a server is started or at a URL".to_owned())
             }
-            (None | Some("stdio"), Some(command), None) => Ok(Transport::Process {
-                command: expand("command", &command, inputs)?,
-                args: args.iter().map(|arg| expand("args", arg, inputs)).collect::<Result<_, _>>()?,
-                env: expanded("env", &env, inputs)?,
-                cwd: cwd.map(|cwd| expand("cwd", &cwd, inputs).map(|cwd| directory.join(cwd))).transpose()?,
-            }),
-            (None | Some("http" | "sse" | "streamable-http" | "streamableHttp"), None, Some(url)) => {
-                Ok(Transport::Http {
-                    url: expand("url", &url, inputs)?,
-                    headers: expanded("headers", &headers, inputs)?,
+            (None | Some("stdio" | "local"), Some(command), None) => {
+                let command = command.iter().map(|word| expand("command", word, inputs));
+                let mut words = command.chain(args.iter().map(|arg| expand("args", arg, inputs)));
+                Ok(Transport::Process {
+                    command: words.next().transpose()?.unwrap_or_default(),
+                    args: words.collect::<Result<_, _>>()?,
+                    env: expanded("env", &env, inputs)?,
+                    cwd: cwd
+                        .map(|cwd| expand("cwd", &cwd, inputs).map(|cwd| directory.join(cwd)))
+                        .transpose()?,
                 })
             }
-            (Some(kind @ ("stdio" | "http" | "sse" | "streamable-http" | "streamableHttp")), ..) => {
-                let member = if kind == "stdio" { "command" } else { "url" };
+            (
+                None | Some("http" | "sse" | "streamable-http" | "streamableHttp" | "remote"),
+                None,
+                Some(url),
+            ) => Ok(Transport::Http {
+                url: expand("url", &url, inputs)?,
+                headers: expanded("headers", &headers, inputs)?,
+            }),
+            (
+                Some(
+                    kind @ ("stdio" | "local" | "http" | "sse" | "streamable-http" | "streamableHttp"
+                    | "remote"),
+                ),
+                ..,
+            ) => {
+                let member = if matches!(kind, "stdio" | "local") { "command" } else { "url" };
                 Err(format!("its \"type\" is \"{kind}\", but there is no \"{member}\""))
             }
             (Some(kind), ..) => {
@@ -150,6 +176,14 @@ impl Transport {
             }
             (None, None, None) => Err(format!("it has neither \"command\" nor \"url\"{}", meant(entry))),
         }
+    }
+}
+
+/// The words of a command: a string is the program, a list also has its arguments.
+fn words(command: Value) -> Option<Vec<String>> {
+    match command {
+        Value::String(program) => Some(vec![program]),
+        list => serde_json::from_value(list).ok().filter(|words: &Vec<String>| !words.is_empty()),
     }
 }
 
@@ -179,15 +213,19 @@ fn misshapen(entry: &Value) -> String {
     if !entry.is_object() {
         return "it must be an object: {\"command\": ..} or {\"url\": ..}".to_owned();
     }
-    for member in ["type", "command", "cwd", "url"] {
+    for member in ["type", "cwd", "url", "httpUrl", "serverUrl"] {
         if !has(member, Value::is_string) {
             return format!("\"{member}\" must be a string");
         }
     }
+    if !has("command", |command| command.is_null() || words(command.clone()).is_some()) {
+        return "\"command\" must be a string, or a list of the program and its arguments".to_owned();
+    }
     if !has("args", strings) {
         return "\"args\" must be a list of strings".to_owned();
     }
-    let member = if has("env", Value::is_object) { "headers" } else { "env" };
+    let maps = ["env", "environment"];
+    let member = maps.into_iter().find(|member| !has(member, Value::is_object)).unwrap_or("headers");
     format!("\"{member}\" must be an object: {{\"NAME\": \"VALUE\"}}")
 }
 

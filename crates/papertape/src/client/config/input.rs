@@ -75,7 +75,9 @@ impl Inputs {
     pub(super) fn of_entry(&self, entry: &Value) -> Vec<Input> {
         let mut found: Vec<Input> = Vec::new();
         // The members that are expanded.
-        for member in ["command", "args", "env", "cwd", "url", "headers"] {
+        let members =
+            ["command", "args", "env", "environment", "cwd", "url", "httpUrl", "serverUrl", "headers"];
+        for member in members {
             let Some(value) = entry.get(member) else { continue };
             each_id(value, &mut |id| {
                 if found.iter().all(|input| input.id != id) {

@@ -1,8 +1,10 @@
-//! `mcpServers` files, which hosts keep their servers in: `mcp.json`, `.mcp.json`, `claude_desktop_config.json`.
+//! `mcpServers` files, which hosts keep their servers in: `mcp.json`, `.mcp.json`, `claude_desktop_config.json`; and what other
+//! hosts write in JSON.
 //!
 //! [`Clients::from_config`](super::Clients::from_config) connects to all servers of a file; [`ServersFile`] gives them one
 //! by one.
 
+mod comments;
 mod entry;
 mod expand;
 mod input;
@@ -14,9 +16,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use comments::without_comments;
 pub use entry::ConfiguredServer;
 pub use input::Input;
 use input::Inputs;
+
+/// Where hosts keep their servers in a file.
+const KEYS: [&str; 4] = ["mcpServers", "servers", "context_servers", "mcp"];
 
 /// The maximum size of a file in bytes. Some hosts keep their whole state beside the servers.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -27,8 +33,9 @@ const MOST_BYTES: u64 = 64 * 1024 * 1024;
 #[error("{0}")]
 pub struct ConfigError(String);
 
-/// A file of servers: `{"mcpServers": {"NAME": {"command": ..}}}`, or with `servers` in place of `mcpServers`, as VS Code
-/// writes it.
+/// A file of servers: `{"mcpServers": {"NAME": {"command": ..}}}`. In place of `mcpServers` it may have `servers` (VS Code),
+/// `context_servers` (Zed) or `mcp` (OpenCode); in place of `url`, `httpUrl` (Gemini CLI) or `serverUrl` (Windsurf). Comments and
+/// trailing commas are allowed.
 ///
 /// ```no_run
 /// use papertape::client::ClientOptions;
@@ -56,7 +63,7 @@ impl ServersFile {
     /// Reads a file. Its entries are checked when they are asked for: one that is invalid does not affect the others.
     ///
     /// # Errors
-    /// If the file cannot be read, is larger than 64 MiB, or has no object `mcpServers` or `servers`.
+    /// If the file cannot be read, is larger than 64 MiB, or has no object `mcpServers` (`servers`, `context_servers`, `mcp`).
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         Self::parse(&contents(path)?, path)
@@ -65,23 +72,28 @@ impl ServersFile {
     /// Reads the text of a file that is at `path`: a relative `cwd` is relative to its directory.
     ///
     /// # Errors
-    /// If it has no object `mcpServers` or `servers`.
+    /// If it has no object `mcpServers` (`servers`, `context_servers`, `mcp`).
     pub fn parse(text: &str, path: impl Into<PathBuf>) -> Result<Self, ConfigError> {
         let path = path.into();
         // Some editors, and PowerShell, write a byte order mark.
-        let mut document: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-            .map_err(|error| ConfigError::new(format!("not JSON: {error} (comments are not allowed)")))?;
+        let text = without_comments(text.trim_start_matches('\u{feff}'));
+        let mut document: Value =
+            serde_json::from_str(&text).map_err(|error| ConfigError::new(format!("not JSON: {error}")))?;
+        // The settings of VS Code have what else is a file of its own.
+        if let Some(own) = document.get_mut("mcp").filter(|mcp| has_list_of_servers(mcp)).map(Value::take) {
+            document = own;
+        }
         let inputs = Inputs::read(document.get("inputs"));
-        let keys = ["mcpServers", "servers"];
-        let servers = keys.iter().find_map(|key| document.get_mut(*key).map(Value::take));
-        match servers {
-            Some(Value::Object(servers)) => Ok(Self { path, servers: Servers(servers), inputs }),
-            Some(_) => {
-                Err(ConfigError::new("\"mcpServers\" must be an object: {\"NAME\": {\"command\": ..}}"))
-            }
-            None => {
-                Err(ConfigError::new("there is no member \"mcpServers\" (or \"servers\", as in VS Code)"))
-            }
+        let found = KEYS.iter().find_map(|key| Some((key, document.get_mut(*key)?.take())));
+        match found {
+            Some((_, Value::Object(servers))) => Ok(Self { path, servers: Servers(servers), inputs }),
+            Some((key, _)) => Err(ConfigError::new(format!(
+                "\"{key}\" must be an object: {{\"NAME\": {{\"command\": ..}}}}"
+            ))),
+            None => Err(ConfigError::new(
+                "there is no member \"mcpServers\" (nor \"servers\", as in VS Code, \"context_servers\", as in Zed, or \
+                 \"mcp\", as in OpenCode)",
+            )),
         }
     }
 
@@ -126,11 +138,20 @@ impl ServersFile {
         self
     }
 
-    /// Whether a server is marked with `"disabled": true`.
+    /// Whether a server is marked with `"disabled": true` or `"enabled": false`.
     #[must_use]
     pub fn is_disabled(&self, name: &str) -> bool {
-        self.servers.0.get(name).is_some_and(|entry| entry.get("disabled") == Some(&Value::Bool(true)))
+        let is = |member: &str, value: bool| {
+            self.servers.0.get(name).is_some_and(|entry| entry.get(member) == Some(&Value::Bool(value)))
+        };
+        is("disabled", true) || is("enabled", false)
     }
+}
+
+/// Whether the member `mcp` has servers below `servers`, as in the settings of VS Code, and is not a list of servers itself.
+fn has_list_of_servers(mcp: &Value) -> bool {
+    let servers = mcp.get("servers").and_then(Value::as_object);
+    servers.is_some_and(|servers| servers.values().all(Value::is_object))
 }
 
 impl ConfigError {

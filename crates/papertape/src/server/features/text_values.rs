@@ -7,7 +7,10 @@ use serde::de::value::{MapDeserializer, StrDeserializer, UnitDeserializer};
 use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::wire::error::{excerpt, shortened};
+use crate::wire::error::excerpt;
+
+/// The most characters of an error: it may quote a value of the client.
+const LONGEST_ERROR: usize = 2000;
 
 /// Reads a struct from named words. A number or a boolean is read from its word when the field wants one. An error names the field
 /// and its word.
@@ -19,8 +22,17 @@ pub(crate) fn read<T: DeserializeOwned>(words: &BTreeMap<String, String>) -> Res
         Err(error) if words.is_empty() => {
             T::deserialize(UnitDeserializer::<Error>::new()).map_err(|_| error.0)
         }
-        read => read.map_err(|error| shortened(&error.0).to_owned()),
+        read => read.map_err(|error| bounded(error.0)),
     }
+}
+
+/// A text of at most [`LONGEST_ERROR`] characters, which ends with a whole word.
+fn bounded(text: String) -> String {
+    let Some(head) = text.char_indices().nth(LONGEST_ERROR).and_then(|(end, _)| text.get(..end)) else {
+        return text;
+    };
+    let words = head.rsplit_once(char::is_whitespace).map_or(head, |(words, _)| words);
+    format!("{words} …")
 }
 
 #[derive(Debug)]
@@ -37,6 +49,12 @@ impl std::error::Error for Error {}
 impl de::Error for Error {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self(message.to_string())
+    }
+
+    /// Without the whole value, which may be long: what is allowed would be cut off.
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        let allowed: Vec<String> = expected.iter().map(|name| format!("{name:?}")).collect();
+        Self(format!("{} is not one of {}", excerpt(variant), allowed.join(", ")))
     }
 }
 
@@ -124,7 +142,9 @@ impl<'de> Deserializer<'de> for Word<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        visitor.visit_enum(StrDeserializer::<Error>::new(self.text)).map_err(|error| self.error(error))
+        visitor
+            .visit_enum(StrDeserializer::<Error>::new(self.text))
+            .map_err(|error| Error(format!("{}: {error}", excerpt(self.name))))
     }
 
     forward_to_deserialize_any! {
@@ -173,6 +193,57 @@ mod tests {
         );
         assert_eq!(read(&[("text", "")]), Err("missing field `count`".into()));
         let error = read(&[("text", ""), ("count", "1"), ("colour", "blue")]).unwrap_err();
-        assert_eq!(error, "\"colour\" is \"blue\": unknown variant `blue`, expected `red`");
+        assert_eq!(error, "\"colour\": \"blue\" is not one of \"red\"");
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Tense {
+        PresentSimple,
+        PresentContinuous,
+        PresentPerfect,
+        PastSimple,
+        PastContinuous,
+        FutureSimple,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Verb {
+        #[expect(dead_code, reason = "only errors are read")]
+        tense: Tense,
+    }
+
+    #[test]
+    fn an_error_has_all_that_is_allowed_and_no_more_of_the_word_than_fits() {
+        for word in ["present".to_owned(), "a word ".repeat(100_000)] {
+            let error = super::read::<Verb>(&[("tense".to_owned(), word)].into()).unwrap_err();
+            assert!(error.ends_with("\"past_continuous\", \"future_simple\""), "{error}");
+            assert!(error.len() < 500, "{error}");
+        }
+    }
+
+    #[derive(Debug)]
+    struct Never;
+
+    impl<'de> Deserialize<'de> for Never {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(deserializer)?;
+            Err(serde::de::Error::custom(format_args!("cannot be: {text}")))
+        }
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Fails {
+        #[expect(dead_code, reason = "only errors are read")]
+        text: Never,
+    }
+
+    #[test]
+    fn an_error_that_quotes_its_value_is_cut_between_words() {
+        let word = "some words ".repeat(10_000);
+        let error = super::read::<Fails>(&[("text".to_owned(), word)].into()).unwrap_err();
+        assert!(error.starts_with("cannot be: some words"), "{error}");
+        assert!(error.ends_with(" …") && error.len() < 2100, "{error}");
+        assert!(["some …", "words …"].iter().any(|end| error.ends_with(end)), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tokio::process::{Child, Command};
@@ -48,6 +48,12 @@ impl ServerCommand {
         self
     }
 
+    /// Whether the program is a path at which there is a file.
+    fn program_exists(&self) -> bool {
+        let program = Path::new(&self.program);
+        program.components().count() > 1 && self.directory.clone().unwrap_or_default().join(program).is_file()
+    }
+
     pub(super) fn spawn(&self) -> io::Result<Child> {
         if self.program.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
@@ -73,6 +79,13 @@ impl ServerCommand {
         command.spawn().map_err(|error| {
             let program = self.program.display();
             let remedy = match error.kind() {
+                // What a kernel says of a script is about its interpreter, and of a program about its loader.
+                io::ErrorKind::NotFound if self.program_exists() => {
+                    "; it exists, but the interpreter that it names in its first line (#!) does not"
+                }
+                _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
+                    "; a script must name its interpreter in its first line (#!/usr/bin/env python3), and a program must be built for this machine"
+                }
                 io::ErrorKind::NotFound => "; is it installed, and is its directory on the PATH?",
                 io::ErrorKind::PermissionDenied => "; is it a program, and is it executable?",
                 _ => "",

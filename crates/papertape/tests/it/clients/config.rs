@@ -137,9 +137,12 @@ fn a_server_at_a_url_needs_the_feature() {
 #[test]
 fn a_file_that_cannot_be_used_is_an_error() {
     run(async {
-        for (content, says) in
-            [("{", "not JSON"), ("{}", "there is no member \"mcpServers\""), ("[]", "no member")]
-        {
+        for (content, says) in [
+            ("{", "not JSON"),
+            ("{}", "there is no member \"mcpServers\""),
+            ("[]", "no member"),
+            (r#"{"context_servers": []}"#, "\"context_servers\" must be an object"),
+        ] {
             let file = File::new("invalid", content);
             let error = Clients::from_config(&file.0).await.unwrap_err().to_string();
             assert!(error.contains("papertape-invalid") && error.contains(says), "{error}");
@@ -147,6 +150,55 @@ fn a_file_that_cannot_be_used_is_an_error() {
         let error = Clients::from_config("/no/such/mcp.json").await.unwrap_err();
         assert!(error.to_string().contains("cannot read the file"), "{error}");
     });
+}
+
+/// What the hosts of docs/hosts.md write in JSON.
+#[test]
+fn the_files_of_other_hosts_are_read() {
+    let process = |entry: Value| (entry, "program", ["a", "b"]);
+    let url = |entry: Value| (entry, "https://x.invalid/mcp");
+    let read = |text: &str| {
+        let file = ServersFile::parse(text, "f.json").unwrap();
+        assert_eq!(file.names().collect::<Vec<_>>(), ["s"], "{text}");
+        let server = file.server("s").unwrap().unwrap_or_else(|error| panic!("{text}: {error}"));
+        (server, file.is_disabled("s"))
+    };
+    let gemini =
+        json!({"mcpServers": {"s": {"httpUrl": "https://x.invalid/mcp", "url": "https://x.invalid/sse"}}});
+    for (file, right) in [
+        url(gemini),
+        url(json!({"mcpServers": {"s": {"serverUrl": "https://x.invalid/mcp"}}})),
+        url(json!({"mcp": {"s": {"type": "remote", "url": "https://x.invalid/mcp", "enabled": true}}})),
+        url(
+            json!({"mcp": {"inputs": [], "servers": {"s": {"type": "http", "url": "https://x.invalid/mcp"}}}}),
+        ),
+    ] {
+        let (server, is_disabled) = read(&file.to_string());
+        assert_eq!((server.url(), is_disabled), (Some(right), false));
+    }
+    for (file, program, arguments) in [
+        process(
+            json!({"context_servers": {"s": {"source": "custom", "command": "program", "args": ["a", "b"]}}}),
+        ),
+        process(
+            json!({"mcp": {"s": {"type": "local", "command": ["program", "a", "b"], "environment": {"K": "v"}}}}),
+        ),
+        process(json!({"mcpServers": {"s": {"type": "local", "command": "program", "args": ["a", "b"]}}})),
+    ] {
+        let command = format!("{:?}", read(&file.to_string()).0.command().unwrap());
+        assert!(command.contains(&format!("{program:?}, arguments: {arguments:?}")), "{command}");
+        assert_eq!(command.contains("environment: [\"K\"]"), file.to_string().contains("environment"));
+    }
+    let with_comments =
+        "// mine\n{\"servers\": {\"s\": {\"url\": \"https://x\", /* off */ \"enabled\": false,},},}";
+    assert!(read(with_comments).1);
+    // A server may be named `servers`.
+    let named = json!({"mcp": {"servers": {"type": "local", "command": ["program"]}}});
+    let file = ServersFile::parse(&named.to_string(), "f.json").unwrap();
+    assert_eq!(file.names().collect::<Vec<_>>(), ["servers"]);
+    let wrong = json!({"mcp": {"s": {"type": "local", "command": []}}});
+    let error = ServersFile::parse(&wrong.to_string(), "f.json").unwrap().server("s").unwrap().unwrap_err();
+    assert!(error.to_string().contains("\"command\" must be a string, or a list"), "{error}");
 }
 
 #[test]

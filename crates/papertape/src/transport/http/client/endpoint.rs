@@ -33,10 +33,17 @@ pub struct Endpoint {
     url: String,
     headers: Vec<(String, String)>,
     credentials: Credentials,
-    ca: Option<PathBuf>,
+    ca: Option<Authorities>,
     proxy: ProxySetting,
     connect_timeout: Duration,
     allow_http: bool,
+}
+
+/// CA certificates in PEM.
+#[derive(Clone)]
+enum Authorities {
+    File(PathBuf),
+    Pem(Vec<u8>),
 }
 
 #[derive(Clone)]
@@ -91,7 +98,13 @@ impl Endpoint {
 
     /// Trusts the CA certificates in a PEM file, in addition to those of the system.
     pub fn ca(mut self, path: impl Into<PathBuf>) -> Self {
-        self.ca = Some(path.into());
+        self.ca = Some(Authorities::File(path.into()));
+        self
+    }
+
+    /// [`ca`](Self::ca) with the content of the file (PEM).
+    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.ca = Some(Authorities::Pem(pem.into()));
         self
     }
 
@@ -153,9 +166,17 @@ impl Endpoint {
     }
 
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>, String> {
-        let Some(path) = &self.ca else { return Ok(Vec::new()) };
-        let wrong = |why: String| format!("the certificates in {} cannot be read: {why}", path.display());
-        let pem = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        let place = match &self.ca {
+            None => return Ok(Vec::new()),
+            Some(Authorities::File(path)) => format!(" in {}", path.display()),
+            Some(Authorities::Pem(_)) => String::new(),
+        };
+        let wrong = |why: String| format!("the certificates{place} cannot be read: {why}");
+        let pem = match &self.ca {
+            Some(Authorities::File(path)) => std::fs::read(path).map_err(|error| wrong(error.to_string()))?,
+            Some(Authorities::Pem(pem)) => pem.clone(),
+            None => Vec::new(),
+        };
         let certificates =
             reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| wrong(error.to_string()))?;
         if certificates.is_empty() {
@@ -274,6 +295,7 @@ mod tests {
         assert!(build(endpoint().header("a b", "x")).contains("has an invalid name"));
         assert!(build(endpoint().header("a", "x\ny")).contains("has an invalid value"));
         assert!(build(endpoint().ca("/nowhere/ca.pem")).contains("/nowhere/ca.pem"));
+        assert!(build(endpoint().root_certificates("x")).contains("it has no PEM certificates"));
         assert!(build(Endpoint::new("http://example.com").proxy("")).contains("is not a valid proxy URL"));
     }
 

@@ -82,13 +82,18 @@ pub(super) fn protocol(problem: String, body: &[u8]) -> Failure {
 /// The beginning of a body, or the message of the error in it, for an error message; `None` if it has no text.
 pub(super) fn quoted_body(body: &[u8]) -> Option<String> {
     let error = serde_json::from_slice::<Value>(body).ok();
-    let message = error.as_ref().and_then(|error| error.pointer("/error/message")?.as_str());
-    let body = message.map_or(body, str::as_bytes);
+    let body = error.as_ref().and_then(message).map_or(body, str::as_bytes);
     let text = String::from_utf8_lossy(body.get(..1024).unwrap_or(body));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (!text.is_empty()).then(|| format!("with the body {}", excerpt(&text)))
 }
 
-fn keep(body: &[u8]) -> Option<Vec<u8>> {
+/// Where frameworks and OAuth (RFC 6750, RFC 9457) put the message: as it is, and not as JSON in a string.
+fn message(json: &Value) -> Option<&str> {
+    let places = ["/error/message", "/error_description", "/message", "/detail", "/title", "/error"];
+    places.iter().find_map(|place| json.pointer(place)?.as_str())
+}
+
+pub(super) fn keep(body: &[u8]) -> Option<Vec<u8>> {
     (!body.is_empty()).then(|| body.get(..4096).unwrap_or(body).to_vec())
 }

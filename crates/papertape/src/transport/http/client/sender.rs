@@ -138,10 +138,12 @@ impl HttpSender {
         let said = body::beginning(response, ERROR_BODY).await;
         self.record(Direction::ToClient, &said);
         let unauthorized = |why: &str| {
-            let said =
+            let quoted =
                 errors::quoted_body(&said).map(|said| format!("; the server rejected the request {said}"));
-            let why = format!("{}: {why}{}", shown(url), said.unwrap_or_default());
-            Failure::new(ErrorKind::Unauthorized(why), "the server rejected the request")
+            let why = format!("{}: {why}{}", shown(url), quoted.unwrap_or_default());
+            let mut failure = Failure::new(ErrorKind::Unauthorized(why), "the server rejected the request");
+            failure.bytes = errors::keep(&said);
+            failure
         };
         if request.is_background {
             return Err(unauthorized(&format!("HTTP {status}")));

@@ -111,7 +111,7 @@ pub async fn serve_until(
 
 /// A server as a service to be mounted in an application (tower, axum) that accepts connections itself.
 ///
-/// It serves the MCP endpoint at the path of its options (`/mcp`) and where it is nested, and responds 404 to all other paths:
+/// It serves the MCP endpoint where it is nested, and below that at the path of its options (`/mcp`):
 ///
 /// ```
 /// use axum::Router;
@@ -122,9 +122,10 @@ pub async fn serve_until(
 /// }
 /// ```
 ///
-/// `Router::route_service("/mcp", ..)` serves the endpoint alone, `Router::fallback_service` also OAuth metadata and what the
-/// options add (`/healthz`, `/metrics`, `/sse`); beside a nested endpoint, `Router::route_service("/metrics", ..)` serves one of
-/// these. Limits on connections and deadlines are the application's to set.
+/// `Router::route_service("/mcp", ..)` serves the endpoint alone. `Router::fallback_service` also serves OAuth metadata and what the
+/// options add (`/healthz`, `/metrics`, `/sse`); with [`Options::only_at_path`] it leaves `/` to the application. Beside a nested
+/// endpoint, `Router::route_service("/metrics", ..)` serves one of these. All other paths get 404. Limits on connections and
+/// deadlines are the application's to set.
 ///
 /// # Errors
 /// If a tool has an invalid schema.

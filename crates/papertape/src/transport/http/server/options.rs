@@ -15,6 +15,7 @@ pub struct Options {
     pub(crate) path: String,
     /// Mounted in an application, which may have removed a prefix from the path.
     pub(crate) mounted: bool,
+    pub(crate) only_at_path: bool,
     pub(crate) hosts: Vec<String>,
     pub(crate) origins: Vec<String>,
     pub(crate) any_host: bool,
@@ -37,6 +38,7 @@ impl Default for Options {
         Self {
             path: "/mcp".to_owned(),
             mounted: false,
+            only_at_path: false,
             hosts: Vec::new(),
             origins: Vec::new(),
             any_host: false,
@@ -65,6 +67,14 @@ impl Options {
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
+        self
+    }
+
+    /// Serves MCP at [`path`](Self::path) only. A service that is mounted ([`service`](super::service)) also serves it at `/`, which
+    /// is where it is nested; for `Router::fallback_service` that is the root of the application.
+    #[must_use]
+    pub fn only_at_path(mut self) -> Self {
+        self.only_at_path = true;
         self
     }
 
@@ -112,7 +122,8 @@ impl Options {
     /// Whether this is the path of the MCP endpoint.
     pub(crate) fn is_endpoint(&self, path: &str) -> bool {
         let path = path.strip_suffix('/').unwrap_or(path);
-        path == self.path.strip_suffix('/').unwrap_or(&self.path) || (self.mounted && path.is_empty())
+        let at_root = self.mounted && !self.only_at_path;
+        path == self.path.strip_suffix('/').unwrap_or(&self.path) || (at_root && path.is_empty())
     }
 
     pub(crate) fn most_requests_per_client(&self) -> usize {
