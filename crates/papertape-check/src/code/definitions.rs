@@ -1,0 +1,3 @@
+//! Findings about definitions: PT04xx.
+
+codes! {}

@@ -1,0 +1,3 @@
+//! Findings about shutdown: PT07xx.
+
+codes! {}

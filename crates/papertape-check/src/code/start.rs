@@ -1,0 +1,3 @@
+//! Findings about start: PT02xx.
+
+codes! {}

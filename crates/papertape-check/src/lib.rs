@@ -1,0 +1,25 @@
+//! What is wrong with an MCP server, with the bytes that prove it.
+//!
+//! A server is driven through everything that a host may do with it, and what it wrote is inspected: each problem becomes a
+//! [`Finding`] with a stable [`Code`], its cause, the bytes that prove it, what to do, and which hosts, SDKs and model APIs
+//! break on it.
+//!
+//! - `code`: every kind of finding, with its page of documentation
+//! - `finding`, `evidence`: one problem, and what proves it
+//! - `hosts`: what hosts, SDKs and model APIs accept, read from `hosts.toml`
+//! - `definitions`: what is wrong with listed tools, resources and prompts
+//! - `report`: all findings about a server, most important first
+
+mod code;
+mod evidence;
+mod finding;
+mod hosts;
+mod options;
+mod report;
+
+pub use code::Code;
+pub use evidence::{Evidence, Stream};
+pub use finding::{Finding, Severity};
+pub use hosts::Affected;
+pub use options::Options;
+pub use report::{Report, ServerSummary};
