@@ -11,6 +11,7 @@
 //! - `report`: all findings about a server, most important first
 
 mod code;
+mod definitions;
 mod evidence;
 mod finding;
 mod hosts;

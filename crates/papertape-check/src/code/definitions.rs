@@ -1,3 +1,5 @@
 //! Findings about definitions: PT04xx.
 
-codes! {}
+codes! {
+    PT0401 Breaks "A tool without a name"
+}
