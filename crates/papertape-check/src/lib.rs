@@ -17,6 +17,7 @@ mod finding;
 mod hosts;
 mod options;
 mod report;
+mod stdio;
 
 pub use code::Code;
 pub use evidence::{Evidence, Stream};

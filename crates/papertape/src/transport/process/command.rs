@@ -1,9 +1,9 @@
 //! The command line of a server process.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tokio::process::{Child, Command};
@@ -46,6 +46,30 @@ impl ServerCommand {
     pub fn cwd(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(directory.into());
         self
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &OsStr {
+        &self.program
+    }
+
+    /// Its arguments.
+    #[must_use]
+    pub fn arguments(&self) -> &[OsString] {
+        &self.arguments
+    }
+
+    /// The environment variables that it gets beside those of this process.
+    #[must_use]
+    pub fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
+    }
+
+    /// Its working directory, if it is not that of this process.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
     }
 
     pub(super) fn spawn(&self) -> io::Result<Child> {
