@@ -24,4 +24,4 @@ pub use evidence::{Evidence, Stream};
 pub use finding::{Finding, Severity};
 pub use hosts::Affected;
 pub use options::Options;
-pub use report::{Report, ServerSummary};
+pub use report::{CheckedServer, Report, ServerSummary};

@@ -1,5 +1,7 @@
 //! What a check may do, and how long it waits.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a check may do, and how long it waits.
@@ -9,11 +11,22 @@ pub struct Options {
     pub(crate) timeout: Duration,
     pub(crate) call_all: bool,
     pub(crate) calls: Vec<String>,
+    on_step: OnStep,
+}
+
+#[derive(Clone)]
+struct OnStep(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl fmt::Debug for OnStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnStep(..)")
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), call_all: false, calls: Vec::new() }
+        let on_step = OnStep(Arc::new(|_| {}));
+        Self { timeout: Duration::from_secs(30), call_all: false, calls: Vec::new(), on_step }
     }
 }
 
@@ -34,5 +47,16 @@ impl Options {
     pub fn call_all(mut self, all: bool) -> Self {
         self.call_all = all;
         self
+    }
+
+    /// Calls this when a step begins, for a progress indicator: `opening in 2025-11-25`.
+    pub fn on_step(mut self, callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_step = OnStep(Arc::new(callback));
+        self
+    }
+
+    /// A step begins.
+    pub(crate) fn step(&self, step: &str) {
+        (self.on_step.0)(step);
     }
 }

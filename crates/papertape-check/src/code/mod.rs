@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::finding::Severity;
+use crate::hosts::{Affected, affected};
 
 /// Defines the codes of a group. The page of each is `pages/CODE.md`.
 macro_rules! codes {
@@ -75,6 +76,19 @@ impl Code {
     #[must_use]
     pub fn title(self) -> &'static str {
         self.title
+    }
+
+    /// The title of its group.
+    #[must_use]
+    pub fn group(self) -> &'static str {
+        let group = GROUPS.iter().find(|(_, codes)| codes.contains(&self));
+        group.map_or("", |(title, _)| *title)
+    }
+
+    /// Which hosts, SDKs and model APIs break on it, as far as that is known in general.
+    #[must_use]
+    pub fn affects(self) -> Vec<Affected> {
+        affected(self.name)
     }
 
     /// Its page of documentation, in Markdown.
