@@ -1,0 +1,126 @@
+"""Faults in definitions, and in their portability."""
+
+from server import INTEGER, Server, add_tool
+
+AND_HEALTHY = add_tool(name="subtract", description="Subtracts two integers.")
+
+
+def with_schema(schema):
+    """A healthy tool, and `add` with another schema."""
+    return [AND_HEALTHY, add_tool(inputSchema=schema)]
+
+
+class NoInputSchema(Server):
+    """A tool without `inputSchema`"""
+
+    names = r"inputSchema"
+
+    def tools(self):
+        faulty = add_tool()
+        del faulty["inputSchema"]
+        return [AND_HEALTHY, faulty]
+
+
+class TypeMissing(Server):
+    """A tool whose `inputSchema` has no `type`"""
+
+    names = r"inputSchema|type"
+
+    def tools(self):
+        return with_schema({"properties": {"a": INTEGER, "b": INTEGER}, "required": ["a", "b"]})
+
+
+class TypeMisspelt(Server):
+    """A tool whose `inputSchema` has the type `objekt`"""
+
+    names = r"objekt|inputSchema"
+
+    def tools(self):
+        return with_schema({"type": "objekt", "properties": {"a": INTEGER, "b": INTEGER}})
+
+
+class InvalidSchema(Server):
+    """An invalid JSON Schema: the type `int`"""
+
+    names = r"['\"`]int['\"`]|invalid (JSON )?schema|not a valid (JSON )?schema"
+
+    def tools(self):
+        return with_schema({"type": "object", "properties": {"a": {"type": "int"}, "b": {"type": "int"}}})
+
+
+class UnresolvableRef(Server):
+    """A `$ref` to a definition that is not there"""
+
+    names = r"\$ref|#/\$defs/Number"
+
+    def tools(self):
+        return with_schema({"type": "object", "properties": {"a": {"$ref": "#/$defs/Number"}, "b": INTEGER}})
+
+
+class RequiredInProperty(Server):
+    """`required: true` in a property, as in JSON Schema draft 3"""
+
+    names = r"required"
+
+    def tools(self):
+        return with_schema({"type": "object", "properties": {"a": {**INTEGER, "required": True}, "b": INTEGER}})
+
+
+class DuplicateNames(Server):
+    """Two tools of the same name"""
+
+    names = r"duplicate|same name|twice"
+
+    def tools(self):
+        return [add_tool(), add_tool(description="Adds two integers, differently.")]
+
+
+class SpaceInName(Server):
+    """A tool named `add two numbers`"""
+
+    names = r"add two numbers.*(character|name|\^\[a-z)|(character|name|invalid).*add two numbers"
+
+    def tools(self):
+        return [add_tool(name="add two numbers")]
+
+
+class LongName(Server):
+    """A tool whose name has 80 characters"""
+
+    names = r"\b(80|64) characters|too long|over-?long|longer than"
+
+    def tools(self):
+        return [add_tool(name="add_" + 76 * "x")]
+
+
+class TypeList(Server):
+    """An optional argument as `type: ["integer", "null"]`"""
+
+    names = r"null"
+
+    def tools(self):
+        return with_schema({"type": "object", "properties": {"a": INTEGER, "b": {"type": ["integer", "null"]}}})
+
+
+class NullTools(Server):
+    """`tools/list` answers with null in place of a list"""
+
+    names = r"null|tools.*(list|array)|None"
+
+    def tools(self):
+        return None
+
+
+FAULTS = [
+    NoInputSchema,
+    TypeMissing,
+    TypeMisspelt,
+    InvalidSchema,
+    UnresolvableRef,
+    RequiredInProperty,
+    DuplicateNames,
+    SpaceInName,
+    LongName,
+    TypeList,
+    NullTools,
+]
