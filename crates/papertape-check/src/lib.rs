@@ -12,6 +12,7 @@
 
 mod code;
 mod definitions;
+mod drive;
 mod evidence;
 mod finding;
 mod hosts;

@@ -238,6 +238,11 @@ impl ServerProcess {
         }
     }
 
+    /// Kills the leading process, and nothing that it has started.
+    pub(crate) fn kill_leader(&mut self) {
+        drop(self.child.start_kill());
+    }
+
     /// Kills everything, and waits until nothing is left.
     pub(crate) async fn kill(&mut self) {
         self.close_stdin();
