@@ -92,7 +92,7 @@ def packages(name, npm):
             shutil.copy(file, folder)
         run(*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
 
-    return once(name, b"".join(file.read_bytes() for file in lists), install)
+    return once(name.replace("/", "-"), b"".join(file.read_bytes() for file in lists), install)
 
 
 def typescript():
@@ -140,6 +140,19 @@ def chromium():
     if not (found := shutil.which("chromium")):
         raise Missing("the package chromium was installed, but there is no `chromium` in the PATH")
     return Path(found)
+
+
+def checked():
+    """The Node.js to use, and the folder with the published servers that `papertape check` is tried on."""
+    runner, npm = node()
+    return runner, packages("check", npm)
+
+
+def score_card():
+    """The Node.js to use, the folder of the Inspector, that of mcporter, and the Python of FastMCP's command line."""
+    npm = node()[1]
+    fastmcp = python("check-card", HERE / "check/card/requirements.txt", "--no-deps")
+    return suite()[0], packages("hosts", npm), packages("check/card", npm), fastmcp
 
 
 def model_apis():

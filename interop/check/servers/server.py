@@ -50,7 +50,7 @@ class Server:
     @classmethod
     def command(cls, faulty, name):
         """The command that starts it."""
-        return [sys.executable, "-B", str(faulty), name]
+        return [sys.executable, str(faulty), name]
 
     def run(self):
         self.start()
