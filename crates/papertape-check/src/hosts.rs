@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::portability::Pattern;
+
 const FILE: &str = include_str!("../hosts.toml");
 
 static HOSTS: LazyLock<Hosts> = LazyLock::new(|| {
@@ -30,6 +32,21 @@ struct Hosts {
     /// Effects by code.
     #[serde(default)]
     effects: BTreeMap<String, Vec<Effect>>,
+    /// What is not portable.
+    #[serde(default)]
+    rules: Vec<Rule>,
+}
+
+/// A pattern in definitions that some hosts do not accept.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rule {
+    /// The code of its findings; which hosts are affected is among the effects of this code.
+    pub(crate) code: String,
+    pub(crate) pattern: Pattern,
+    /// What was found, as the beginning of a sentence.
+    pub(crate) cause: String,
+    pub(crate) remedy: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -38,6 +55,11 @@ struct Effect {
     host: String,
     effect: String,
     evidence: String,
+}
+
+/// The rules of portability.
+pub(crate) fn rules() -> &'static [Rule] {
+    &HOSTS.rules
 }
 
 /// What breaks on findings with this code.
@@ -63,6 +85,19 @@ mod tests {
         let hosts: Hosts = toml::from_str(FILE).unwrap();
         for code in hosts.effects.keys() {
             assert!(Code::find(code).is_some(), "hosts.toml has effects of {code}");
+        }
+        for rule in &hosts.rules {
+            assert!(Code::find(&rule.code).is_some(), "hosts.toml has a rule for {}", rule.code);
+        }
+    }
+
+    #[test]
+    fn every_effect_says_what_it_is_known_from() {
+        let hosts: Hosts = toml::from_str(FILE).unwrap();
+        for effect in hosts.effects.values().flatten() {
+            let (how, when) = effect.evidence.rsplit_once(", ").unwrap();
+            let is_date = |text: &str| text.len() == 7 && text.starts_with("202") && text.contains('-');
+            assert!(!how.is_empty() && is_date(when), "{}: {}", effect.host, effect.evidence);
         }
     }
 }

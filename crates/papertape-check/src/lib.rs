@@ -8,6 +8,7 @@
 //! - `finding`, `evidence`: one problem, and what proves it
 //! - `hosts`: what hosts, SDKs and model APIs accept, read from `hosts.toml`
 //! - `definitions`: what is wrong with listed tools, resources and prompts
+//! - `portability`: what is valid and not accepted everywhere, by the rules of `hosts.toml`
 //! - `report`: all findings about a server, most important first
 
 mod code;
@@ -17,6 +18,7 @@ mod evidence;
 mod finding;
 mod hosts;
 mod options;
+mod portability;
 mod report;
 mod stdio;
 

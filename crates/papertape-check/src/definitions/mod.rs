@@ -1,10 +1,35 @@
 //! Listed definitions to findings: what is wrong with tools, resources, templates and prompts.
+//!
+//! - `entry`: an entry of a list; `hits`: the places of one problem, which become one finding
+//! - `names`, `fields`, `descriptions`: what entries of every kind share
+//! - `input_schema`, `output_schema`: the schemas of tools, by `schema` (what is wrong with one) and `walk` (its parts)
+//! - `uris`, `uri_template`, `prompts`, `size`
+//!
+//! What is valid, but not portable, is in `portability`.
 
-mod tool;
+pub(crate) mod entry;
+pub(crate) mod hits;
+pub(crate) mod walk;
+
+mod descriptions;
+mod fields;
+mod input_schema;
+mod names;
+mod output_schema;
+mod prompts;
+mod schema;
+mod size;
+mod uri_template;
+mod uris;
+
+#[cfg(test)]
+mod tests;
 
 use serde_json::Value;
 
 use crate::finding::Finding;
+use crate::portability;
+use entry::Entries;
 
 /// What a server lists, as it is on the wire.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,9 +44,21 @@ pub(crate) struct Lists {
     pub(crate) prompts: Vec<Value>,
     /// The size of the results, in bytes.
     pub(crate) bytes: u64,
+    /// They were listed in 2026-07-28 or a newer revision, in which an output schema may be of any type.
+    pub(crate) is_modern: bool,
 }
 
 /// What is wrong with definitions, or not portable.
 pub(crate) fn inspect(lists: &Lists) -> Vec<Finding> {
-    tool::inspect(&lists.tools)
+    let entries = Entries::of(lists);
+    let mut found = names::inspect(&entries);
+    found.extend(fields::inspect(&entries));
+    found.extend(input_schema::inspect(&entries.tools));
+    found.extend(output_schema::inspect(&entries.tools, lists.is_modern));
+    found.extend(uris::inspect(&entries));
+    found.extend(prompts::inspect(&entries.prompts));
+    found.extend(descriptions::inspect(&entries));
+    found.extend(portability::inspect(lists, &entries));
+    found.extend(size::inspect(lists));
+    found
 }
