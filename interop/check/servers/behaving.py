@@ -7,27 +7,27 @@ import time
 from server import Server, add_tool, text
 
 SUM = {"a": 20, "b": 22}
-BAD = {"a": "many"}
+BAD = {"a": "many", "b": 2}
 
 
 class CrashesOnBadInput(Server):
-    """Crashes when an argument is missing"""
+    """Crashes when an argument has another type"""
 
-    names = r"crash|exit|died|TypeError"
+    names = r"crash|exited|died|TypeError"
     call = ("add", BAD)
 
     def called(self, name, arguments):
-        return text(str(arguments["a"] + arguments["b"]))
+        return self.add(arguments.get("a"), arguments.get("b"))
 
 
 class NotValidated(Server):
     """Does not validate arguments"""
 
-    names = r"validat|must be|not an integer|wrong type|invalid (argument|param)"
+    names = r"validat|not an integer|wrong type|invalid (argument|param)"
     call = ("add", BAD)
 
     def called(self, name, arguments):
-        return text(f"{arguments.get('a')}{arguments.get('b')}")
+        return text(f"{arguments.get('a')} + {arguments.get('b')}")
 
 
 class ErrorAsSuccess(Server):
@@ -109,7 +109,7 @@ class UndeclaredOutput(Server):
 class ExitsAfterACall(Server):
     """Exits after its first call"""
 
-    names = r"exit"
+    names = r"exited|exits"
     call = ("add", SUM)
 
     def respond(self, request):

@@ -24,7 +24,7 @@ class NoInputSchema(Server):
 class TypeMissing(Server):
     """A tool whose `inputSchema` has no `type`"""
 
-    names = r"inputSchema|type"
+    names = r"inputSchema"
 
     def tools(self):
         return with_schema({"properties": {"a": INTEGER, "b": INTEGER}, "required": ["a", "b"]})
@@ -69,7 +69,7 @@ class RequiredInProperty(Server):
 class DuplicateNames(Server):
     """Two tools of the same name"""
 
-    names = r"duplicate|same name|twice"
+    names = r"duplicate|same name|twice|collision"
 
     def tools(self):
         return [add_tool(), add_tool(description="Adds two integers, differently.")]
@@ -105,7 +105,7 @@ class TypeList(Server):
 class NullTools(Server):
     """`tools/list` answers with null in place of a list"""
 
-    names = r"null|tools.*(list|array)|None"
+    names = r"received null|valid list|tools.{0,40}(list|array|null)"
 
     def tools(self):
         return None

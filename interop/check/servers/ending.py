@@ -55,7 +55,7 @@ class FloodsStderr(Server):
 class FailsAtTheEnd(Server):
     """Ends with a traceback and status 1"""
 
-    names = r"status 1\b|code 1\b|BrokenResourceError|RuntimeError"
+    names = r"status 1\b|code 1\b|RuntimeError: "
 
     def run(self):
         super().run()

@@ -6,6 +6,9 @@ import sys
 from server import Server, add_tool, text
 
 
+NOT_JSON = r"(not|isn't|invalid) (valid |a )?JSON"
+
+
 def line(said):
     """Writes a line of text to stdout, as `print` does by mistake."""
     sys.stdout.write(f"{said}\n")
@@ -15,7 +18,7 @@ def line(said):
 class StrayLine(Server):
     """Prints a line before its first message"""
 
-    names = r"Starting example server|(not|isn't|invalid) (valid )?JSON"
+    names = rf"Starting example server|{NOT_JSON}"
 
     def start(self):
         line("Starting example server...")
@@ -24,7 +27,7 @@ class StrayLine(Server):
 class StrayLineInACall(Server):
     """Prints a line in the middle of a call"""
 
-    names = r"adding 20 and 22|(not|isn't|invalid) (valid )?JSON"
+    names = rf"adding 20 and 22|{NOT_JSON}"
     call = ("add", {"a": 20, "b": 22})
 
     def add(self, a, b):
@@ -35,7 +38,7 @@ class StrayLineInACall(Server):
 class GluedText(Server):
     """Prints text without a newline, so that its first message stands behind it"""
 
-    names = r"Loading\.\.\. ?done|(not|isn't|invalid) (valid )?JSON"
+    names = rf"Loading\.\.\. ?done|{NOT_JSON}"
 
     def start(self):
         sys.stdout.write("Loading... done ")
@@ -45,7 +48,7 @@ class GluedText(Server):
 class AnsiCodes(Server):
     """Prints a coloured line: ANSI escape sequences"""
 
-    names = r"Server ready|ANSI|\\x1b|\\u001b|(not|isn't|invalid) (valid )?JSON"
+    names = rf"Server ready|ANSI|\\x1b|\\u001b|{NOT_JSON}"
 
     def start(self):
         line("\x1b[32m✔\x1b[0m \x1b[1mServer ready\x1b[0m")
@@ -54,7 +57,7 @@ class AnsiCodes(Server):
 class HiddenCursor(Server):
     """Hides the cursor, as progress bars do: ANSI codes in front of its first message"""
 
-    names = r"ANSI|escape sequence|\\x1b|\\u001b|\[\?25l|(not|isn't|invalid) (valid )?JSON"
+    names = rf"ANSI|escape sequence|\\x1b|\\u001b|\[\?25l|{NOT_JSON}"
 
     def start(self):
         sys.stdout.write("\x1b[?25l")
@@ -64,7 +67,7 @@ class HiddenCursor(Server):
 class DotenvBanner(Server):
     """dotenv 17 prints its banner"""
 
-    names = r"dotenv"
+    names = rf"dotenv|{NOT_JSON}"
 
     def start(self):
         line("[dotenv@17.2.3] injecting env (2) from .env -- tip: ⚙️  suppress all logs with { quiet: true }")
@@ -73,7 +76,7 @@ class DotenvBanner(Server):
 class NpmBanner(Server):
     """Started with `npm start`, which prints what it runs"""
 
-    names = r"node dist/index\.js|npm"
+    names = rf"node dist/index\.js|npm|{NOT_JSON}"
 
     def start(self):
         line("\n> example-server@1.0.0 start\n> node dist/index.js\n")
@@ -82,7 +85,7 @@ class NpmBanner(Server):
 class PythonWarning(Server):
     """A Python warning goes to stdout"""
 
-    names = r"DeprecationWarning"
+    names = rf"DeprecationWarning|{NOT_JSON}"
 
     def start(self):
         line("/app/server.py:3: DeprecationWarning: 'asyncio.get_event_loop' is deprecated\n  import asyncio")
@@ -91,7 +94,7 @@ class PythonWarning(Server):
 class LogOnStdout(Server):
     """A log framework writes to stdout"""
 
-    names = r"Registered 1 tools|\blog(s|ging|ger)? |(not|isn't|invalid) (valid )?JSON"
+    names = rf"Registered 1 tools|{NOT_JSON}"
 
     def start(self):
         line("2026-11-20 09:14:02,113 - example - INFO - Registered 1 tools")
@@ -100,7 +103,7 @@ class LogOnStdout(Server):
 class JsonLog(Server):
     """A log framework writes JSON to stdout"""
 
-    names = r"pino|\blog(s|ging|ger)? |Registered 1 tools|\"?level\"?:|not (a )?JSON-RPC"
+    names = r"pino|Registered 1 tools|not (a )?JSON-RPC"
 
     def start(self):
         line('{"level":30,"time":1795165442113,"pid":7,"hostname":"box","msg":"Registered 1 tools"}')
@@ -127,8 +130,14 @@ class NotFlushed(Server):
 
     names = r"flush|buffered"
 
+    def run(self):
+        # A buffer of its own: with PYTHONUNBUFFERED, stdout has none.
+        self.unwritten = b""
+        super().run()
+        super().write(self.unwritten)
+
     def write(self, data):
-        sys.stdout.buffer.write(data)
+        self.unwritten += data
 
 
 class ByteOrderMark(Server):

@@ -93,7 +93,7 @@ class NullId(Server):
 class AnswersNotifications(Server):
     """Answers notifications, too"""
 
-    names = r"notification"
+    names = r"(answer|respon)\w* .{0,20}\bnotification|\bnotifications?\b.{0,40}(answer|respon)"
 
     def receive(self, message):
         super().receive(message)
@@ -114,7 +114,7 @@ class TwoAnswers(Server):
 class NoJsonrpc(Server):
     """Messages without the member `jsonrpc`"""
 
-    names = r"jsonrpc"
+    names = r"\.jsonrpc\s+Field required|(missing|without|no|lacks?|has no).{0,20}\bjsonrpc\b|\bjsonrpc\b.{0,40}missing"
 
     def send(self, message):
         del message["jsonrpc"]

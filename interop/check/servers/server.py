@@ -40,7 +40,7 @@ class Server:
 
     # What `papertape check` must report: codes.
     codes = ()
-    # A regular expression for the words that name the cause, in the output of any tool; None for a healthy server.
+    # A regular expression for words that name the cause, in any tool's output, in any case; None for a healthy server.
     names = None
     # What is to be called, if listing does not show the fault: a tool and its arguments.
     call = None

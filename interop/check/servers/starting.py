@@ -12,7 +12,7 @@ from server import Server
 class NeverAnswers(Server):
     """Reads, and never answers"""
 
-    names = r"alive|(never|does not|did not|doesn't) (answer|respond|reply)|read .* bytes|idle|waiting"
+    names = r"timed? ?out|(never|does not|did not|has not) (answer|respond)"
 
     def receive(self, message):
         pass
