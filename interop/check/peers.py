@@ -67,14 +67,14 @@ class Tool:
     def __init__(self, name, listing, calling, result=True):
         self.name, self.listing, self.calling, self.result = name, listing, calling, result
 
-    def ask(self, command, call, search):
+    def ask(self, command, call, search, env=None):
         """What it says of the server that this command starts. `search` are folders in front of the PATH."""
         line = self.calling(command, *call) if call else self.listing(command)
         with tempfile.TemporaryDirectory() as home:
             path = ":".join([*map(str, search), os.environ["PATH"]])
             # No colours, no lines broken for a terminal, no word about updates.
             more = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "1000", "FASTMCP_CHECK_FOR_UPDATES": "off"}
-            environment = {**os.environ, "HOME": home, "PATH": path, **more}
+            environment = {**(env or os.environ), "HOME": home, "PATH": path, **more}
             code, stdout, stderr = run(line, environment, home)
         words = stderr if code == 0 and self.result else f"{stderr}\n{stdout}"
         return Said(code, plain(words))

@@ -44,6 +44,10 @@ SOME_EXAMPLES = {
     "simple-prompt",
 }
 
+# What is wrong with an old release, and the words that say so.
+OLD_CODES = {"PT0402"}
+OLD_NAMES = r"inputSchema"
+
 
 class Published:
     """A server, the command that starts it, and what a check may say of it, although it is healthy."""

@@ -13,6 +13,7 @@ def with_schema(schema):
 class NoInputSchema(Server):
     """A tool without `inputSchema`"""
 
+    codes = ("PT0402",)
     names = r"inputSchema"
 
     def tools(self):
@@ -24,6 +25,7 @@ class NoInputSchema(Server):
 class TypeMissing(Server):
     """A tool whose `inputSchema` has no `type`"""
 
+    codes = ("PT0402",)
     names = r"inputSchema"
 
     def tools(self):
@@ -33,6 +35,7 @@ class TypeMissing(Server):
 class TypeMisspelt(Server):
     """A tool whose `inputSchema` has the type `objekt`"""
 
+    codes = ("PT0402",)
     names = r"objekt|inputSchema"
 
     def tools(self):
@@ -42,6 +45,7 @@ class TypeMisspelt(Server):
 class InvalidSchema(Server):
     """An invalid JSON Schema: the type `int`"""
 
+    codes = ("PT0403",)
     names = r"['\"`]int['\"`]|invalid (JSON )?schema|not a valid (JSON )?schema"
 
     def tools(self):
@@ -51,6 +55,7 @@ class InvalidSchema(Server):
 class UnresolvableRef(Server):
     """A `$ref` to a definition that is not there"""
 
+    codes = ("PT0404",)
     names = r"\$ref|#/\$defs/Number"
 
     def tools(self):
@@ -60,6 +65,7 @@ class UnresolvableRef(Server):
 class RequiredInProperty(Server):
     """`required: true` in a property, as in JSON Schema draft 3"""
 
+    codes = ("PT0405",)
     names = r"required"
 
     def tools(self):
@@ -69,6 +75,7 @@ class RequiredInProperty(Server):
 class DuplicateNames(Server):
     """Two tools of the same name"""
 
+    codes = ("PT0407",)
     names = r"duplicate|same name|twice|collision"
 
     def tools(self):
@@ -78,6 +85,7 @@ class DuplicateNames(Server):
 class SpaceInName(Server):
     """A tool named `add two numbers`"""
 
+    codes = ("PT0501",)
     names = r"add two numbers.*(character|name|\^\[a-z)|(character|name|invalid).*add two numbers"
 
     def tools(self):
@@ -87,6 +95,7 @@ class SpaceInName(Server):
 class LongName(Server):
     """A tool whose name has 80 characters"""
 
+    codes = ("PT0501",)
     names = r"\b(80|64) characters|too long|over-?long|longer than"
 
     def tools(self):
@@ -96,6 +105,7 @@ class LongName(Server):
 class TypeList(Server):
     """An optional argument as `type: ["integer", "null"]`"""
 
+    codes = ("PT0503",)
     names = r"null"
 
     def tools(self):

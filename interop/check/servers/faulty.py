@@ -9,6 +9,7 @@
 import re
 import signal
 import sys
+from pathlib import Path
 
 sys.dont_write_bytecode = True  # leave no __pycache__ among the sources
 
@@ -20,6 +21,9 @@ import on_stdout
 import opening
 import starting
 
+FILE = Path(__file__).resolve()
+HEALTHY = healthy.HEALTHY
+
 GROUPS = {
     "stdout": on_stdout.FAULTS,
     "start": starting.FAULTS,
@@ -27,7 +31,7 @@ GROUPS = {
     "definitions": defining.FAULTS,
     "behaviour": behaving.FAULTS,
     "shutdown": ending.FAULTS,
-    "healthy": healthy.HEALTHY,
+    "healthy": HEALTHY,
 }
 
 

@@ -38,8 +38,9 @@ class Refused(Exception):
 class Server:
     """Healthy, in the session-based revisions, with one tool."""
 
-    # What `papertape check` must report: codes.
+    # The codes that `papertape check` must report, and those that it may report, too.
     codes = ()
+    also = ()
     # A regular expression for words that name the cause, in any tool's output, in any case; None for a healthy server.
     names = None
     # What is to be called, if listing does not show the fault: a tool and its arguments.
