@@ -23,7 +23,8 @@ Each server here is healthy but for one fault: {faults} of them, small programs 
 - `papertape check COMMAND` is told nothing else. It calls read-only tools by itself.
 - The others list the tools: `mcp-inspector --cli COMMAND --method tools/list --strict`,
   `mcporter list --stdio COMMAND --exit-code`, `fastmcp list --command COMMAND`.
-- A fault that shows only in a call is marked ☎: there the others are told which tool to call, with the arguments that show it.
+- A fault that shows only in a call is marked *(call)*: there the others are told which tool to call, with the arguments that
+  show it.
 
 The rule is the same for all four, and a script applies it:
 
@@ -31,8 +32,8 @@ The rule is the same for all four, and a script applies it:
   Which words these are stands in the server's source, as `names`, and is the same for all tools.
   If a tool passes on what the server wrote to stderr, or quotes its bytes in an error, that counts.
   A list of tools or a result that is printed as usual does not count, even if the fault can be seen in it.
-- **trouble**: it says that something is wrong, or fails, without these words.
-- **nothing**: it ends with exit code 0, and says nothing of the kind.
+- **trouble**: it ends with another exit code than 0, or with an error on stderr, without these words.
+- **nothing**: it ends with exit code 0, and without an error on stderr.
 
 In the tables are the verdict, the exit code, and the statement that shows the verdict, shortened and without paths.
 After {longest} seconds a tool is killed, which is the exit code "none".
@@ -99,7 +100,7 @@ def page(tools, asked, said):
 
 
 def named(row):
-    return f"{row.title} ☎" if row.call else row.title
+    return f"{row.title} *(call)*" if row.call else row.title
 
 
 def totals(tools, asked, said):

@@ -29,18 +29,18 @@ TROUBLE = [
 
 
 class Said:
-    """What a tool said of a server: its exit code, None if it had to be killed, and its words."""
+    """What a tool said of a server: its exit code, None if it had to be killed, its words, and those without a result."""
 
-    def __init__(self, code, words):
-        self.code, self.words = code, words
+    def __init__(self, code, words, errors):
+        self.code, self.words, self.errors = code, words, errors
 
     def verdict(self, names):
         """`cause` if words that name the cause are there, `trouble` if it fails without them, else `nothing`; and a quote."""
         if names and (found := re.search(names, self.words, re.IGNORECASE)):
             return "cause", quoted(self.words, found.start())
         for trouble in TROUBLE:
-            if places := [found.start() for found in trouble.finditer(self.words)]:
-                return "trouble", quoted(self.words, places[-1])
+            if places := [found.start() for found in trouble.finditer(self.errors)]:
+                return "trouble", quoted(self.errors, places[-1])
         return ("nothing", "") if self.code == 0 else ("trouble", "")
 
 
@@ -62,10 +62,10 @@ def shortened(words, longest):
 
 
 class Tool:
-    """A tool, and its command lines. `result` says that stdout has the result, unless the tool fails."""
+    """A tool, and its command lines. What it writes to stdout is a result, unless it fails or `reports` on servers."""
 
-    def __init__(self, name, listing, calling, result=True):
-        self.name, self.listing, self.calling, self.result = name, listing, calling, result
+    def __init__(self, name, listing, calling, reports=False):
+        self.name, self.listing, self.calling, self.reports = name, listing, calling, reports
 
     def ask(self, command, call, search, env=None):
         """What it says of the server that this command starts. `search` are folders in front of the PATH."""
@@ -76,8 +76,10 @@ class Tool:
             more = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "1000", "FASTMCP_CHECK_FOR_UPDATES": "off"}
             environment = {**(env or os.environ), "HOME": home, "PATH": path, **more}
             code, stdout, stderr = run(line, environment, home)
-        words = stderr if code == 0 and self.result else f"{stderr}\n{stdout}"
-        return Said(code, plain(words))
+        everything, errors = plain(f"{stderr}\n{stdout}"), plain(stderr)
+        if code != 0:
+            return Said(code, everything, everything)
+        return Said(code, everything if self.reports else errors, errors)
 
 
 def run(line, environment, folder):
@@ -153,7 +155,7 @@ def tools(papertape):
         return [*fastmcp, "call", "--command", shlex.join(command), *given, "--timeout", f"{SECONDS}"]
 
     everyone = [
-        Tool("papertape check", check, check, result=False),
+        Tool("papertape check", check, check, reports=True),
         Tool("MCP Inspector 2.12.0", list_inspector, call_inspector),
         Tool("mcporter 0.12.3", list_mcporter, call_mcporter),
         Tool("fastmcp 4.1.2", list_fastmcp, call_fastmcp),
