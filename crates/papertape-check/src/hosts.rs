@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -35,6 +36,9 @@ struct Hosts {
     /// What is not portable.
     #[serde(default)]
     rules: Vec<Rule>,
+    /// How long hosts wait for the first response.
+    #[serde(default)]
+    timeouts: Vec<Timeout>,
 }
 
 /// A pattern in definitions that some hosts do not accept.
@@ -60,6 +64,36 @@ struct Effect {
 /// The rules of portability.
 pub(crate) fn rules() -> &'static [Rule] {
     &HOSTS.rules
+}
+
+/// How long a host waits for the first response of a server.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Timeout {
+    host: String,
+    seconds: u64,
+    evidence: String,
+}
+
+impl Timeout {
+    /// How long it waits.
+    pub(crate) fn within(&self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+
+    /// What it does with a server that takes longer.
+    pub(crate) fn affected(&self) -> Affected {
+        Affected {
+            name: self.host.clone(),
+            effect: format!("gives up after {} s, unless it is configured otherwise", self.seconds),
+            evidence: self.evidence.clone(),
+        }
+    }
+}
+
+/// How long hosts wait for the first response.
+pub(crate) fn timeouts() -> &'static [Timeout] {
+    &HOSTS.timeouts
 }
 
 /// What breaks on findings with this code.

@@ -11,17 +11,21 @@
 //! - `portability`: what is valid and not accepted everywhere, by the rules of `hosts.toml`
 //! - `report`: all findings about a server, most important first
 
+mod banner;
+mod check;
 mod code;
 mod definitions;
 mod drive;
 mod evidence;
 mod finding;
 mod hosts;
+mod inspect;
 mod options;
 mod portability;
 mod report;
 mod stdio;
 
+pub use check::check_stdio;
 pub use code::Code;
 pub use evidence::{Evidence, Stream};
 pub use finding::{Finding, Severity};

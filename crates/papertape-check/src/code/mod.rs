@@ -39,7 +39,7 @@ const GROUPS: [(&str, &[Code]); 8] = [
 ];
 
 /// A kind of finding, such as `PT0101`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Code {
     pub(crate) name: &'static str,
     pub(crate) severity: Severity,
@@ -97,14 +97,6 @@ impl Code {
         self.page
     }
 }
-
-impl PartialEq for Code {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Code {}
 
 impl fmt::Debug for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,6 +23,8 @@ pub(crate) enum Ending {
     EndOfInput,
     /// SIGTERM while the input is open, then the end of input, then SIGKILL.
     Terminate,
+    /// SIGKILL: it is known that a server ignores the rest.
+    Kill,
 }
 
 /// How a process ended.
@@ -62,14 +64,15 @@ pub(crate) async fn end(session: &mut Session, tried: Ending) -> Ended {
     let stderr_before = session.process.stderr().total;
     let began = Instant::now();
     let order = match tried {
-        Ending::EndOfInput => [Cause::EndOfInput, Cause::Terminate],
-        Ending::Terminate => [Cause::Terminate, Cause::EndOfInput],
+        Ending::EndOfInput => &[Cause::EndOfInput, Cause::Terminate][..],
+        Ending::Terminate => &[Cause::Terminate, Cause::EndOfInput],
+        Ending::Kill => &[],
     };
     let mut cause =
         if session.process.exits_within(Duration::ZERO).await.is_some() { Some(Cause::Itself) } else { None };
     for step in order {
         if cause.is_none() {
-            if step == Cause::Terminate {
+            if *step == Cause::Terminate {
                 session.process.terminate();
             } else {
                 session.end_input();
@@ -78,7 +81,7 @@ pub(crate) async fn end(session: &mut Session, tried: Ending) -> Ended {
             // Responses that come now count.
             session.settle(GRACE).await;
             let left = deadline.saturating_duration_since(Instant::now());
-            cause = session.process.exits_within(left).await.map(|_| step);
+            cause = session.process.exits_within(left).await.map(|_| *step);
         }
     }
     let cause = cause.unwrap_or(Cause::Kill);

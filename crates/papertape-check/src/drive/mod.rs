@@ -13,7 +13,7 @@ use std::time::Duration;
 use papertape::stdio::ServerCommand;
 
 use crate::definitions::Lists;
-use crate::drive::ending::Ending;
+use crate::drive::ending::{Cause, Ending, GRACE};
 use crate::drive::run::{Opening, Run};
 use crate::options::Options;
 use crate::stdio::session::Framing;
@@ -46,6 +46,11 @@ impl Drive {
     /// The runs in which the server answered the request that opens it with a result.
     pub(crate) fn opened(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(|run| run.opened.is_some())
+    }
+
+    /// Whether all processes so far have exited when they should, so that the next need not be killed.
+    fn ends_well(&self) -> bool {
+        self.runs.iter().all(|run| !matches!(run.ended.cause, Cause::Kill) && run.ended.took < GRACE)
     }
 
     /// The definitions as the newest revision lists them.
@@ -96,7 +101,8 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
         );
         return Ok(drive);
     }
-    let modern = modern::run(command, probe, Ending::EndOfInput).await?;
+    let ending = if drive.ends_well() { Ending::EndOfInput } else { Ending::Kill };
+    let modern = modern::run(command, probe, ending).await?;
     let anything = answered || modern.answered();
     drive.runs.push(modern);
     if !opened {
@@ -107,6 +113,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
     for revision in OLDER {
         // Both ways to end a server are tried.
         let ending = if revision == OLDER[0] { Ending::Terminate } else { Ending::EndOfInput };
+        let ending = if drive.ends_well() { ending } else { Ending::Kill };
         drive.runs.push(legacy::run(command, Opening::Older(revision), Framing::Lines, wait, ending).await?);
     }
     Ok(drive)

@@ -71,6 +71,8 @@ pub(crate) struct Message {
     pub(crate) invalid: bool,
     /// It is in UTF-16.
     pub(crate) utf16: bool,
+    /// It has `NaN` or `Infinity`, which JSON has not; they are null here.
+    pub(crate) not_a_number: bool,
 }
 
 /// What follows a message.
@@ -146,7 +148,8 @@ impl Scanner {
 
     fn take(&mut self, rest: &[u8], ended: bool) -> Option<(usize, Kind)> {
         if let Some(encoding) = self.utf16 {
-            return encoding.take(rest, ended);
+            // PowerShell and Python write a mark before each line.
+            return if Utf16::has_mark(rest) { Some((2, Kind::Mark)) } else { encoding.take(rest, ended) };
         }
         if self.at == 0 {
             if rest.len() < 2 && !ended {
@@ -227,6 +230,9 @@ impl Scanner {
                 Pretty::None => {}
             }
         }
+        if let Some(value) = without_nan(text) {
+            return Some((length, kind_of(value, end, Form { not_a_number: true, ..Form::default() })));
+        }
         if let Some((begin, length, value)) = inside(line) {
             if begin > 0 {
                 return Some((begin, Kind::Text(if self.in_line { Place::After } else { Place::Before })));
@@ -243,14 +249,15 @@ struct Form {
     pretty: bool,
     framed: bool,
     invalid: bool,
+    not_a_number: bool,
 }
 
 fn kind_of(value: Value, end: LineEnd, form: Form) -> Kind {
     if !is_message(&value) {
         return Kind::Json(value);
     }
-    let Form { pretty, framed, invalid } = form;
-    Kind::Message(Message { value, end, pretty, framed, invalid, utf16: false })
+    let Form { pretty, framed, invalid, not_a_number } = form;
+    Kind::Message(Message { value, end, pretty, framed, invalid, utf16: false, not_a_number })
 }
 
 /// A whole value, and whether its bytes are not valid UTF-8.
@@ -266,6 +273,33 @@ fn parse(text: &[u8]) -> Option<(Value, bool)> {
         }
         Err(_) => None,
     }
+}
+
+/// A message in which numbers are written as JSON does not allow it.
+fn without_nan(text: &[u8]) -> Option<Value> {
+    const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+    let text = std::str::from_utf8(text)
+        .ok()
+        .filter(|text| text.starts_with('{') && WORDS.iter().any(|word| text.contains(word)))?;
+    let mut repaired = String::with_capacity(text.len());
+    let (mut in_string, mut escaped, mut rest) = (false, false, text);
+    while let Some(letter) = rest.chars().next() {
+        let word = if in_string { None } else { WORDS.iter().find(|word| rest.starts_with(**word)) };
+        if let Some(word) = word {
+            repaired.push_str("null");
+            rest = rest.strip_prefix(*word)?;
+            continue;
+        }
+        (in_string, escaped) = match (letter, in_string, escaped) {
+            ('"', true, false) => (false, false),
+            ('"', false, _) => (true, false),
+            ('\\', true, false) => (true, true),
+            _ => (in_string, false),
+        };
+        repaired.push(letter);
+        rest = rest.strip_prefix(letter)?;
+    }
+    serde_json::from_str(&repaired).ok().filter(is_message)
 }
 
 /// A value at the beginning of bytes that may go on after it: its length with it.

@@ -66,6 +66,7 @@ impl Utf16 {
                 framed: false,
                 invalid: false,
                 utf16: true,
+                not_a_number: false,
             }),
             _ => Kind::Text(Place::OwnLine),
         };

@@ -16,6 +16,7 @@ fn words(bytes: &[u8]) -> String {
                 (message.framed, " framed"),
                 (message.invalid, " invalid"),
                 (message.utf16, " utf16"),
+                (message.not_a_number, " nan"),
             ] {
                 word.push_str(if set { name } else { "" });
             }
@@ -59,6 +60,10 @@ fn every_way_to_write_a_message_is_told_apart() {
         (format!("Content-Length: many\r\n{A}\n"), "text OwnLine, message Lf"),
         (format!("\u{feff}{A}\n\u{feff}{A}\n"), "mark, message Lf, mark, message Lf"),
         (format!("[{A},{A}]\n"), "message Lf"),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"result":{"NaN\"":NaN,"b":-Infinity}}"#.to_owned() + "\n",
+            "message Lf nan",
+        ),
         ("{\"level\":30,\"msg\":\"up\"}\n[]\n42\n".to_owned(), "json, json, text OwnLine"),
     ] {
         assert_eq!(words(bytes.as_bytes()), expected, "{bytes}");
