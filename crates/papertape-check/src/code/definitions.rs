@@ -19,4 +19,5 @@ codes! {
     PT0416 Note "The size of the definitions"
     PT0417 Note "Arguments without descriptions"
     PT0418 Note "Resources or prompts without descriptions"
+    PT0419 Breaks "A result without its list"
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use papertape::wire::error::excerpt;
+use papertape::wire::error::{excerpt, shortened};
+use papertape::wire::shown;
 use serde_json::Value;
 
 use super::entry::Entry;
@@ -87,7 +88,9 @@ fn shape(tools: &[Entry<'_>]) -> Vec<Finding> {
                 ("`inputSchema` has no `type`".to_owned(), "/inputSchema", schema)
             }
             (Some(Value::Object(_)), Some(kind)) => {
-                let shown = excerpt(&kind.to_string());
+                let shown = kind
+                    .as_str()
+                    .map_or_else(|| shown::json(shortened(&kind.to_string())).into_owned(), excerpt);
                 (
                     format!("`type` of `inputSchema` is not \"object\" but {shown}"),
                     "/inputSchema/type",

@@ -17,6 +17,7 @@ mod input_schema;
 mod names;
 mod output_schema;
 mod prompts;
+mod results;
 mod schema;
 mod size;
 mod uri_template;
@@ -46,12 +47,15 @@ pub(crate) struct Lists {
     pub(crate) bytes: u64,
     /// They were listed in 2026-07-28 or a newer revision, in which an output schema may be of any type.
     pub(crate) is_modern: bool,
+    /// Results without an array of entries: the method, and the result.
+    pub(crate) invalid: Vec<(&'static str, Value)>,
 }
 
 /// What is wrong with definitions, or not portable.
 pub(crate) fn inspect(lists: &Lists) -> Vec<Finding> {
     let entries = Entries::of(lists);
-    let mut found = names::inspect(&entries);
+    let mut found = results::inspect(&lists.invalid);
+    found.extend(names::inspect(&entries));
     found.extend(fields::inspect(&entries));
     found.extend(input_schema::inspect(&entries.tools));
     found.extend(output_schema::inspect(&entries.tools, lists.is_modern));

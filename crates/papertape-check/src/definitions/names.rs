@@ -63,15 +63,15 @@ fn duplicates(kind: Kind, list: &[Entry<'_>]) -> Option<Finding> {
     match kind {
         Kind::Tool => hits.finding(
             PT0407,
-            "the name is that of another tool, too",
+            "two tools have the same name",
             "give each tool a name of its own: a host calls one of them, and which one is up to the host",
         ),
         Kind::Prompt => hits
-            .finding(PT0407, "the name is that of another prompt, too", "give each prompt a name of its own")
+            .finding(PT0407, "two prompts have the same name", "give each prompt a name of its own")
             .map(|finding| finding.affects(Vec::new()).severity(Severity::Warning)),
         Kind::Resource | Kind::Template => hits.finding(
             PT0413,
-            &format!("the `{}` is that of another {}, too", kind.key(), kind.noun()),
+            &format!("two {}s have the same `{}`", kind.noun(), kind.key()),
             "list each once: hosts read by URI, so that the second cannot be read",
         ),
     }

@@ -119,7 +119,7 @@ fn healthy() -> Lists {
             json!({"name": "args-prompt", "arguments": [{"name": "city", "required": true}, {"name": "state"}]}),
         ],
         bytes: 4_000,
-        is_modern: false,
+        ..Lists::default()
     }
 }
 
@@ -316,6 +316,28 @@ fn faults_of_resources_and_prompts_are_found() {
         let lists = Lists { prompts: vec![json!({"name": "p", "arguments": arguments})], ..Lists::default() };
         assert_eq!(codes(&lists), expected, "{arguments}");
     }
+}
+
+#[test]
+fn a_result_without_its_list_is_found() {
+    for (result, message) in [
+        (json!({"tools": null}), "the result of tools/list has null as `tools`, which is not an array"),
+        (
+            json!({"tools": {"add": {}}}),
+            "the result of tools/list has {\"add\":{}} as `tools`, which is not an array",
+        ),
+        (json!([]), "the result of tools/list has no `tools`"),
+    ] {
+        let found = inspect(&Lists { invalid: vec![("tools/list", result)], ..Lists::default() });
+        let messages: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(messages, [message]);
+    }
+}
+
+#[test]
+fn a_wrong_type_is_named() {
+    let found = of_tools(vec![tool("a", &json!({"type": "objekt"}))]);
+    assert_eq!(found[0].message, "`type` of `inputSchema` is not \"object\" but \"objekt\": the tool \"a\"");
 }
 
 #[test]

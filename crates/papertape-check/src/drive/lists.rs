@@ -49,7 +49,7 @@ pub(crate) async fn read(
 async fn read_list(
     session: &mut Session,
     lists: &mut Lists,
-    (method, member): (&str, &str),
+    (method, member): (&'static str, &'static str),
     meta: Option<&Value>,
     wait: Duration,
 ) -> Result<Vec<Value>, NoResponse> {
@@ -67,6 +67,8 @@ async fn read_list(
         if let Some(page) = result.get(member).and_then(Value::as_array) {
             let room = ENTRIES.saturating_sub(entries.len());
             entries.extend(page.iter().take(room).cloned());
+        } else {
+            lists.invalid.push((method, result.clone()));
         }
         // A cursor that comes again would never end.
         match result.get("nextCursor") {

@@ -57,7 +57,8 @@ impl Drive {
     pub(crate) fn lists(&self) -> Lists {
         let newest =
             self.opened().find(|run| run.opening == Opening::Modern && run.lists != Lists::default());
-        newest.or_else(|| self.opened().next()).map(|run| run.lists.clone()).unwrap_or_default()
+        let Some(run) = newest.or_else(|| self.opened().next()) else { return Lists::default() };
+        Lists { is_modern: run.opening == Opening::Modern, ..run.lists.clone() }
     }
 }
 

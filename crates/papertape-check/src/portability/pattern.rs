@@ -21,10 +21,12 @@ const MOST_TOOLS: usize = 128;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Pattern {
-    /// The name of a tool is not `^[a-zA-Z0-9_-]{1,64}$`.
-    ApiName,
+    /// The name of a tool has other characters than letters, digits, `_` and `-`.
+    NameCharacters,
+    /// The name of a tool has more than 64 characters.
+    NameLength,
     /// The name of a tool is too long with that of a server in front.
-    LongName,
+    LongWithServer,
     /// `type` is a list.
     TypeList,
     /// `enum` has `null` in it.
@@ -61,7 +63,9 @@ impl Pattern {
         let mut hits = Hits::default();
         for tool in &entries.tools {
             match self {
-                Self::ApiName | Self::LongName => self.find_name(*tool, &mut hits),
+                Self::NameCharacters | Self::NameLength | Self::LongWithServer => {
+                    self.find_name(*tool, &mut hits)
+                }
                 Self::NoProperties
                 | Self::RootCombinator
                 | Self::BooleanArgument
@@ -80,12 +84,18 @@ impl Pattern {
 
     fn find_name<'a>(self, tool: Entry<'a>, hits: &mut Hits<'a>) {
         let Some(name) = tool.key() else { return };
-        let is_found = match self {
-            Self::LongName => (LONGEST_WITHOUT_SERVER + 1..=LONGEST_NAME).contains(&name.len()),
-            _ => !is_made_of(name, "_-"),
-        };
-        if is_found {
-            hits.push(tool, "/name".to_owned(), tool.get("name"));
+        let length = name.chars().count();
+        match self {
+            Self::NameCharacters if !has_only(name, "_-") => {
+                hits.push(tool, "/name".to_owned(), tool.get("name"))
+            }
+            Self::NameLength if length > LONGEST_NAME => {
+                hits.explain(tool, "/name".to_owned(), format!("{length} characters"));
+            }
+            Self::LongWithServer if (LONGEST_WITHOUT_SERVER + 1..=LONGEST_NAME).contains(&length) => {
+                hits.explain(tool, "/name".to_owned(), format!("{length} characters"));
+            }
+            _ => {}
         }
     }
 
@@ -177,8 +187,11 @@ fn find_not_strict<'a>(tool: Entry<'a>, hits: &mut Hits<'a>) {
 
 /// Whether a name has up to 64 letters, digits and these characters.
 fn is_made_of(name: &str, others: &str) -> bool {
-    (1..=LONGEST_NAME).contains(&name.len())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+    (1..=LONGEST_NAME).contains(&name.len()) && has_only(name, others)
+}
+
+fn has_only(name: &str, others: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
 }
 
 /// Whether the schema of an argument says of which type it is, in one way or another.
