@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::entry::{Entries, Entry};
+use super::entry::{Entries, Entry, Kind};
 use super::hits::Hits;
 use super::walk::escaped;
 use crate::code::definitions::{PT0408, PT0417, PT0418};
@@ -23,10 +23,8 @@ pub(super) fn inspect(entries: &Entries<'_>) -> Vec<Finding> {
             }
         }
     }
-    for entry in entries.all().filter(|entry| is_missing(*entry)) {
-        if entries.tools.iter().all(|tool| !std::ptr::eq(tool.value, entry.value)) {
-            others.entry(entry);
-        }
+    for entry in entries.all().filter(|entry| entry.kind != Kind::Tool && is_missing(*entry)) {
+        others.entry(entry);
     }
     let findings = [
         tools.finding(

@@ -89,7 +89,7 @@ impl Hit<'_> {
         match &self.quote {
             Quote::Nothing => {}
             Quote::Value(value) => quote += &format!(": {}", shown::json(shortened(&value.to_string()))),
-            Quote::Text(text) => quote += &format!(": {text}"),
+            Quote::Text(text) => quote += &format!(": {}", shown::json(text)),
         }
         Evidence::fact(quote)
     }

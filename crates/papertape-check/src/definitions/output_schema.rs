@@ -13,6 +13,9 @@ use crate::finding::Finding;
 const REMEDY: &str =
     "write a JSON Schema of type \"object\" that is complete in itself, or leave `outputSchema` out";
 
+/// Dialects that a validator of a client refuses.
+const OLD: [&str; 2] = ["json-schema.org/draft-03/", "json-schema.org/draft-04/"];
+
 /// What is wrong with output schemas. Since 2026-07-28 they may be of any type.
 pub(super) fn inspect(tools: &[Entry<'_>], is_modern: bool) -> Vec<Finding> {
     let mut causes: BTreeMap<String, Hits<'_>> = BTreeMap::new();
@@ -45,6 +48,13 @@ fn causes_of(schema: &Value, is_modern: bool) -> Vec<(String, String)> {
             }
         })
         .collect();
+    let dialect = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
+    if OLD.iter().any(|old| dialect.contains(old)) {
+        causes.push((
+            "`outputSchema` is of a dialect that validators do not support".to_owned(),
+            "/$schema".to_owned(),
+        ));
+    }
     let kind = schema.get("type");
     let is_told = causes.iter().any(|(_, pointer)| pointer == "/type");
     if !is_modern && !is_told && kind != Some(&Value::from("object")) {

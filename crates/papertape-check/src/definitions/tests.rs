@@ -219,6 +219,13 @@ fn faults_of_tools_are_found() {
         (with("outputSchema", json!({"type": "array", "items": {}})), vec![("PT0410", Breaks)]),
         (with("outputSchema", json!({"properties": {}})), vec![("PT0410", Breaks)]),
         (
+            with(
+                "outputSchema",
+                json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object"}),
+            ),
+            vec![("PT0410", Breaks)],
+        ),
+        (
             with("outputSchema", json!({"type": "object", "properties": {"a": {"type": "int"}}})),
             vec![("PT0410", Breaks)],
         ),
