@@ -28,7 +28,7 @@ pub async fn check_stdio(command: &ServerCommand, options: &Options) -> Report {
     let mut findings = stdout::inspect(&drive);
     findings.extend(start::inspect(command, &drive));
     findings.extend(missing::short_path(command));
-    findings.extend(definitions::inspect(&lists));
+    findings.extend(definitions::inspect_both(&lists, drive.session_based_lists()));
     findings.extend(shutdown::inspect(&drive));
     let mut report = Report::new(findings, summary(&drive));
     report.steps = drive.runs.iter().map(step).collect();

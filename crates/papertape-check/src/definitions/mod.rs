@@ -28,7 +28,7 @@ mod tests;
 
 use serde_json::Value;
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::portability;
 use entry::Entries;
 
@@ -49,6 +49,19 @@ pub(crate) struct Lists {
     pub(crate) is_modern: bool,
     /// Results without an array of entries: the method, and the result.
     pub(crate) invalid: Vec<(&'static str, Value)>,
+}
+
+/// [`inspect`], and what breaks only in a session-based revision, whose lists may differ.
+pub(crate) fn inspect_both(newest: &Lists, session_based: Option<&Lists>) -> Vec<Finding> {
+    let mut found = inspect(newest);
+    for finding in session_based.map(inspect).into_iter().flatten() {
+        let is_known =
+            found.iter().any(|known| (known.code, &known.message) == (finding.code, &finding.message));
+        if finding.severity == Severity::Breaks && !is_known {
+            found.push(finding);
+        }
+    }
+    found
 }
 
 /// What is wrong with definitions, or not portable.

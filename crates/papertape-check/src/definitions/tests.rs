@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Lists, inspect};
+use super::{Lists, inspect, inspect_both};
 use crate::finding::{Finding, Severity};
 
 fn tool(name: &str, schema: &Value) -> Value {
@@ -262,8 +262,16 @@ fn what_may_be_defined_elsewhere_is_not_missing() {
 fn an_output_schema_may_be_of_any_type_since_the_modern_revisions() {
     let mut listed = tool("a", &json!({"type": "object", "properties": {}}));
     listed["outputSchema"] = json!({"type": "array", "items": {"type": "string"}});
-    let lists = Lists { tools: vec![listed], is_modern: true, ..Lists::default() };
-    assert_eq!(codes(&lists), []);
+    let modern = Lists { tools: vec![listed], is_modern: true, ..Lists::default() };
+    assert_eq!(codes(&modern), []);
+    let legacy = Lists { is_modern: false, ..modern.clone() };
+    let breaks = |legacy| {
+        let found = inspect_both(&modern, legacy).into_iter().filter(|it| it.severity == Severity::Breaks);
+        found.map(|finding| finding.code.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(breaks(None), [""; 0]);
+    assert_eq!(breaks(Some(&legacy)), ["PT0410"]);
+    assert_eq!(inspect_both(&legacy, Some(&legacy)), inspect(&legacy), "what is known is not told again");
 }
 
 #[test]

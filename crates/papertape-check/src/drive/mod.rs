@@ -53,6 +53,11 @@ impl Drive {
         self.runs.iter().all(|run| !matches!(run.ended.cause, Cause::Kill) && run.ended.took < GRACE)
     }
 
+    /// The definitions as the newest session-based revision lists them.
+    pub(crate) fn session_based_lists(&self) -> Option<&Lists> {
+        self.opened().find(|run| run.opening != Opening::Modern).map(|run| &run.lists)
+    }
+
     /// The definitions as the newest revision lists them.
     pub(crate) fn lists(&self) -> Lists {
         let newest =
