@@ -34,6 +34,7 @@ The rule is the same for all four, and a script applies it:
   A list of tools or a result that is printed as usual does not count, even if the fault can be seen in it.
 - **trouble**: it ends with another exit code than 0, or with an error on stderr, without these words.
 - **nothing**: it ends with exit code 0, and without an error on stderr.
+  Those that speak the revision of a server or do not need what it lacks are right to say nothing.
 
 In the tables are the verdict, the exit code, and the statement that shows the verdict, shortened and without paths.
 After {longest} seconds a tool is killed, which is the exit code "none".

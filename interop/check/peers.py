@@ -54,7 +54,7 @@ def quoted(words, place):
         before = shortened(before[::-1], max(40, LONGEST_QUOTE - len(after)))[::-1]
         after = shortened(after, LONGEST_QUOTE - len(before))
     gap = " " if words[begin:place][-1:].isspace() else ""
-    return f"{before}{gap}{after}".strip()
+    return " ".join(f"{before}{gap}{after}".split())
 
 
 def shortened(words, longest):
@@ -109,6 +109,7 @@ def plain(words):
     words = "\n".join(message(line) for line in words.splitlines())
     words = re.sub(r"\x1b\[[0-9;]*m", "", words)
     words = re.sub(r"(?<![\w:/])(file://)?/(?:[^\s/'\"`:]+/)+", "", words)
+    words = re.sub(r"\b(node|python3)-[\w-]{12,}", r"\1", words)  # a name that mcporter makes of a path
     words = re.sub(r"(127\.0\.0\.1|localhost):\d+", r"\1:PORT", words)
     return re.sub(r"\b\d+(\.\d+)? ?(ms|s)\b(?= ·)", "", words)
 

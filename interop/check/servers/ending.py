@@ -11,6 +11,7 @@ from server import Server
 class IgnoresTheEnd(Server):
     """Ignores the end of its input and SIGTERM"""
 
+    codes = ("PT0701", "PT0702")
     names = r"SIGTERM|SIGKILL|(ignores?|after) .*(end of|stdin|input)"
 
     def start(self):
@@ -24,6 +25,7 @@ class IgnoresTheEnd(Server):
 class IgnoresEndOfInput(Server):
     """Ignores the end of its input; SIGTERM ends it"""
 
+    codes = ("PT0701",)
     names = r"SIGTERM|(ignores?|after) .*(end of|stdin|input)"
 
     def run(self):
@@ -34,6 +36,7 @@ class IgnoresEndOfInput(Server):
 class LeavesAChild(Server):
     """Leaves a process behind"""
 
+    codes = ("PT0703",)
     names = r"leaves|left|orphan|child process|behind"
 
     def start(self):
@@ -44,6 +47,7 @@ class LeavesAChild(Server):
 class FloodsStderr(Server):
     """Writes 1 MB to stderr for each message"""
 
+    codes = ("PT0704",)
     names = r"stderr"
 
     def receive(self, message):
@@ -55,6 +59,7 @@ class FloodsStderr(Server):
 class FailsAtTheEnd(Server):
     """Ends with a traceback and status 1"""
 
+    codes = ("PT0705",)
     names = r"status 1\b|code 1\b|RuntimeError: "
 
     def run(self):

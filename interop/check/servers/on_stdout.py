@@ -18,6 +18,7 @@ def line(said):
 class StrayLine(Server):
     """Prints a line before its first message"""
 
+    codes = ("PT0101",)
     names = rf"Starting example server|{NOT_JSON}"
 
     def start(self):
@@ -27,6 +28,7 @@ class StrayLine(Server):
 class StrayLineInACall(Server):
     """Prints a line in the middle of a call"""
 
+    codes = ("PT0101",)
     names = rf"adding 20 and 22|{NOT_JSON}"
     call = ("add", {"a": 20, "b": 22})
 
@@ -38,6 +40,7 @@ class StrayLineInACall(Server):
 class GluedText(Server):
     """Prints text without a newline, so that its first message stands behind it"""
 
+    codes = ("PT0102",)
     names = rf"Loading\.\.\. ?done|{NOT_JSON}"
 
     def start(self):
@@ -48,6 +51,7 @@ class GluedText(Server):
 class AnsiCodes(Server):
     """Prints a coloured line: ANSI escape sequences"""
 
+    codes = ("PT0101",)
     names = rf"Server ready|ANSI|\\x1b|\\u001b|{NOT_JSON}"
 
     def start(self):
@@ -57,6 +61,7 @@ class AnsiCodes(Server):
 class HiddenCursor(Server):
     """Hides the cursor, as progress bars do: ANSI codes in front of its first message"""
 
+    codes = ("PT0102",)
     names = rf"ANSI|escape sequence|\\x1b|\\u001b|\[\?25l|{NOT_JSON}"
 
     def start(self):
@@ -67,6 +72,7 @@ class HiddenCursor(Server):
 class DotenvBanner(Server):
     """dotenv 17 prints its banner"""
 
+    codes = ("PT0101",)
     names = rf"dotenv|{NOT_JSON}"
 
     def start(self):
@@ -76,6 +82,7 @@ class DotenvBanner(Server):
 class NpmBanner(Server):
     """Started with `npm start`, which prints what it runs"""
 
+    codes = ("PT0101",)
     names = rf"node dist/index\.js|npm|{NOT_JSON}"
 
     def start(self):
@@ -85,6 +92,7 @@ class NpmBanner(Server):
 class PythonWarning(Server):
     """A Python warning goes to stdout"""
 
+    codes = ("PT0101",)
     names = rf"DeprecationWarning|{NOT_JSON}"
 
     def start(self):
@@ -94,6 +102,7 @@ class PythonWarning(Server):
 class LogOnStdout(Server):
     """A log framework writes to stdout"""
 
+    codes = ("PT0101",)
     names = rf"Registered 1 tools|{NOT_JSON}"
 
     def start(self):
@@ -103,6 +112,7 @@ class LogOnStdout(Server):
 class JsonLog(Server):
     """A log framework writes JSON to stdout"""
 
+    codes = ("PT0101",)
     names = r"pino|Registered 1 tools|not (a )?JSON-RPC"
 
     def start(self):
@@ -112,6 +122,7 @@ class JsonLog(Server):
 class PrettyPrinted(Server):
     """Messages are pretty-printed, over several lines"""
 
+    codes = ("PT0105",)
     names = r"pretty|several lines|multi-?line|newlines? (in|inside)|indent"
     layout = {"indent": 2}
 
@@ -119,6 +130,7 @@ class PrettyPrinted(Server):
 class NoFinalNewline(Server):
     """Messages are written without a newline"""
 
+    codes = ("PT0106",)
     names = r"(no|without|missing) (a )?(final |trailing )?(newline|line (end|feed))|newline is missing"
 
     def send(self, message):
@@ -128,6 +140,7 @@ class NoFinalNewline(Server):
 class NotFlushed(Server):
     """Messages stay in the buffer of stdout"""
 
+    codes = ("PT0107",)
     names = r"flush|buffered"
 
     def run(self):
@@ -143,6 +156,7 @@ class NotFlushed(Server):
 class ByteOrderMark(Server):
     """A byte order mark (BOM) in front of the first message"""
 
+    codes = ("PT0108",)
     names = r"BOM|byte order mark|\\ufeff|\\xef\\xbb\\xbf|ef bb bf"
 
     def start(self):
@@ -152,6 +166,7 @@ class ByteOrderMark(Server):
 class Utf16(Server):
     """Messages are in UTF-16, as PowerShell pipes them"""
 
+    codes = ("PT0109",)
     names = r"UTF-?16"
 
     def send(self, message):
@@ -161,6 +176,7 @@ class Utf16(Server):
 class InvalidUtf8(Server):
     """A description in Latin-1: not UTF-8"""
 
+    codes = ("PT0110",)
     names = r"UTF-?8|utf8|Latin-1"
 
     def tools(self):
@@ -173,6 +189,7 @@ class InvalidUtf8(Server):
 class CarriageReturns(Server):
     """Lines end with CR LF"""
 
+    codes = ("PT0111",)
     names = r"CR ?LF|carriage return|\\r\\n"
 
     def send(self, message):
@@ -182,6 +199,7 @@ class CarriageReturns(Server):
 class ContentLengthOut(Server):
     """Messages have Content-Length headers, as in the Language Server Protocol"""
 
+    codes = ("PT0103",)
     names = r"Content-Length"
 
     def send(self, message):
@@ -192,6 +210,7 @@ class ContentLengthOut(Server):
 class ContentLengthAwaited(Server):
     """Waits for Content-Length headers on stdin, and answers with them"""
 
+    codes = ("PT0104",)
     names = r"Content-Length"
 
     def run(self):
@@ -211,6 +230,7 @@ class ContentLengthAwaited(Server):
 class NotANumber(Server):
     """A result has NaN, which JSON does not"""
 
+    codes = ("PT0113",)
     names = r"\bNaN\b|not a number"
     call = ("add", {"a": 1, "b": 2})
 

@@ -51,7 +51,7 @@ class Server:
     @classmethod
     def command(cls, faulty, name):
         """The command that starts it."""
-        return [sys.executable, str(faulty), name]
+        return ["python3", str(faulty), name]
 
     def run(self):
         self.start()

@@ -12,6 +12,7 @@ from server import Server
 class NeverAnswers(Server):
     """Reads, and never answers"""
 
+    codes = ("PT0204",)
     names = r"timed? ?out|(never|does not|did not|has not) (answer|respond)"
 
     def receive(self, message):
@@ -21,6 +22,7 @@ class NeverAnswers(Server):
 class NeverReads(Server):
     """Never reads its stdin"""
 
+    codes = ("PT0204",)
     names = r"(never|not|nothing|0 bytes|no bytes) .*read|read (0|no|none)|stdin"
 
     def start(self):
@@ -30,6 +32,7 @@ class NeverReads(Server):
 class Spins(Server):
     """Never answers, and keeps a CPU busy"""
 
+    codes = ("PT0204",)
     names = r"CPU|busy|spin"
 
     def receive(self, message):
@@ -40,6 +43,7 @@ class Spins(Server):
 class MissingVariable(Server):
     """Exits with status 3, because an environment variable is not set"""
 
+    codes = ("PT0203",)
     names = r"EXAMPLE_API_KEY"
 
     def start(self):
@@ -52,6 +56,7 @@ class MissingVariable(Server):
 class Crashes(Server):
     """Crashes at the start with a traceback"""
 
+    codes = ("PT0203",)
     names = r"KeyError|'search_url'|ModuleNotFoundError"
 
     def start(self):
@@ -62,6 +67,7 @@ class Crashes(Server):
 class Killed(Server):
     """Is killed by a signal (SIGSEGV), as by a broken native module"""
 
+    codes = ("PT0203",)
     names = r"SIGSEGV|signal 11|segmentation|signal: 11"
 
     def start(self):
@@ -71,6 +77,7 @@ class Killed(Server):
 class ExitsAtOnce(Server):
     """Exits with status 0 without a word, as a program does that was not told to serve"""
 
+    codes = ("PT0203",)
     names = r"(exit|status|code)\D{0,30}\b0\b|exited"
 
     def start(self):
@@ -80,6 +87,7 @@ class ExitsAtOnce(Server):
 class CommandNotFound(Server):
     """A command that does not exist"""
 
+    codes = ("PT0201",)
     names = r"ENOENT|not found|no such file"
 
     @classmethod
@@ -90,6 +98,7 @@ class CommandNotFound(Server):
 class WrongInterpreter(Server):
     """A script whose first line names an interpreter that does not exist"""
 
+    codes = ("PT0202",)
     names = r"interpreter|/opt/python3\.9/bin/python3|shebang|#!"
 
     @classmethod
@@ -100,6 +109,7 @@ class WrongInterpreter(Server):
 class NotExecutable(Server):
     """A script that is not executable"""
 
+    codes = ("PT0202",)
     names = r"EACCES|permission denied|not executable"
 
     @classmethod
@@ -110,6 +120,7 @@ class NotExecutable(Server):
 class ListensOnAPort(Server):
     """Serves HTTP on a port in place of stdio"""
 
+    codes = ("PT0205",)
     names = r"\bport\b|https?://|listens"
 
     def start(self):
