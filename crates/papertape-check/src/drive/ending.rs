@@ -91,7 +91,7 @@ pub(crate) async fn end(session: &mut Session, tried: Ending) -> Ended {
     let (status, time) = session.process.exited().await;
     let took = began.elapsed();
     session.end_input();
-    let left = left(session).await;
+    let left = if tried == Ending::Kill { Vec::new() } else { left(session).await };
     session.process.kill().await;
     Ended { tried, cause, status, time, took, left, stderr_before }
 }

@@ -50,11 +50,8 @@ async fn drive(
         }
         if failure == NoResponse::Timeout {
             // One that knows nothing but stateless revisions should have refused `initialize`.
-            drop(
-                session
-                    .request("server/discover", Some(json!({"_meta": modern::meta(MODERN)})), OTHER_ERA)
-                    .await,
-            );
+            let meta = json!({"_meta": modern::meta(MODERN)});
+            let _ = session.request("server/discover", Some(meta), OTHER_ERA).await;
         }
         return Err(failure);
     }

@@ -50,7 +50,9 @@ impl Drive {
 
     /// Whether all processes so far have exited when they should, so that the next need not be killed.
     fn ends_well(&self) -> bool {
-        self.runs.iter().all(|run| !matches!(run.ended.cause, Cause::Kill) && run.ended.took < GRACE)
+        self.runs.iter().all(|run| {
+            !matches!(run.ended.cause, Cause::Kill) && run.ended.took < GRACE && run.ended.left.is_empty()
+        })
     }
 
     /// The definitions as the newest session-based revision lists them.
@@ -78,6 +80,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
         legacy::run(command, Opening::Legacy(LATEST_LEGACY), Framing::Lines, wait, Ending::EndOfInput)
             .await?;
     let (opened, answered, silent) = (first.opened.is_some(), first.answered(), first.silence.is_some());
+    let reads_nothing = first.silence.as_ref().is_some_and(|silence| silence.unread == Some(silence.sent));
     let modern_answered = first
         .exchanges
         .iter()
@@ -88,6 +91,10 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
     drive.runs.push(first);
     if !flushed {
         drive.skipped.push("further runs: responses come only at the end of input".to_owned());
+        return Ok(drive);
+    }
+    if silent && !modern_answered && reads_nothing {
+        drive.skipped.push("further runs: it never reads its stdin".to_owned());
         return Ok(drive);
     }
     if silent && !modern_answered {

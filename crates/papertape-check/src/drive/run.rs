@@ -6,7 +6,7 @@ use crate::definitions::Lists;
 use crate::drive::ending::{self, Ended, Ending};
 use crate::drive::silence::Silence;
 use crate::stdio::recording::Recording;
-use crate::stdio::scan::{self, Piece};
+use crate::stdio::scan::{self, Kind, Piece};
 use crate::stdio::session::{Exchange, NoResponse, Session, Unsolicited};
 
 /// How a process is opened.
@@ -91,9 +91,14 @@ impl Run {
         }
     }
 
-    /// Whether any request was answered.
+    /// Whether any request was answered. An error in response to headers, which were read as lines, does not count.
     pub(crate) fn answered(&self) -> bool {
-        self.exchanges.iter().any(|exchange| exchange.response.is_some())
+        let headers = matches!(self.opening, Opening::Headers(_));
+        let framed = self.pieces.iter().any(|piece| piece.kind == Kind::Headers);
+        self.exchanges.iter().any(|exchange| match exchange.response {
+            Some(_) => !headers || framed || exchange.result().is_some(),
+            None => false,
+        })
     }
 
     /// Whether the first request was answered, but only after the end of input.

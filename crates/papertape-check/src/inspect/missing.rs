@@ -172,7 +172,7 @@ fn has_directory(program: &Path) -> bool {
 /// The file that a program is, executable or not.
 fn find(program: &Path, directory: Option<&Path>) -> Option<PathBuf> {
     if has_directory(program) {
-        let file = directory.unwrap_or(Path::new(".")).join(program);
+        let file = directory.map_or_else(|| program.to_owned(), |directory| directory.join(program));
         return if file.exists() { Some(file) } else { None };
     }
     on_path(program, &env::var_os("PATH")?)

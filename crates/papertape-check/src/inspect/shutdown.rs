@@ -10,7 +10,7 @@ use crate::inspect::stderr::error_line;
 use crate::inspect::{bytes, count, quote, status, time};
 
 /// What a pipe holds on Linux: a server that writes more to stderr than this waits for a host that does not read it.
-const PIPE: u64 = 64 * 1024;
+pub(super) const PIPE: u64 = 64 * 1024;
 
 /// What is wrong with the end of a server, in all runs.
 pub(crate) fn inspect(drive: &Drive) -> Vec<Finding> {
@@ -21,7 +21,7 @@ pub(crate) fn inspect(drive: &Drive) -> Vec<Finding> {
 }
 
 fn ignores_end(drive: &Drive) -> Option<Finding> {
-    let run = drive.runs.iter().find(|run| {
+    let run = drive.runs.iter().filter(|run| run.answered()).find(|run| {
         run.ended.tried == Ending::EndOfInput && matches!(run.ended.cause, Cause::Terminate | Cause::Kill)
     })?;
     let then =
@@ -37,7 +37,7 @@ fn ignores_end(drive: &Drive) -> Option<Finding> {
 }
 
 fn ignores_terminate(drive: &Drive) -> Option<Finding> {
-    let run = drive.runs.iter().find(|run| match run.ended.tried {
+    let run = drive.runs.iter().filter(|run| run.answered()).find(|run| match run.ended.tried {
         Ending::EndOfInput => run.ended.cause == Cause::Kill,
         Ending::Terminate => matches!(run.ended.cause, Cause::EndOfInput | Cause::Kill),
         Ending::Kill => false,

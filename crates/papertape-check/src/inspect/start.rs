@@ -22,9 +22,9 @@ pub(crate) fn inspect(command: &ServerCommand, drive: &Drive) -> Vec<Finding> {
     let Some(first) = drive.runs.first() else { return Vec::new() };
     let answered = drive.runs.iter().any(Run::answered);
     let mut findings = Vec::new();
-    if !answered && first.failure == Some(NoResponse::Exited)
-        || first.silence.as_ref().is_some_and(|silence| !silence.alive) && !answered
-    {
+    let exited = first.failure == Some(NoResponse::Exited)
+        || first.silence.as_ref().is_some_and(|silence| !silence.alive);
+    if !answered && exited {
         findings.push(exits(command, first));
     } else if !answered && let Some(silence) = &first.silence {
         findings.extend(silent(first, silence));
@@ -48,8 +48,10 @@ fn exits(command: &ServerCommand, run: &Run) -> Finding {
         }
         (Some(variable), None) => format!(": the environment variable {variable} is not set"),
         (None, Some(line)) => format!("; on stderr it says {}", quote(line)),
-        (None, None) if run.stdout.total == 0 => ", and wrote nothing to stdout or stderr".to_owned(),
-        (None, None) => ", and wrote nothing to stderr".to_owned(),
+        (None, None) => match error_line(&run.stdout.lines()) {
+            Some(line) => format!("; on stdout it says {}", quote(line)),
+            None => ", and wrote nothing to stdout or stderr".to_owned(),
+        },
     };
     let message = format!(
         "the server exits with {} after {}, before it answers `initialize`{cause}",
@@ -61,6 +63,9 @@ fn exits(command: &ServerCommand, run: &Run) -> Finding {
         Some(variable) => format!("set {variable}: hosts pass on few variables, so add it to `env` in their configuration"),
         None if by_itself => {
             "check the command: the program may need an argument that makes it serve on stdio, and must run until its stdin ends".to_owned()
+        }
+        None if run.stderr.total == 0 && run.stdout.total == 0 => {
+            "run the command in a shell, or in a debugger, to see why it ends".to_owned()
         }
         None => "correct what it says, and run the command in a shell to see all of it".to_owned(),
     };

@@ -13,6 +13,7 @@ use crate::drive::run::{Opening, Run};
 use crate::evidence::{Evidence, Stream};
 use crate::finding::Finding;
 use crate::hosts::affected;
+use crate::inspect::shutdown::PIPE;
 use crate::inspect::{bytes, count, quote, stdout_bytes, time};
 use crate::stdio::recording::plain;
 use crate::stdio::scan::{Kind, LineEnd, Message, Piece, Place};
@@ -26,45 +27,64 @@ const LONGEST_BANNER: usize = 1000;
 /// What is wrong with the bytes on stdout, in all runs.
 pub(crate) fn inspect(drive: &Drive) -> Vec<Finding> {
     let mut faults: Vec<Fault> = Vec::new();
-    for run in &drive.runs {
-        let mut lines_before = 0;
-        for (at, piece) in run.pieces.iter().enumerate() {
-            let next = run.pieces.get(at + 1);
-            if let Kind::Message(_) = piece.kind {
-                lines_before += 1;
-            }
-            for (code, banner) in faults_of(run, piece, next) {
-                let fault = match faults.iter_mut().find(|fault| fault.code == code && fault.banner == banner)
-                {
-                    Some(fault) => fault,
-                    None => {
-                        faults.push(Fault {
-                            code,
-                            banner,
-                            first: first(run, piece, lines_before == 0),
-                            evidence: Vec::new(),
-                            times: 0,
-                        });
-                        let Some(fault) = faults.last_mut() else { continue };
-                        fault
-                    }
-                };
-                fault.times += 1;
-                if fault.evidence.len() < SHOWN {
-                    fault.evidence.push(stdout_bytes(&run.stdout, piece.start, piece.end));
-                }
-            }
-        }
+    for (number, run) in drive.runs.iter().enumerate() {
+        collect(&mut faults, number, run);
     }
-    if faults.iter().any(|fault| fault.code == PT0101) {
-        // They belong to the text.
-        faults.retain(|fault| fault.code != PT0112);
-    }
+    let has = |code: Code| faults.iter().any(|fault| fault.code == code);
+    // Empty lines belong to the text. What a program that is no server prints is shown with its end.
+    let (text, serves) = (has(PT0101), drive.runs.iter().any(|run| run.answered() || run.silence.is_some()));
+    faults.retain(|fault| !(fault.code == PT0112 && text || fault.code == PT0101 && !serves));
     let mut findings: Vec<Finding> = faults.into_iter().map(Fault::into_finding).collect();
     findings.extend(unflushed(drive));
     findings.extend(awaits_headers(drive));
     findings.extend(stderr(drive));
     findings
+}
+
+fn collect(faults: &mut Vec<Fault>, number: usize, run: &Run) {
+    let (mut messages, mut last) = (0, None);
+    for (at, piece) in run.pieces.iter().enumerate() {
+        messages += usize::from(matches!(piece.kind, Kind::Message(_)));
+        let found = faults_of(run, piece, run.pieces.get(at + 1), last);
+        last = found.iter().find_map(|(_, banner)| *banner);
+        for (code, banner) in found {
+            let known = faults.iter().position(|fault| fault.code == code && fault.banner == banner);
+            let at = known.unwrap_or(faults.len());
+            if known.is_none() {
+                let first = first(run, piece, messages == 0);
+                faults.push(Fault { code, banner, first, number, evidence: Vec::new(), times: 0 });
+            }
+            let Some(fault) = faults.get_mut(at) else { continue };
+            fault.times += 1;
+            if fault.number == number && fault.evidence.len() < SHOWN {
+                let (start, end) = shown(code, run, piece);
+                fault.evidence.push(stdout_bytes(&run.stdout, start, end));
+            }
+        }
+    }
+}
+
+/// The part of a piece that proves a fault.
+fn shown(code: Code, run: &Run, piece: &Piece) -> (usize, usize) {
+    const AROUND: usize = 40;
+    let bytes = run.stdout.bytes.get(piece.start..piece.end).unwrap_or_default();
+    match code {
+        // What is, or is not, at its end.
+        PT0106 | PT0111 => (piece.end.saturating_sub(AROUND).max(piece.start), piece.end),
+        PT0110 => {
+            let valid = std::str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
+            let at = piece.start.saturating_add(valid);
+            (at.saturating_sub(AROUND).max(piece.start), at.saturating_add(AROUND).min(piece.end))
+        }
+        PT0113 => {
+            let at = [&b"NaN"[..], b"Infinity"]
+                .iter()
+                .find_map(|word| memchr::memmem::find(bytes, word))
+                .unwrap_or(0);
+            (piece.start.saturating_add(at.saturating_sub(AROUND)), piece.end)
+        }
+        _ => (piece.start, piece.end),
+    }
 }
 
 /// A fault, and where it was seen.
@@ -73,6 +93,8 @@ struct Fault {
     banner: Option<&'static Banner>,
     /// The first place, in words.
     first: First,
+    /// The number of its run.
+    number: usize,
     evidence: Vec<Evidence>,
     times: u64,
 }
@@ -96,8 +118,13 @@ fn first(run: &Run, piece: &Piece, before_all: bool) -> First {
     }
 }
 
-/// What is wrong with a piece.
-fn faults_of(run: &Run, piece: &Piece, next: Option<&Piece>) -> Vec<(Code, Option<&'static Banner>)> {
+/// What is wrong with a piece. `last` is the banner before it, which an indented line goes on with.
+fn faults_of(
+    run: &Run,
+    piece: &Piece,
+    next: Option<&Piece>,
+    last: Option<&'static Banner>,
+) -> Vec<(Code, Option<&'static Banner>)> {
     let bytes = run.stdout.bytes.get(piece.start..piece.end).unwrap_or_default();
     match &piece.kind {
         Kind::Message(message) => faults_of_message(run, message, next),
@@ -105,7 +132,10 @@ fn faults_of(run: &Run, piece: &Piece, next: Option<&Piece>) -> Vec<(Code, Optio
         Kind::Text(_) if looks_like_message(bytes) => vec![(PT0113, None)],
         // The process was killed, or its output was not kept.
         Kind::Text(Place::OwnLine) if next.is_none() && run.stdout.is_cut() => Vec::new(),
-        Kind::Text(Place::OwnLine) => vec![(PT0101, banner_of(bytes))],
+        Kind::Text(Place::OwnLine) => {
+            let goes_on = if bytes.starts_with(b" ") || bytes.starts_with(b"\t") { last } else { None };
+            vec![(PT0101, banner_of(bytes).or(goes_on))]
+        }
         Kind::Text(Place::Before | Place::After) => vec![(PT0102, banner_of(bytes))],
         Kind::Headers if matches!(run.opening, Opening::Headers(_)) => Vec::new(),
         Kind::Headers => vec![(PT0103, None)],
@@ -260,27 +290,24 @@ fn awaits_headers(drive: &Drive) -> Option<Finding> {
     })
 }
 
-/// Says that text on stderr is harmless.
+/// Says that text on stderr is harmless, unless there is too much of it.
 fn stderr(drive: &Drive) -> Option<Finding> {
-    let run = drive.opened().find(|run| !run.stderr.bytes.is_empty())?;
-    let lines = run.stderr.lines();
+    let run = drive.opened().find(|run| run.ended.stderr_before > 0)?;
+    let length = usize::try_from(run.ended.stderr_before).ok().filter(|_| run.stderr.total <= PIPE)?;
+    let text = run.stderr.bytes.get(..length)?;
+    let lines: Vec<String> = String::from_utf8_lossy(text).lines().map(plain).collect();
     let line = lines.iter().find(|line| !line.trim().is_empty())?;
-    let what = lines
-        .iter()
-        .take(20)
-        .find_map(|line| banner::of_line(line))
-        .map_or(String::new(), |banner| format!("{}, ", banner.name));
-    let end = memchr::memchr(b'\n', &run.stderr.bytes).map_or(run.stderr.bytes.len(), |at| at + 1);
+    let banner = lines.iter().take(20).find_map(|line| banner::of_line(line));
+    let what = banner.map_or(String::new(), |banner| format!(", among it {}", banner.name));
+    let end = memchr::memchr(b'\n', text).map_or(length, |at| at + 1);
+    let message = format!(
+        "text on stderr is harmless ({}{what}): {}",
+        count(run.ended.stderr_before, "byte"),
+        quote(line)
+    );
     Some(
-        Finding::new(
-            PT0115,
-            format!(
-                "stderr has text ({what}{}), which is harmless: {}",
-                count(run.stderr.total, "byte"),
-                quote(line)
-            ),
-        )
-        .evidence(bytes(Stream::Stderr, &run.stderr, 0, end))
-        .remedy("nothing: stderr is the place for it"),
+        Finding::new(PT0115, message)
+            .evidence(bytes(Stream::Stderr, &run.stderr, 0, end))
+            .remedy("nothing: stderr is the place for it"),
     )
 }

@@ -184,7 +184,7 @@ impl Scanner {
     }
 
     fn take_body(&mut self, rest: &[u8], length: usize, ended: bool) -> Option<(usize, Kind)> {
-        if let Some((value, invalid)) = rest.get(..length).and_then(|body| parse(body)) {
+        if let Some((value, invalid)) = rest.get(..length).and_then(parse) {
             self.body = None;
             // A line end after the body belongs to it.
             let end = length + usize::from(rest.get(length) == Some(&b'\n'));
@@ -244,7 +244,7 @@ impl Scanner {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Form {
     pretty: bool,
     framed: bool,

@@ -184,7 +184,7 @@ impl Session {
 
     /// Receives for so long, or until stdout has ended.
     pub(crate) async fn settle(&mut self, wait: Duration) {
-        drop(self.receive_until(wait, |_| false).await);
+        let _ = self.receive_until(wait, |_| false).await;
     }
 
     /// Receives until there is what is waited for.
@@ -291,7 +291,7 @@ impl Session {
         }
         if let Some(answer) = answer {
             // A server that does not read it will not read what comes next, either.
-            drop(self.send(&answer).await);
+            let _ = self.send(&answer).await;
         }
     }
 
