@@ -1,5 +1,6 @@
 //! What is wrong with a JSON Schema.
 
+use papertape::wire::error::excerpt;
 use papertape_schema::{Draft, Validator};
 use serde_json::Value;
 
@@ -53,6 +54,8 @@ fn other(schema: &Value) -> Option<Problem> {
     let error = Validator::new(schema, Draft::Draft202012).err()?;
     let message = error.to_string();
     if let Some(pointer) = error.pointer() {
+        let name = schema.pointer(pointer).and_then(Value::as_str).filter(|_| pointer.ends_with("/type"));
+        let message = name.map_or(message, |name| format!("there is no type {}", excerpt(name)));
         return Some(Problem { kind: ProblemKind::Invalid, pointer: pointer.to_owned(), message });
     }
     // The error names the keyword and its value, which lead to the place.

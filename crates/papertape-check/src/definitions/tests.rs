@@ -353,6 +353,11 @@ fn a_result_without_its_list_is_found() {
 fn a_wrong_type_is_named() {
     let found = of_tools(vec![tool("a", &json!({"type": "objekt"}))]);
     assert_eq!(found[0].message, "`type` of `inputSchema` is not \"object\" but \"objekt\": the tool \"a\"");
+    let found = of_tools(vec![tool("a", &json!({"type": "object", "properties": {"b": {"type": "int"}}}))]);
+    assert_eq!(
+        found[0].message,
+        "`inputSchema` is not a valid JSON Schema: there is no type \"int\": the tool \"a\""
+    );
 }
 
 #[test]
