@@ -76,6 +76,7 @@ impl Drive {
 pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Result<Drive> {
     let mut drive = Drive::default();
     let wait = options.timeout;
+    options.step(&format!("`initialize` in {LATEST_LEGACY}"));
     let first =
         legacy::run(command, Opening::Legacy(LATEST_LEGACY), Framing::Lines, wait, Ending::EndOfInput)
             .await?;
@@ -99,6 +100,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
     }
     if silent && !modern_answered {
         let wait = wait.min(HEADERS_TIMEOUT);
+        options.step("Content-Length framing");
         let headers =
             legacy::run(command, Opening::Headers(LATEST_LEGACY), Framing::Headers, wait, Ending::EndOfInput)
                 .await?;
@@ -115,6 +117,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
         return Ok(drive);
     }
     let ending = if drive.ends_well() { Ending::EndOfInput } else { Ending::Kill };
+    options.step(&format!("`server/discover` in {MODERN}"));
     let modern = modern::run(command, probe, ending).await?;
     let anything = answered || modern.answered();
     drive.runs.push(modern);
@@ -124,6 +127,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
         return Ok(drive);
     }
     for revision in OLDER {
+        options.step(&format!("`initialize` in {revision}"));
         // Both ways to end a server are tried.
         let ending = if revision == OLDER[0] { Ending::Terminate } else { Ending::EndOfInput };
         let ending = if drive.ends_well() { ending } else { Ending::Kill };
