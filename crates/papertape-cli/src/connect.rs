@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -88,21 +88,13 @@ impl<'a> Connection<'a> {
     async fn open_without_logs(&self) -> Result<Client, Failure> {
         let Self { args, target, .. } = self;
         match target.connector()? {
-            Connector::Process(mut command) => {
+            Connector::Process(command) => {
                 refuse(
                     args.http_only_option(),
                     &format!("for servers at a URL, and {target} is started as a process"),
                 )?;
-                let files = args.env_file.clone();
-                let read = move || {
-                    files.iter().map(|path| env_file::read(path, "--env-file")).collect::<Result<Vec<_>, _>>()
-                };
-                for (name, value) in read_files(read).await?.iter().flatten().chain(&args.env) {
-                    command = command.env(name, value);
-                }
-                if let Some(folder) = &args.cwd {
-                    command = command.cwd(folder);
-                }
+                let command =
+                    with_environment(command, &args.env_file, &args.env, args.cwd.as_deref()).await?;
                 open_process(command, self.options(frame::stdio_content)?, || target.hint()).await
             }
             Connector::Unix(path) => {
@@ -143,8 +135,27 @@ impl<'a> Connection<'a> {
     }
 }
 
+/// The command with the variables of files, then those of options, and a working directory.
+pub(crate) async fn with_environment(
+    mut command: stdio::ServerCommand,
+    files: &[PathBuf],
+    variables: &[(String, String)],
+    directory: Option<&Path>,
+) -> Result<stdio::ServerCommand, Failure> {
+    let files = files.to_vec();
+    let read =
+        move || files.iter().map(|path| env_file::read(path, "--env-file")).collect::<Result<Vec<_>, _>>();
+    for (name, value) in read_files(read).await?.iter().flatten().chain(variables) {
+        command = command.env(name, value);
+    }
+    Ok(match directory {
+        Some(directory) => command.cwd(directory),
+        None => command,
+    })
+}
+
 /// An option that does not apply to the target is an error.
-fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> {
+pub(crate) fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> {
     match given {
         Some(option) => Err(Failure::usage(format!("{option} is {because}"))),
         None => Ok(()),

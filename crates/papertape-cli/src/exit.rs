@@ -48,6 +48,8 @@ pub(crate) enum Failure {
     ParseError { message: String, hint: String },
     /// The tool returned an error, which has been printed.
     ToolError,
+    /// A check found what would break a host, which has been printed.
+    Unhealthy,
     /// A failure that has been printed.
     Reported(Box<Failure>),
     /// The command could not start.
@@ -113,6 +115,7 @@ impl Failure {
         match self {
             Failure::Usage(_) | Failure::ParseError { .. } => WRONG_USAGE,
             Failure::ToolError | Failure::Output(_) => ERROR,
+            Failure::Unhealthy => BROKEN,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
                 ErrorKind::Rpc(_)
@@ -130,6 +133,7 @@ impl Failure {
         match self {
             Failure::Usage(_) | Failure::ParseError { .. } => "usage",
             Failure::ToolError => "tool_error",
+            Failure::Unhealthy => "unhealthy",
             Failure::NotStarted(_) => "not_started",
             Failure::Output(_) => "output",
             Failure::Reported(failure) => failure.kind(),
@@ -182,6 +186,7 @@ impl fmt::Display for Failure {
                 f.write_str(message)
             }
             Failure::ToolError => f.write_str("the tool returned an error"),
+            Failure::Unhealthy => f.write_str("a host would break on the server"),
             Failure::Reported(failure) => failure.fmt(f),
             Failure::NotStarted(error) => write!(f, "{error:#}"),
             Failure::Server { error, hint, .. } => {
@@ -209,7 +214,8 @@ pub(crate) fn show(failure: &Failure, output: Output) {
 
 /// The same for a failure of a line of a script.
 pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
-    if matches!(failure, Failure::ToolError | Failure::Reported(_) | Failure::Signal(_)) {
+    if matches!(failure, Failure::ToolError | Failure::Unhealthy | Failure::Reported(_) | Failure::Signal(_))
+    {
         return;
     }
     match output {

@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         Command::Shell(shell) => shell.connect.output,
         Command::Task(task) => task.output(),
         Command::Index(index) => index.output,
+        Command::Check(check) => check.output.of_errors(),
         Command::Demo(_)
         | Command::Login(_)
         | Command::Logout(_)
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Request(request) => command::request::run(request),
         Command::Shell(shell) => command::shell::run(&shell),
         Command::Task(task) => command::task::run(task),
+        Command::Check(check) => command::check::run(check),
         Command::Login(login) => command::login::run(login),
         Command::Logout(logout) => command::logout::run(&logout),
         Command::Serve(serve) => command::serve::run(serve),

@@ -29,8 +29,8 @@ impl ProgressLine {
         move |task| write(&describe_task(task.status.as_str(), task.message.as_deref()))
     }
 
-    /// Replaces the line.
-    fn write(&self, look: Look) -> impl Fn(&str) + Send + 'static {
+    /// Replaces the line with a text.
+    pub(crate) fn write(&self, look: Look) -> impl Fn(&str) + Send + 'static {
         let written = Arc::clone(&self.written);
         move |text| {
             written.store(true, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod auth;
+mod check;
 mod client;
 mod index;
 mod parse_error;
@@ -15,6 +16,7 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use tracing_subscriber::filter::LevelFilter;
 
 pub(crate) use auth::{Key, Login, Logout};
+pub(crate) use check::{Check, ReportFormat};
 pub(crate) use client::{
     Api, Call, Connect, FromFile, List, Prompt, Read, Request, Save, Shell, Task, TaskCommand, TaskTarget,
 };
@@ -45,6 +47,7 @@ pub(crate) enum Command {
     Request(Request),
     Shell(Shell),
     Task(Task),
+    Check(Check),
     Login(Login),
     Logout(Logout),
     Serve(Serve),
@@ -120,10 +123,17 @@ const COMPLETIONS_EXAMPLES: &str = "  \
 
 /// The text below the options.
 fn after_help(examples: &str, codes: bool) -> String {
+    if codes { after_help_with(examples, exit::CODES) } else { section("Examples", examples) }
+}
+
+/// The same with exit codes of a command's own.
+fn after_help_with(examples: &str, codes: &str) -> String {
+    format!("{}\n\n{}", section("Examples", examples), section("Exit codes", codes))
+}
+
+fn section(title: &str, text: &str) -> String {
     let style = *Styles::styled().get_header();
-    let codes =
-        if codes { format!("\n\n{style}Exit codes:{style:#}\n{}", exit::CODES) } else { String::new() };
-    format!("{style}Examples:{style:#}\n{examples}{codes}")
+    format!("{style}{title}:{style:#}\n{text}")
 }
 
 /// Logs to stderr.

@@ -14,6 +14,7 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete};
 use papertape::Client;
 use papertape::client::config::ServersFile;
+use papertape_check::Code;
 
 use super::cache::CacheFile;
 use super::candidates::{self, Candidate};
@@ -70,9 +71,11 @@ fn extended(command: Command, path: &[&str], argument: &str, completer: &ArgValu
 type Complete = fn(&Before, &str) -> Vec<Candidate>;
 
 /// The arguments of commands whose values depend on the words before.
-const PLACES: [(&[&str], &str, Complete); 10] = [
+const PLACES: [(&[&str], &str, Complete); 12] = [
     (&["list"], "target", |before, typed| servers(before.config(), typed)),
     (&["shell"], "target", |before, typed| servers(before.config(), typed)),
+    (&["check"], "target", |before, typed| servers(before.config(), typed)),
+    (&["check"], "explain", |_, typed| codes(typed)),
     (&["call"], "words", call),
     (&["read"], "words", read),
     (&["prompt"], "words", prompt),
@@ -210,6 +213,14 @@ fn prompt(before: &Before, typed: &str) -> Vec<Candidate> {
             }
         }
     }
+}
+
+/// The codes of findings, with their titles.
+fn codes(typed: &str) -> Vec<Candidate> {
+    let codes = Code::groups().into_iter().flat_map(|(_, codes)| codes);
+    let fits =
+        |code: &&Code| code.name().get(..typed.len()).is_some_and(|head| head.eq_ignore_ascii_case(typed));
+    codes.filter(fits).filter_map(|code| Candidate::new(code.name(), code.title())).collect()
 }
 
 /// The server of a task. The protocol has no list of tasks.

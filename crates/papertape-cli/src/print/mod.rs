@@ -3,6 +3,8 @@
 //! Everything here makes strings; [`out`] and [`err`] are the only two places that write, and [`above_line`] while a line is edited.
 
 pub(crate) mod above_line;
+pub(crate) mod check_report;
+pub(crate) mod code_page;
 pub(crate) mod content;
 pub(crate) mod frame;
 pub(crate) mod index_report;

@@ -11,6 +11,7 @@
 mod blog;
 mod blog_load;
 mod calling;
+mod checking;
 mod client_signals;
 mod completing;
 mod demo;

@@ -1,6 +1,6 @@
 //! The command line of a server process.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,6 +52,30 @@ impl ServerCommand {
     fn program_exists(&self) -> bool {
         let program = Path::new(&self.program);
         program.components().count() > 1 && self.directory.clone().unwrap_or_default().join(program).is_file()
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &OsStr {
+        &self.program
+    }
+
+    /// Its arguments.
+    #[must_use]
+    pub fn arguments(&self) -> &[OsString] {
+        &self.arguments
+    }
+
+    /// The environment variables that it gets beside those of this process.
+    #[must_use]
+    pub fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
+    }
+
+    /// Its working directory, if it is not that of this process.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
     }
 
     pub(super) fn spawn(&self) -> io::Result<Child> {

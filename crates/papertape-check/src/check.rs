@@ -1,0 +1,84 @@
+//! The check of a server on stdio: drives it, and inspects what was recorded.
+
+use papertape::stdio::ServerCommand;
+use serde_json::Value;
+
+use crate::definitions;
+use crate::drive::run::{Opening, Run};
+use crate::drive::{self, Drive};
+use crate::inspect::{missing, shutdown, start, stdout};
+use crate::options::Options;
+use crate::report::{Report, ServerSummary};
+
+/// Starts a server several times, drives it through what hosts do, and reports what is wrong with it.
+///
+/// Nothing that was started is left when this returns, or when it is dropped. It must be called in a tokio runtime with I/O
+/// and time.
+pub async fn check_stdio(command: &ServerCommand, options: &Options) -> Report {
+    let drive = match drive::drive(command, options).await {
+        Ok(drive) => drive,
+        Err(error) => {
+            let mut report =
+                Report::new(vec![missing::not_started(command, &error).await], ServerSummary::default());
+            report.skipped.push("everything: the server could not be started".to_owned());
+            return report;
+        }
+    };
+    let lists = drive.lists();
+    let mut findings = stdout::inspect(&drive);
+    findings.extend(start::inspect(command, &drive));
+    findings.extend(missing::short_path(command));
+    findings.extend(definitions::inspect_both(&lists, drive.session_based_lists()));
+    findings.extend(shutdown::inspect(&drive));
+    let mut report = Report::new(findings, summary(&drive));
+    report.steps = drive.runs.iter().map(step).collect();
+    report.skipped = drive.skipped;
+    report
+}
+
+fn summary(drive: &Drive) -> ServerSummary {
+    let lists = drive.lists();
+    let info = drive.opened().find_map(Run::server_info);
+    let text =
+        |member: &str| info.and_then(|info| info.get(member)).and_then(Value::as_str).map(str::to_owned);
+    let mut revisions: Vec<String> = drive.opened().filter_map(|run| run.opened.clone()).collect();
+    revisions.sort();
+    revisions.dedup();
+    let first = drive.runs.first().and_then(|run| run.exchanges.first());
+    ServerSummary {
+        name: text("name"),
+        version: text("version"),
+        revisions,
+        tools: lists.tools.len(),
+        resources: lists.resources.len(),
+        templates: lists.templates.len(),
+        prompts: lists.prompts.len(),
+        list_bytes: lists.bytes,
+        first_response: first.and_then(|exchange| Some(exchange.sent + exchange.response.as_ref()?.elapsed)),
+    }
+}
+
+/// What was tried in a run.
+fn step(run: &Run) -> String {
+    let tried = match run.opening {
+        Opening::Legacy(revision) | Opening::Older(revision) => format!("`initialize` in {revision}"),
+        Opening::Headers(revision) => format!("`initialize` in {revision}, in Content-Length framing"),
+        Opening::Modern => format!("`server/discover` in {}", drive::MODERN),
+    };
+    let listed: Vec<String> = [
+        (run.lists.tools.len(), "tools"),
+        (run.lists.resources.len(), "resources"),
+        (run.lists.templates.len(), "resource templates"),
+        (run.lists.prompts.len(), "prompts"),
+    ]
+    .iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{count} {what}"))
+    .collect();
+    let listed = if listed.is_empty() { String::new() } else { format!(", listed {}", listed.join(", ")) };
+    match (&run.opened, run.answered()) {
+        (Some(revision), _) => format!("{tried}: opened in {revision}{listed}"),
+        (None, true) => format!("{tried}: refused"),
+        (None, false) => format!("{tried}: not answered"),
+    }
+}

@@ -1,0 +1,3 @@
+//! Findings about behaviour: PT06xx.
+
+codes! {}

@@ -1,0 +1,3 @@
+//! Findings about HTTP: PT08xx.
+
+codes! {}

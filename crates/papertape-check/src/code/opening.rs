@@ -1,0 +1,3 @@
+//! Findings about opening: PT03xx.
+
+codes! {}

@@ -1,0 +1,80 @@
+//! The lists of a server, page by page.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::definitions::Lists;
+use crate::stdio::session::{NoResponse, Session};
+
+/// How many pages of a list are read.
+const PAGES: usize = 100;
+
+/// How many entries of a list are kept.
+const ENTRIES: usize = 10_000;
+
+/// A list: the capability that declares it, its method, and the member of the result.
+const LISTS: [(&str, &str, &str); 4] = [
+    ("tools", "tools/list", "tools"),
+    ("resources", "resources/list", "resources"),
+    ("resources", "resources/templates/list", "resourceTemplates"),
+    ("prompts", "prompts/list", "prompts"),
+];
+
+/// Reads the lists whose capabilities are declared. `meta` is that of each request, in revisions that have one.
+///
+/// # Errors
+/// At the first request without a response; what was listed before is in `lists`.
+pub(crate) async fn read(
+    session: &mut Session,
+    lists: &mut Lists,
+    capabilities: &Value,
+    meta: Option<&Value>,
+    wait: Duration,
+) -> Result<(), NoResponse> {
+    for (capability, method, member) in LISTS {
+        if capabilities.get(capability).is_some() {
+            let entries = read_list(session, lists, (method, member), meta, wait).await?;
+            match method {
+                "tools/list" => lists.tools = entries,
+                "resources/list" => lists.resources = entries,
+                "prompts/list" => lists.prompts = entries,
+                _ => lists.templates = entries,
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn read_list(
+    session: &mut Session,
+    lists: &mut Lists,
+    (method, member): (&'static str, &'static str),
+    meta: Option<&Value>,
+    wait: Duration,
+) -> Result<Vec<Value>, NoResponse> {
+    let mut entries = Vec::new();
+    let mut cursors: Vec<Value> = Vec::new();
+    for _ in 0..PAGES {
+        let mut params = meta.map(|meta| json!({"_meta": meta}));
+        if let Some(cursor) = cursors.last() {
+            params.get_or_insert_with(|| json!({}))["cursor"] = cursor.clone();
+        }
+        let index = session.request(method, params, wait).await?;
+        let Some(exchange) = session.exchanges.get(index) else { break };
+        lists.bytes += exchange.response.as_ref().map_or(0, |response| response.length);
+        let Some(result) = exchange.result() else { break };
+        if let Some(page) = result.get(member).and_then(Value::as_array) {
+            let room = ENTRIES.saturating_sub(entries.len());
+            entries.extend(page.iter().take(room).cloned());
+        } else {
+            lists.invalid.push((method, result.clone()));
+        }
+        // A cursor that comes again would never end.
+        match result.get("nextCursor") {
+            Some(cursor) if cursor.is_string() && !cursors.contains(cursor) => cursors.push(cursor.clone()),
+            _ => break,
+        }
+    }
+    Ok(entries)
+}

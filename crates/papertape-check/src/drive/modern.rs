@@ -1,0 +1,47 @@
+//! Opens a server with `server/discover`, and sends what stateless revisions want in each request.
+
+use std::io;
+use std::time::Duration;
+
+use papertape::stdio::ServerCommand;
+use serde_json::{Value, json};
+
+use crate::drive::ending::Ending;
+use crate::drive::run::{Opening, Progress, Run};
+use crate::drive::{MODERN, lists};
+use crate::stdio::process::ServerProcess;
+use crate::stdio::session::{NoResponse, Session};
+
+/// `_meta` of a request.
+pub(crate) fn meta(revision: &str) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": revision,
+        "io.modelcontextprotocol/clientInfo": {"name": "papertape-check", "version": env!("CARGO_PKG_VERSION")},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// Starts a server, opens it with `server/discover`, and reads its lists.
+///
+/// # Errors
+/// If it cannot be started.
+pub(crate) async fn run(command: &ServerCommand, wait: Duration, ending: Ending) -> io::Result<Run> {
+    let mut session = Session::new(ServerProcess::start(command)?);
+    let mut progress = Progress::default();
+    progress.failure = drive(&mut session, &mut progress, wait).await.err();
+    Ok(Run::finish(Opening::Modern, session, progress, ending).await)
+}
+
+async fn drive(session: &mut Session, progress: &mut Progress, wait: Duration) -> Result<(), NoResponse> {
+    let meta = meta(MODERN);
+    let index = session.request("server/discover", Some(json!({"_meta": meta})), wait).await?;
+    let result =
+        session.exchanges.get(index).and_then(|exchange| exchange.result()).cloned().unwrap_or_default();
+    let supports = |versions: &Vec<Value>| versions.iter().any(|version| version == MODERN);
+    if !result.get("supportedVersions").and_then(Value::as_array).is_some_and(supports) {
+        return Ok(());
+    }
+    progress.opened = Some(MODERN.to_owned());
+    let capabilities = result.get("capabilities").cloned().unwrap_or_default();
+    lists::read(session, &mut progress.lists, &capabilities, Some(&meta), wait).await
+}

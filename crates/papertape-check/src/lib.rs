@@ -1,0 +1,34 @@
+//! What is wrong with an MCP server, with the bytes that prove it.
+//!
+//! A server is driven through everything that a host may do with it, and what it wrote is inspected: each problem becomes a
+//! [`Finding`] with a stable [`Code`], its cause, the bytes that prove it, what to do, and which hosts, SDKs and model APIs
+//! break on it.
+//!
+//! - `code`: every kind of finding, with its page of documentation
+//! - `finding`, `evidence`: one problem, and what proves it
+//! - `hosts`: what hosts, SDKs and model APIs accept, read from `hosts.toml`
+//! - `definitions`: what is wrong with listed tools, resources and prompts
+//! - `portability`: what is valid and not accepted everywhere, by the rules of `hosts.toml`
+//! - `report`: all findings about a server, most important first
+
+mod banner;
+mod check;
+mod code;
+mod definitions;
+mod drive;
+mod evidence;
+mod finding;
+mod hosts;
+mod inspect;
+mod options;
+mod portability;
+mod report;
+mod stdio;
+
+pub use check::check_stdio;
+pub use code::Code;
+pub use evidence::{Evidence, Stream};
+pub use finding::{Finding, Severity};
+pub use hosts::Affected;
+pub use options::Options;
+pub use report::{CheckedServer, Report, ServerSummary};

@@ -1,0 +1,87 @@
+"""A small MCP server with one fault, for what the faulty server in Rust does not have: server.py FAULT"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+FAULT = sys.argv[1]
+
+
+def write(data):
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def send(message):
+    text = json.dumps(message)
+    match FAULT:
+        case "no-line-end":
+            write(text.encode())
+        case "latin-1":
+            write(json.dumps(message, ensure_ascii=False).encode("latin-1") + b"\n")
+        case "blank-lines":
+            write(text.encode() + b"\n\n")
+        case _:
+            write(text.encode() + b"\n")
+
+
+def tools():
+    match FAULT:
+        case "exits-at-list":
+            print("RuntimeError: out of tools", file=sys.stderr)
+            sys.exit(4)
+        case "nan":
+            return [tool("é", _meta={"example.com/weight": float("nan")})]
+    return [tool("é")]
+
+
+def tool(description, **more):
+    return {"name": "echo", "description": f"Returns a text. {description}", "inputSchema": {"type": "object"}, **more}
+
+
+def respond(request):
+    match request["method"]:
+        case "initialize":
+            return {"result": {
+                "protocolVersion": request["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "example", "version": "1"},
+            }}
+        case "tools/list":
+            return {"result": {"tools": tools()}}
+        case method:
+            return {"error": {"code": -32601, "message": f"there is no method {method}"}}
+
+
+match FAULT:
+    case "glued":
+        write(b"Loading... ")
+    case "dotenv":
+        write(b"[dotenv@17.2.3] injecting env (0) from .env -- tip: encrypt with dotenvx\n")
+    case "warning":
+        write(b"/app/server.py:3: DeprecationWarning: old\n  import old\n")
+    case "colours":
+        write(b"\x1b[32mready\x1b[0m\n")
+    case "stderr":
+        print("Example server on stdio", file=sys.stderr)
+    case "variable":
+        sys.exit(f"Error: {sys.argv[2]} is not set")
+    case "port":
+        listener = socket.create_server(("127.0.0.1", 0))
+        time.sleep(600)
+    case "child":
+        nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        child = subprocess.Popen(["sleep", "600"], start_new_session=True, **nothing)
+        with open(sys.argv[2], "a") as pids:
+            print(os.getpid(), child.pid, file=pids)
+
+for line in sys.stdin:
+    request = json.loads(line) if FAULT != "silent" else {}
+    if "id" in request and not (FAULT == "unanswered" and request["method"] == "tools/list"):
+        send({"jsonrpc": "2.0", "id": request["id"], **respond(request)})
+
+if FAULT == "fails":
+    sys.exit(7)

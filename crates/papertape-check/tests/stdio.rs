@@ -1,0 +1,270 @@
+//! Real servers with one fault each: each is found, and nothing else.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use papertape::stdio::ServerCommand;
+use papertape_check::{Evidence, Finding, Options, Report, Severity, check_stdio};
+
+/// For servers that answer: fires on failure only.
+const PATIENT: Duration = Duration::from_secs(60);
+
+/// For servers that do not.
+const IMPATIENT: Duration = Duration::from_secs(4);
+
+/// The faulty server in a mode.
+fn faulty(arguments: &[&str]) -> ServerCommand {
+    let test = env::current_exe().unwrap();
+    let path: PathBuf = test.parent().and_then(Path::parent).unwrap().join("examples/faulty_server");
+    assert!(path.is_file(), "{} has not been built: plain `cargo test` builds it", path.display());
+    ServerCommand::new(path).args(arguments.iter().copied())
+}
+
+/// The small server in Python with a fault.
+fn python(arguments: &[&str]) -> ServerCommand {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server.py");
+    ServerCommand::new("/usr/bin/env").args(["python3"]).args([script]).args(arguments.iter().copied())
+}
+
+async fn check(command: ServerCommand, wait: Duration) -> Report {
+    check_stdio(&command, &Options::default().timeout(wait)).await
+}
+
+/// The only finding above a note, which has this code.
+#[track_caller]
+fn only<'a>(report: &'a Report, code: &str) -> &'a Finding {
+    let above: Vec<&Finding> =
+        report.findings.iter().filter(|finding| finding.severity != Severity::Note).collect();
+    assert!(above.len() == 1 && above[0].code.name() == code, "{code} was expected, and there is {above:#?}");
+    above[0]
+}
+
+/// The finding with a code, among others.
+#[track_caller]
+fn with_code<'a>(report: &'a Report, code: &str) -> &'a Finding {
+    let found = report.findings.iter().find(|finding| finding.code.name() == code);
+    found.unwrap_or_else(|| panic!("there is no {code}: {:#?}", report.findings))
+}
+
+#[track_caller]
+fn says(finding: &Finding, words: &str) {
+    assert!(finding.message.contains(words), "{words:?} was expected in {finding:#?}");
+}
+
+/// The first bytes that prove a finding.
+#[track_caller]
+fn proof(finding: &Finding) -> (u64, &[u8]) {
+    let bytes = finding.evidence.iter().find_map(|evidence| match evidence {
+        Evidence::Bytes { offset, bytes, .. } => Some((*offset, bytes.as_slice())),
+        Evidence::Fact(_) => None,
+    });
+    bytes.unwrap_or_else(|| panic!("no bytes: {finding:#?}"))
+}
+
+/// Tests of one server each: its command, how long it is waited for, and what is looked at.
+macro_rules! servers {
+    ($($name:ident: $command:expr, $wait:expr, |$report:ident| $look:block)*) => {
+        $(#[tokio::test]
+        async fn $name() {
+            let report = Box::pin(check($command, $wait)).await;
+            let $report = &report;
+            $look
+        })*
+    };
+}
+
+servers! {
+    a_healthy_server_has_no_finding_above_a_note: faulty(&["well-behaved"]), PATIENT, |report| {
+        assert!(report.findings.iter().all(|finding| finding.severity == Severity::Note), "{:#?}", report.findings);
+        // It would end with an error if a message of ours was against the protocol.
+        assert!(report.findings.iter().all(|finding| finding.code.name() != "PT0705"), "{:#?}", report.findings);
+        assert_eq!(report.server.revisions, ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]);
+        assert_eq!((report.server.tools, report.breaks()), (9, false));
+    }
+    healthy_servers_of_one_era: faulty(&["--modern", "well-behaved"]), PATIENT, |report| {
+        assert_eq!((report.server.revisions.as_slice(), report.server.tools), (["2026-07-28".to_owned()].as_slice(), 9));
+    }
+
+    stray_lines: faulty(&["banner"]), PATIENT, |report| {
+        let finding = only(report, "PT0101");
+        says(finding, "Welcome to the server!");
+        says(finding, "escape sequences");
+        assert_eq!(proof(finding).0, 0);
+        assert!(!finding.affects.is_empty());
+    }
+    a_known_banner_is_named: python(&["dotenv"]), PATIENT, |report| {
+        let finding = only(report, "PT0101");
+        says(finding, "dotenv 17");
+        assert!(finding.remedy.contains("DOTENV_CONFIG_QUIET"));
+    }
+    a_warning_over_two_lines_is_one_finding: python(&["warning"]), PATIENT, |report| {
+        says(only(report, "PT0101"), "a warning of Python");
+    }
+    text_before_a_message: python(&["glued"]), PATIENT, |report| {
+        let finding = only(report, "PT0102");
+        assert_eq!(proof(finding), (0, b"Loading... ".as_slice()));
+        assert_eq!(report.server.tools, 1);
+    }
+    headers_on_stdout: faulty(&["header-answers"]), PATIENT, |report| {
+        says(only(report, "PT0103"), "Content-Length");
+        assert_eq!(report.server.tools, 9);
+    }
+    headers_awaited_on_stdin: faulty(&["headers-only"]), IMPATIENT, |report| {
+        says(only(report, "PT0104"), "Content-Length");
+        assert_eq!(report.server.tools, 9);
+    }
+    pretty_printed: faulty(&["pretty"]), PATIENT, |report| {
+        assert_eq!(proof(only(report, "PT0105")).0, 0);
+    }
+    no_line_end: python(&["no-line-end"]), PATIENT, |report| {
+        assert!(proof(only(report, "PT0106")).1.ends_with(b"}"));
+        assert_eq!(report.server.tools, 1);
+    }
+    not_flushed: faulty(&["unflushed"]), IMPATIENT, |report| {
+        says(only(report, "PT0107"), "when stdin was closed");
+    }
+    byte_order_mark: faulty(&["bom"]), PATIENT, |report| {
+        assert_eq!(proof(only(report, "PT0108")), (0, b"\xef\xbb\xbf".as_slice()));
+    }
+    utf_16: faulty(&["utf-16"]), PATIENT, |report| {
+        assert!(proof(only(report, "PT0109")).1.starts_with(b"\xff\xfe"));
+        assert_eq!(report.server.tools, 9);
+    }
+    invalid_utf_8: python(&["latin-1"]), PATIENT, |report| {
+        assert!(proof(only(report, "PT0110")).1.contains(&0xe9));
+    }
+    carriage_returns_are_harmless: faulty(&["crlf"]), PATIENT, |report| {
+        assert_eq!(with_code(report, "PT0111").severity, Severity::Note);
+        assert!(!report.breaks());
+    }
+    blank_lines: python(&["blank-lines"]), PATIENT, |report| {
+        only(report, "PT0112");
+    }
+    not_a_number: python(&["nan"]), PATIENT, |report| {
+        says(only(report, "PT0113"), "NaN");
+        assert_eq!(report.server.tools, 1);
+    }
+    batches: faulty(&["batched"]), PATIENT, |report| {
+        says(only(report, "PT0114"), "array");
+    }
+    text_on_stderr_is_harmless: python(&["stderr"]), PATIENT, |report| {
+        says(with_code(report, "PT0115"), "Example server on stdio");
+        assert!(report.findings.iter().all(|finding| finding.severity == Severity::Note), "{:#?}", report.findings);
+    }
+
+    no_such_program: ServerCommand::new("papertape-no-such-program"), PATIENT, |report| {
+        says(only(report, "PT0201"), "`papertape-no-such-program`");
+    }
+    no_such_directory: ServerCommand::new("sh").cwd("/no/such/directory"), PATIENT, |report| {
+        says(only(report, "PT0201"), "/no/such/directory");
+    }
+    a_variable_is_missing: python(&["variable", "PAPERTAPE_TEST_KEY"]), PATIENT, |report| {
+        let finding = only(report, "PT0203");
+        says(finding, "status 1");
+        says(finding, "PAPERTAPE_TEST_KEY is not set");
+        assert_eq!(finding.subject.as_deref(), Some("variable PAPERTAPE_TEST_KEY"));
+    }
+    a_variable_that_is_set_is_not_missing:
+        python(&["variable", "PAPERTAPE_TEST_KEY"]).env("PAPERTAPE_TEST_KEY", "1"), PATIENT, |report| {
+        assert_eq!(only(report, "PT0203").subject, None);
+    }
+    exits_at_once: faulty(&["exits", "3", "fatal: no licence"]), PATIENT, |report| {
+        let finding = only(report, "PT0203");
+        says(finding, "status 3");
+        says(finding, "fatal: no licence");
+    }
+    killed_by_a_signal: ServerCommand::new("sh").args(["-c", "kill -SEGV $$"]), PATIENT, |report| {
+        says(only(report, "PT0203"), "SIGSEGV");
+    }
+    a_program_that_is_no_server: ServerCommand::new("echo").args(["usage: example serve"]), PATIENT, |report| {
+        says(only(report, "PT0203"), "usage: example serve");
+    }
+    never_reads: faulty(&["never-reads"]), IMPATIENT, |report| {
+        says(only(report, "PT0204"), "never reads its stdin");
+    }
+    never_answers: python(&["silent"]), IMPATIENT, |report| {
+        says(only(report, "PT0204"), "never answers");
+    }
+    listens_on_a_port: python(&["port"]), IMPATIENT, |report| {
+        says(only(report, "PT0205"), "TCP port");
+    }
+    slow_start: faulty(&["reads-late", "5200"]), PATIENT, |report| {
+        says(with_code(report, "PT0206"), " s after the start");
+    }
+    exits_in_a_session: python(&["exits-at-list"]), PATIENT, |report| {
+        let finding = only(report, "PT0208");
+        says(finding, "status 4 instead of answering `tools/list`");
+    }
+    never_answers_a_list: python(&["unanswered"]), IMPATIENT, |report| {
+        says(only(report, "PT0209"), "`tools/list`");
+    }
+
+    ignores_the_end_of_input: faulty(&["ignores-end"]), PATIENT, |report| {
+        says(only(report, "PT0701"), "SIGTERM ended it");
+    }
+    ignores_everything: faulty(&["ignores-term"]), PATIENT, |report| {
+        with_code(report, "PT0701");
+        says(with_code(report, "PT0702"), "SIGKILL ended it");
+    }
+    floods_stderr: faulty(&["noisy-start", "1000000"]), PATIENT, |report| {
+        says(only(report, "PT0704"), "1000000 bytes");
+    }
+    ends_with_an_error: python(&["fails"]), PATIENT, |report| {
+        says(with_code(report, "PT0705"), "status 7");
+        assert!(!report.breaks());
+    }
+}
+
+#[tokio::test]
+async fn a_script_whose_interpreter_is_missing_and_one_that_is_not_executable() {
+    use std::os::unix::fs::PermissionsExt;
+    let script = env::temp_dir().join(format!("papertape-check-{}-script", std::process::id()));
+    fs::write(&script, "#!/no/such/interpreter -x\n").unwrap();
+    let report = Box::pin(check(ServerCommand::new(&script), PATIENT)).await;
+    says(only(&report, "PT0202"), "is not executable");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let report = Box::pin(check(ServerCommand::new(&script), PATIENT)).await;
+    fs::remove_file(&script).unwrap();
+    says(only(&report, "PT0202"), "/no/such/interpreter");
+}
+
+#[tokio::test]
+async fn nothing_is_left_even_of_what_a_server_leaves_behind() {
+    let file = env::temp_dir().join(format!("papertape-check-{}-pids", std::process::id()));
+    let report = Box::pin(check(python(&["child", file.to_str().unwrap()]), PATIENT)).await;
+    says(only(&report, "PT0703"), "sleep 600");
+    let pids = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    assert!(pids.split_whitespace().count() >= 4, "{pids}");
+    for pid in pids.split_whitespace() {
+        let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        assert!(!command.contains("600") && !command.contains("server.py"), "{pid} runs: {command}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_check_that_is_dropped() {
+    let file = env::temp_dir().join(format!("papertape-check-{}-dropped", std::process::id()));
+    let options = Options::default().timeout(PATIENT);
+    let command = faulty(&["--pids", file.to_str().unwrap(), "never-reads"]);
+    let checked = Box::pin(check_stdio(&command, &options));
+    let started = async {
+        while !fs::read_to_string(&file).is_ok_and(|pids| pids.ends_with('\n')) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = checked => panic!("it cannot have ended"),
+        () = started => {}
+    }
+    let pid = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    // A process that was killed ends soon; the test hangs if it was not.
+    while fs::read_to_string(format!("/proc/{}/cmdline", pid.trim()))
+        .is_ok_and(|command| command.contains("never-reads"))
+    {
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,187 @@
+"""Faults in opening: versions, ids, answers, capabilities."""
+
+import sys
+
+from server import Refused, Server
+
+MODERN = "2026-07-28"
+VERSION = "io.modelcontextprotocol/protocolVersion"
+
+
+class OldVersion(Server):
+    """Answers with the version 1999-01-01"""
+
+    names = r"1999-01-01"
+
+    def opened(self, revision):
+        return {**super().opened(revision), "protocolVersion": "1999-01-01"}
+
+
+class VersionANumber(Server):
+    """Answers with a version that is a number"""
+
+    names = r"20251125|protocolVersion"
+
+    def opened(self, revision):
+        return {**super().opened(revision), "protocolVersion": 20251125}
+
+
+class NoServerInfo(Server):
+    """Answers `initialize` without `serverInfo`"""
+
+    names = r"serverInfo"
+
+    def opened(self, revision):
+        opened = super().opened(revision)
+        del opened["serverInfo"]
+        return opened
+
+
+class ModernOnly(Server):
+    """Supports 2026-07-28 only"""
+
+    names = r"2026-07-28|-32022|unsupported protocol version"
+
+    def outcome(self, request):
+        params = request.get("params") or {}
+        revision = params.get("_meta", {}).get(VERSION, params.get("protocolVersion"))
+        if revision != MODERN or request["method"] == "initialize":
+            data = {"supported": [MODERN], "requested": revision}
+            return {"error": {"code": -32022, "message": "Unsupported protocol version", "data": data}}
+        return super().outcome(request)
+
+    def result(self, method, params):
+        if method == "ping":
+            raise Refused(-32601, "Method not found: ping")
+        if method == "server/discover":
+            result = {"supportedVersions": [MODERN], "capabilities": self.capabilities()}
+        else:
+            result = super().result(method, params)
+        if method != "tools/call":
+            result.update(ttlMs=0, cacheScope="private")
+        signature = {"io.modelcontextprotocol/serverInfo": {"name": "example", "version": "1.0.0"}}
+        return {"resultType": "complete", **result, "_meta": signature}
+
+
+class WrongId(Server):
+    """Answers with another id than the request has"""
+
+    names = r"\bids?\b"
+
+    def respond(self, request):
+        self.send({"jsonrpc": "2.0", "id": 4711, **self.outcome(request)})
+
+
+class StringId(Server):
+    """Answers number ids with strings"""
+
+    names = r"\bids?\b.*(string|number|type)|(string|number|type).*\bids?\b"
+
+    def respond(self, request):
+        self.send({"jsonrpc": "2.0", "id": str(request["id"]), **self.outcome(request)})
+
+
+class NullId(Server):
+    """Answers with the id null"""
+
+    names = r"\bids?\b"
+
+    def respond(self, request):
+        self.send({"jsonrpc": "2.0", "id": None, **self.outcome(request)})
+
+
+class AnswersNotifications(Server):
+    """Answers notifications, too"""
+
+    names = r"(answer|respon)\w* .{0,20}\bnotification|\bnotifications?\b.{0,40}(answer|respon)"
+
+    def receive(self, message):
+        super().receive(message)
+        if "method" in message and "id" not in message:
+            self.send({"jsonrpc": "2.0", "id": None, "result": {}})
+
+
+class TwoAnswers(Server):
+    """Answers each request twice"""
+
+    names = r"twice|two (answers|responses)|unknown message id|second (answer|response)|duplicate"
+
+    def respond(self, request):
+        super().respond(request)
+        super().respond(request)
+
+
+class NoJsonrpc(Server):
+    """Messages without the member `jsonrpc`"""
+
+    names = r"\.jsonrpc\s+Field required|(missing|without|no|lacks?|has no).{0,20}\bjsonrpc\b|\bjsonrpc\b.{0,40}missing"
+
+    def send(self, message):
+        del message["jsonrpc"]
+        super().send(message)
+
+
+class ResourcesRefused(Server):
+    """Declares resources, and refuses to list them"""
+
+    names = r"resources.*(declare|refuse|not found|-32601|capabilit)|(declare|capabilit).*resources"
+
+    def capabilities(self):
+        return {"tools": {}, "resources": {}}
+
+
+class ToolsNotDeclared(Server):
+    """Lists tools without declaring the capability"""
+
+    names = r"(declare|capabilit).*tools|tools.*(declare|capabilit)"
+
+    def capabilities(self):
+        return {}
+
+
+class RefusesAfterAProbe(Server):
+    """Ignores a request that it does not know, and then refuses `initialize`"""
+
+    names = r"server/discover|probe"
+    probed = False
+
+    def respond(self, request):
+        if request["method"] == "server/discover":
+            self.probed = True
+        else:
+            super().respond(request)
+
+    def opened(self, revision):
+        if self.probed:
+            raise Refused(-32000, "Bad Request: Server already initialized")
+        return super().opened(revision)
+
+
+class ExitsAtAProbe(Server):
+    """Exits at a request that it does not know"""
+
+    names = r"server/discover|probe|unknown (method|request)"
+
+    def result(self, method, params):
+        try:
+            return super().result(method, params)
+        except Refused as why:
+            sys.exit(f"fatal: {why}")
+
+
+FAULTS = [
+    OldVersion,
+    VersionANumber,
+    NoServerInfo,
+    ModernOnly,
+    WrongId,
+    StringId,
+    NullId,
+    AnswersNotifications,
+    TwoAnswers,
+    NoJsonrpc,
+    ResourcesRefused,
+    ToolsNotDeclared,
+    RefusesAfterAProbe,
+    ExitsAtAProbe,
+]
