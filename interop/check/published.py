@@ -99,7 +99,7 @@ def with_sdks():
         Published("Python SDK 2.3.0, interop/python/server2.py", python2, HERE.parent / "python/server2.py"),
         Published("TypeScript SDK 1.32.2, interop/typescript/server1.mjs", node, typescript / "server1.mjs"),
         Published("TypeScript SDK 2.4.0, interop/typescript/server2.mjs", node, typescript / "server2.mjs"),
-        Published("rmcp 3.8.0, interop/rmcp", install.cargo(HERE.parent / "rmcp", "interop-rmcp"), "server"),
+        Published("rmcp 3.8.0, interop/rmcp", install.cargo(HERE.parent / "rmcp", "interop-rmcp")),
     ]
 
 

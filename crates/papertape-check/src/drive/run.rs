@@ -45,8 +45,6 @@ pub(crate) struct Run {
     pub(crate) pieces: Vec<Piece>,
     /// What it wrote to stderr.
     pub(crate) stderr: Recording,
-    /// How many bytes were written to its stdin.
-    pub(crate) sent: u64,
     /// How it ended.
     pub(crate) ended: Ended,
 }
@@ -83,7 +81,6 @@ impl Run {
             pieces: scan::scan(&stdout.bytes),
             stdout,
             stderr,
-            sent: session.process.sent(),
             exchanges: session.exchanges,
             unsolicited: session.unsolicited,
             lists,

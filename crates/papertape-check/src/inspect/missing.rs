@@ -10,6 +10,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use papertape::stdio::ServerCommand;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -214,8 +215,14 @@ async fn from_login_shell(name: &OsStr) -> Option<PathBuf> {
         .stderr(Stdio::null())
         .process_group(0)
         .kill_on_drop(true);
-    let output = timeout(SHELL_TIMEOUT, shell.output()).await.ok()?.ok()?;
-    let found = String::from_utf8(output.stdout).ok()?;
+    let shell = shell.stdout(Stdio::piped()).spawn().ok()?;
+    let group = shell.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let Ok(output) = timeout(SHELL_TIMEOUT, shell.wait_with_output()).await else {
+        // What its profile has started must not be left, either.
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        return None;
+    };
+    let found = String::from_utf8(output.ok()?.stdout).ok()?;
     let file = PathBuf::from(found.lines().last()?.trim());
     if file.is_absolute() && file.is_file() { Some(file) } else { None }
 }

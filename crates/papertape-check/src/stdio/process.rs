@@ -225,11 +225,6 @@ impl ServerProcess {
         processes::of(self.group, &self.mark)
     }
 
-    /// Its id, which is that of its group.
-    pub(crate) fn id(&self) -> i32 {
-        self.group
-    }
-
     /// Sends SIGTERM to the leading process, as hosts do.
     pub(crate) fn terminate(&self) {
         // Until it has been waited for, its id is not given to another process.
@@ -257,7 +252,10 @@ impl ServerProcess {
 
     fn kill_all(&self) {
         let left = self.processes();
-        let in_group = self.child.id().is_some() || left.iter().any(|process| process.group == self.group);
+        // Without `/proc`, nobody says whether the group is empty.
+        let in_group = self.child.id().is_some()
+            || !Path::new("/proc/self").exists()
+            || left.iter().any(|process| process.group == self.group);
         if let (true, Some(group)) = (in_group, Pid::from_raw(self.group)) {
             let _ = kill_process_group(group, Signal::KILL);
         }

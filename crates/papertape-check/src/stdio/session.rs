@@ -108,6 +108,8 @@ pub(crate) struct Session {
     scanner: Scanner,
     next_id: i64,
     input_ended: bool,
+    /// How many bytes of stdout have been looked at.
+    seen: usize,
 }
 
 impl Session {
@@ -121,6 +123,7 @@ impl Session {
             scanner: Scanner::default(),
             next_id: 1,
             input_ended: false,
+            seen: 0,
         }
     }
 
@@ -250,7 +253,13 @@ impl Session {
         loop {
             let (piece, time) = {
                 let stdout = self.process.stdout();
-                let Some(piece) = self.scanner.next(&stdout.bytes, ended) else { return };
+                // Once no more bytes are kept, there is nothing to look at again.
+                let is_new = stdout.bytes.len() > self.seen || ended;
+                let next = if is_new { self.scanner.next(&stdout.bytes, ended) } else { None };
+                let Some(piece) = next else {
+                    self.seen = stdout.bytes.len();
+                    return;
+                };
                 let time = stdout.time_of(piece.end.saturating_sub(1)).unwrap_or_default();
                 (piece, time)
             };
