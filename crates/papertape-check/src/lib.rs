@@ -7,6 +7,10 @@
 //! - `code`: every kind of finding, with its page of documentation
 //! - `finding`, `evidence`: one problem, and what proves it
 //! - `hosts`: what hosts, SDKs and model APIs accept, read from `hosts.toml`
+//! - `stdio`: a server process, every byte of it, and a session that goes on after a fault
+//! - `drive`: what is tried with it, a process for each way to open it, and what each of them did
+//! - `inspect`: from there to findings; `banner`: what libraries are known to print, read from `banners.toml`
+//! - `check`: all of it, in order
 //! - `definitions`: what is wrong with listed tools, resources and prompts
 //! - `portability`: what is valid and not accepted everywhere, by the rules of `hosts.toml`
 //! - `report`: all findings about a server, most important first

@@ -1,7 +1,5 @@
 //! What is wrong with the bytes on stdout.
 
-use serde_json::Value;
-
 use crate::banner::{self, Banner};
 use crate::code::Code;
 use crate::code::stdout::{
@@ -128,7 +126,7 @@ fn faults_of(
     let bytes = run.stdout.bytes.get(piece.start..piece.end).unwrap_or_default();
     match &piece.kind {
         Kind::Message(message) => faults_of_message(run, message, next),
-        Kind::Json(_) => vec![(PT0101, banner_of(bytes))],
+        Kind::Json => vec![(PT0101, banner_of(bytes))],
         Kind::Text(_) if looks_like_message(bytes) => vec![(PT0113, None)],
         // The process was killed, or its output was not kept.
         Kind::Text(Place::OwnLine) if next.is_none() && run.stdout.is_cut() => Vec::new(),
@@ -160,7 +158,7 @@ fn faults_of_message(
         (message.invalid, PT0110),
         (message.end == LineEnd::CrLf, PT0111),
         (message.not_a_number, PT0113),
-        (matches!(message.value, Value::Array(_)), PT0114),
+        (message.batch, PT0114),
     ];
     checks.into_iter().filter(|(found, _)| *found).map(|(_, code)| (code, None)).collect()
 }

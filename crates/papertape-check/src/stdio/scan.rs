@@ -14,6 +14,9 @@ const LONGEST_PREFIX: usize = 4096;
 /// How many braces are tried as the beginning of a message that follows text.
 const BRACES: usize = 64;
 
+/// A stream has no more pieces than this; the last is all that follows.
+const PIECES: usize = 200_000;
+
 /// Headers of `Content-Length` framing are no longer than this, all together.
 const LONGEST_HEADERS: usize = 1024;
 
@@ -34,7 +37,7 @@ pub(crate) enum Kind {
     /// A message, or a batch of them.
     Message(Message),
     /// JSON that is not a message.
-    Json(Value),
+    Json,
     /// A line of text, or what shares the line of a message.
     Text(Place),
     /// `Content-Length` and other headers, with the empty line after them.
@@ -59,8 +62,10 @@ pub(crate) enum Place {
 /// A message, and how it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Message {
-    /// The message.
+    /// The message; null among the pieces of [`scan`].
     pub(crate) value: Value,
+    /// It is an array of messages.
+    pub(crate) batch: bool,
     /// What follows it.
     pub(crate) end: LineEnd,
     /// It takes several lines.
@@ -103,11 +108,14 @@ fn is_message(value: &Value) -> bool {
     }
 }
 
-/// All of a stream that has ended, in pieces.
+/// All of a stream that has ended, in pieces, whose messages are not kept: they may take much more memory than their bytes.
 pub(crate) fn scan(bytes: &[u8]) -> Vec<Piece> {
     let mut scanner = Scanner::default();
     let mut pieces = Vec::new();
-    while let Some(piece) = scanner.next(bytes, true) {
+    while let Some(mut piece) = scanner.next(bytes, true) {
+        if let Kind::Message(message) = &mut piece.kind {
+            message.value = Value::Null;
+        }
         pieces.push(piece);
     }
     pieces
@@ -122,6 +130,7 @@ pub(crate) struct Scanner {
     /// A message stands before this on the same line.
     in_line: bool,
     utf16: Option<Utf16>,
+    pieces: usize,
 }
 
 impl Scanner {
@@ -129,7 +138,13 @@ impl Scanner {
     /// `ended`, there is a piece until all bytes are used up.
     pub(crate) fn next(&mut self, bytes: &[u8], ended: bool) -> Option<Piece> {
         let rest = bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        if self.pieces >= PIECES {
+            let start = self.at;
+            self.at = bytes.len();
+            return Some(Piece { start, end: self.at, kind: Kind::Text(Place::OwnLine) });
+        }
         let (length, kind) = self.take(rest, ended)?;
+        self.pieces += 1;
         let length = length.clamp(1, rest.len());
         self.in_line = match &kind {
             Kind::Message(message) => message.end == LineEnd::Other && !message.framed,
@@ -254,10 +269,19 @@ struct Form {
 
 fn kind_of(value: Value, end: LineEnd, form: Form) -> Kind {
     if !is_message(&value) {
-        return Kind::Json(value);
+        return Kind::Json;
     }
     let Form { pretty, framed, invalid, not_a_number } = form;
-    Kind::Message(Message { value, end, pretty, framed, invalid, utf16: false, not_a_number })
+    Kind::Message(Message {
+        batch: value.is_array(),
+        value,
+        end,
+        pretty,
+        framed,
+        invalid,
+        utf16: false,
+        not_a_number,
+    })
 }
 
 /// A whole value, and whether its bytes are not valid UTF-8.

@@ -61,6 +61,7 @@ impl Utf16 {
         let kind = match serde_json::from_str::<Value>(text.trim()) {
             Ok(value) if value.is_object() => Kind::Message(Message {
                 value,
+                batch: false,
                 end,
                 pretty: false,
                 framed: false,

@@ -87,6 +87,11 @@ servers! {
         assert!(report.findings.iter().all(|finding| finding.severity == Severity::Note), "{:#?}", report.findings);
     }
 
+    endless_text: ServerCommand::new("yes"), IMPATIENT, |report| {
+        with_code(report, "PT0101");
+        with_code(report, "PT0204");
+    }
+
     no_such_program: ServerCommand::new("papertape-no-such-program"), PATIENT, |report| {
         says(only(report, "PT0201"), "`papertape-no-such-program`");
     }

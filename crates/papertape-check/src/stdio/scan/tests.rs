@@ -22,7 +22,7 @@ fn words(bytes: &[u8]) -> String {
             }
             word
         }
-        Kind::Json(_) => "json".to_owned(),
+        Kind::Json => "json".to_owned(),
         Kind::Text(place) => format!("text {place:?}"),
         Kind::Headers => "headers".to_owned(),
         Kind::Mark => "mark".to_owned(),
@@ -93,6 +93,13 @@ fn deep_json_and_unclosed_braces_do_no_harm() {
                 .any(|piece| matches!(piece.kind, Kind::Text(Place::OwnLine | Place::After)))
         );
     }
+}
+
+#[test]
+fn the_number_of_pieces_is_bounded() {
+    let bytes = b"y\n".repeat(300_000);
+    let pieces = scan(&bytes);
+    assert_eq!((pieces.len(), pieces.last().map(|piece| piece.end)), (super::PIECES + 1, Some(bytes.len())));
 }
 
 proptest! {
