@@ -4,9 +4,12 @@ use papertape::stdio::ServerCommand;
 use serde_json::Value;
 
 use crate::definitions;
+use crate::drive::behave::behave;
 use crate::drive::run::{Opening, Run};
 use crate::drive::{self, Drive};
-use crate::inspect::{missing, shutdown, start, stdout};
+use crate::inspect::{
+    behaviour, capabilities, messages, missing, newer_fields, opening, reads, shutdown, start, stdout,
+};
 use crate::options::Options;
 use crate::report::{Report, ServerSummary};
 
@@ -15,7 +18,7 @@ use crate::report::{Report, ServerSummary};
 /// Nothing that was started is left when this returns, or when it is dropped. It must be called in a tokio runtime with I/O
 /// and time.
 pub async fn check_stdio(command: &ServerCommand, options: &Options) -> Report {
-    let drive = match drive::drive(command, options).await {
+    let mut drive = match drive::drive(command, options).await {
         Ok(drive) => drive,
         Err(error) => {
             let mut report =
@@ -24,14 +27,23 @@ pub async fn check_stdio(command: &ServerCommand, options: &Options) -> Report {
             return report;
         }
     };
+    // The server was started before, so that this would be a lack of processes or files.
+    let behaviour = behave(command, &mut drive, options).await.unwrap_or_default();
     let lists = drive.lists();
     let mut findings = stdout::inspect(&drive);
     findings.extend(start::inspect(command, &drive));
     findings.extend(missing::short_path(command));
+    findings.extend(opening::inspect(&drive));
+    findings.extend(messages::inspect(&drive));
+    findings.extend(newer_fields::inspect(&drive));
+    findings.extend(capabilities::inspect(&drive, &behaviour));
     findings.extend(definitions::inspect_both(&lists, drive.session_based_lists()));
+    findings.extend(reads::inspect(&drive, &behaviour));
+    findings.extend(behaviour::inspect(&drive, &behaviour));
     findings.extend(shutdown::inspect(&drive));
     let mut report = Report::new(findings, summary(&drive));
     report.steps = drive.runs.iter().map(step).collect();
+    report.steps.extend(behaviour.steps());
     report.skipped = drive.skipped;
     report
 }

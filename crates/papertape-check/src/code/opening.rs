@@ -1,3 +1,28 @@
 //! Findings about opening: PT03xx.
 
-codes! {}
+codes! {
+    PT0301 Breaks "An unsupported protocol version"
+    PT0302 Breaks "A malformed protocol version"
+    PT0303 Breaks "A result of `initialize` without a required member"
+    PT0304 Breaks "`initialize` is refused"
+    PT0305 Note "Stateless revisions only"
+    PT0306 Note "Session-based revisions only"
+    PT0307 Breaks "`initialize` after `server/discover` is refused"
+    PT0308 Breaks "An exit at `server/discover`"
+    PT0309 Note "`server/discover` is not answered"
+    PT0310 Warning "A result of a stateless revision without a required member"
+    PT0311 Breaks "A response with another id"
+    PT0312 Warning "An id of another type"
+    PT0313 Breaks "A response without an id"
+    PT0314 Warning "A response to a notification"
+    PT0315 Warning "Two responses to a request"
+    PT0316 Warning "A response to no request"
+    PT0317 Breaks "A message without `jsonrpc`"
+    PT0318 Breaks "A response that is neither a result nor an error"
+    PT0319 Breaks "A malformed error"
+    PT0320 Warning "A message before the response to `initialize`"
+    PT0321 Warning "A request for which there is no capability"
+    PT0322 Warning "A declared capability that is refused"
+    PT0323 Breaks "A capability that is not declared"
+    PT0324 Note "Fields of newer revisions"
+}

@@ -1,9 +1,16 @@
 //! What is tried with a server on stdio: a process for each way to open it, and what each of them did.
 
+pub(crate) mod arguments;
+pub(crate) mod bad_input;
+pub(crate) mod behave;
+pub(crate) mod calls;
+pub(crate) mod client;
 pub(crate) mod ending;
 pub(crate) mod legacy;
 pub(crate) mod lists;
 pub(crate) mod modern;
+pub(crate) mod offers;
+pub(crate) mod reads;
 pub(crate) mod run;
 pub(crate) mod silence;
 
@@ -118,10 +125,11 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
     }
     let ending = if drive.ends_well() { Ending::EndOfInput } else { Ending::Kill };
     options.step(&format!("`server/discover` in {MODERN}"));
-    let modern = modern::run(command, probe, ending).await?;
-    let anything = answered || modern.answered();
+    let modern = modern::run(command, probe, opened.then_some(wait), ending).await?;
+    let (stateless, anything) = (modern.opened.is_some(), answered || modern.answered());
     drive.runs.push(modern);
-    if !opened {
+    // A server may refuse revisions that it does not know, although it should answer with one that it knows.
+    if !opened && (stateless || !answered) {
         let why = if anything { "it does not open a session" } else { "it exits before it answers" };
         drive.skipped.push(format!("older revisions: {why}"));
         return Ok(drive);

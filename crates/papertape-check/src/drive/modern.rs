@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::drive::ending::Ending;
 use crate::drive::run::{Opening, Progress, Run};
-use crate::drive::{MODERN, lists};
+use crate::drive::{LATEST_LEGACY, MODERN, legacy, lists};
 use crate::stdio::process::ServerProcess;
 use crate::stdio::session::{NoResponse, Session};
 
@@ -21,14 +21,25 @@ pub(crate) fn meta(revision: &str) -> Value {
     })
 }
 
-/// Starts a server, opens it with `server/discover`, and reads its lists.
+/// Starts a server, opens it with `server/discover`, and reads its lists. If it does not open, and `then` says how long that may
+/// take, `initialize` follows in the same process, as from hosts that speak all revisions.
 ///
 /// # Errors
 /// If it cannot be started.
-pub(crate) async fn run(command: &ServerCommand, wait: Duration, ending: Ending) -> io::Result<Run> {
+pub(crate) async fn run(
+    command: &ServerCommand,
+    wait: Duration,
+    then: Option<Duration>,
+    ending: Ending,
+) -> io::Result<Run> {
     let mut session = Session::new(ServerProcess::start(command)?);
     let mut progress = Progress::default();
     progress.failure = drive(&mut session, &mut progress, wait).await.err();
+    let over = matches!(progress.failure, Some(NoResponse::Exited | NoResponse::OutputEnded));
+    if let (Some(wait), None, false) = (then, &progress.opened, over) {
+        // What is wrong with it is seen in the exchange.
+        drop(legacy::initialize(&mut session, LATEST_LEGACY, wait).await);
+    }
     Ok(Run::finish(Opening::Modern, session, progress, ending).await)
 }
 

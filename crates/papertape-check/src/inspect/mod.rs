@@ -1,6 +1,13 @@
 //! What was recorded to findings.
 
+pub(crate) mod behaviour;
+pub(crate) mod capabilities;
+pub(crate) mod messages;
 pub(crate) mod missing;
+pub(crate) mod newer_fields;
+pub(crate) mod opening;
+pub(crate) mod reads;
+mod results;
 pub(crate) mod shutdown;
 pub(crate) mod start;
 pub(crate) mod status;

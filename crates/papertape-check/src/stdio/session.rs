@@ -14,6 +14,9 @@ const UNSOLICITED: usize = 1000;
 /// Bytes without a line end are taken for a message if nothing follows them for so long.
 const IDLE: Duration = Duration::from_millis(300);
 
+/// A response without our id may have been meant for something else: the one with it may follow for so long.
+const EXACT: Duration = Duration::from_millis(500);
+
 /// How long a server may leave its stdin full.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -70,14 +73,15 @@ pub(crate) struct Unsolicited {
 }
 
 impl Exchange {
-    /// The result, if there is one.
+    /// The result, if there is one. The style of JSON-RPC 1, in which the other member is null, has a finding of its own.
     pub(crate) fn result(&self) -> Option<&Value> {
-        self.response.as_ref()?.value.get("result")
+        let value = &self.response.as_ref()?.value;
+        value.get("result").filter(|result| !result.is_null() || self.error().is_none())
     }
 
     /// The error, if there is one.
     pub(crate) fn error(&self) -> Option<&Value> {
-        self.response.as_ref()?.value.get("error")
+        self.response.as_ref()?.value.get("error").filter(|error| !error.is_null())
     }
 }
 
@@ -179,10 +183,22 @@ impl Session {
 
     /// Waits for the response to a request.
     pub(crate) async fn response(&mut self, index: usize, wait: Duration) -> Result<(), NoResponse> {
-        self.receive_until(wait, |session| {
-            session.exchanges.get(index).is_some_and(|exchange| exchange.response.is_some())
+        let odd = |session: &Self| {
+            session.exchanges.get(index).and_then(|exchange| Some(exchange.response.as_ref()?.odd_id))
+        };
+        self.receive_until(wait, |session| odd(session).is_some()).await?;
+        if odd(self) == Some(true) && !self.is_spelt_otherwise(index) {
+            let _ = self.receive_until(EXACT.min(wait), |session| odd(session) == Some(false)).await;
+        }
+        Ok(())
+    }
+
+    /// Whether the id of a response is that of its request but for its type.
+    fn is_spelt_otherwise(&self, index: usize) -> bool {
+        self.exchanges.get(index).is_some_and(|exchange| {
+            let said = exchange.response.as_ref().and_then(|response| response.value.get("id")?.as_str());
+            said.is_some() && said == exchange.request.get("id").map(ToString::to_string).as_deref()
         })
-        .await
     }
 
     /// Receives for so long, or until stdout has ended.
@@ -231,6 +247,14 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// The bytes of a response, or the beginning of them.
+    pub(crate) fn stdout_of(&self, response: &Response) -> Vec<u8> {
+        let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let start = index(response.offset);
+        let end = start.saturating_add(index(response.length.min(4096)));
+        self.process.stdout().bytes.get(start..end).unwrap_or_default().to_vec()
     }
 
     /// Ends its input.
@@ -287,11 +311,16 @@ impl Session {
         {
             let elapsed = time.saturating_sub(exchange.sent);
             let response = Response { value, offset, length, elapsed, odd_id, after_end: self.input_ended };
-            if exchange.response.is_none() {
-                exchange.response = Some(response);
-            } else if exchange.more.len() < UNSOLICITED {
-                exchange.more.push(response);
-            }
+            // What has the id of the request is its response, whatever came before.
+            let later = match &mut exchange.response {
+                Some(first) if first.odd_id && !odd_id => Some(std::mem::replace(first, response)),
+                Some(_) => Some(response),
+                none => {
+                    *none = Some(response);
+                    None
+                }
+            };
+            exchange.more.extend(later.filter(|_| exchange.more.len() < UNSOLICITED));
             return;
         }
         let answer = answer(&value);

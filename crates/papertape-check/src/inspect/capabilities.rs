@@ -1,0 +1,140 @@
+//! What a server declares, against what it responds to.
+
+use serde_json::Value;
+
+use crate::code::behaviour::PT0614;
+use crate::code::opening::{PT0322, PT0323};
+use crate::drive::Drive;
+use crate::drive::behave::Behaviour;
+use crate::drive::offers::Offer;
+use crate::drive::run::Run;
+use crate::evidence::Evidence;
+use crate::finding::{Finding, Severity};
+use crate::hosts::affected;
+use crate::inspect::messages::{response_bytes, sent};
+use crate::inspect::quote;
+use crate::stdio::session::{Exchange, NoResponse};
+
+/// The error of a method that does not exist.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// What is wrong with capabilities, and with subscriptions.
+pub(crate) fn inspect(drive: &Drive, behaviour: &Behaviour) -> Vec<Finding> {
+    let Some(run) = behaviour.offered.and_then(|index| drive.runs.get(index)) else { return Vec::new() };
+    let mut findings: Vec<Finding> = Vec::new();
+    for offer in &behaviour.offers {
+        let Some(exchange) = run.exchanges.get(offer.request) else { continue };
+        let finding =
+            if offer.declared { refused(run, offer, exchange) } else { not_declared(run, offer, exchange) };
+        // Subscribing and unsubscribing are one capability.
+        let subject = |finding: &Finding| finding.subject.clone();
+        findings.extend(finding.filter(|new| !findings.iter().any(|old| subject(old) == subject(new))));
+    }
+    findings.extend(subscription(drive, behaviour));
+    findings
+}
+
+fn code(error: &Value) -> Option<i64> {
+    error.get("code").and_then(Value::as_i64)
+}
+
+/// A capability that is declared, although its method does not exist.
+fn refused(run: &Run, offer: &Offer, exchange: &Exchange) -> Option<Finding> {
+    let error = exchange.error().filter(|error| code(error) == Some(METHOD_NOT_FOUND))?;
+    let said = error.get("message").and_then(Value::as_str).unwrap_or_default();
+    Some(
+        Finding::new(
+            PT0322,
+            format!(
+                "the server declares the capability `{}`, and refuses `{}`: {} ({METHOD_NOT_FOUND})",
+                offer.capability,
+                exchange.method,
+                quote(said)
+            ),
+        )
+        .subject(format!("capability {}", offer.capability))
+        .evidence(sent(exchange))
+        .evidence(response_bytes(run, exchange.response.as_ref()?))
+        .remedy(format!(
+            "handle `{}`, with an empty list if there is nothing, or do not declare `{}`",
+            exchange.method, offer.capability
+        ))
+        .affects(affected("PT0322")),
+    )
+}
+
+/// A method that works, although its capability is not declared.
+fn not_declared(run: &Run, offer: &Offer, exchange: &Exchange) -> Option<Finding> {
+    let result = exchange.result()?;
+    let list = result.get(offer.capability).and_then(Value::as_array).map(Vec::len);
+    let (what, severity) = match (offer.capability, list) {
+        ("tools", Some(count)) if count > 0 => (format!(" lists {count}"), Severity::Breaks),
+        ("resources" | "prompts", Some(count)) if count > 0 => (format!(" lists {count}"), Severity::Breaks),
+        // An empty list is no less than none.
+        ("tools" | "resources" | "prompts", _) => return None,
+        _ => (" works".to_owned(), Severity::Note),
+    };
+    Some(
+        Finding::new(
+            PT0323,
+            format!(
+                "the server does not declare the capability `{}`, and `{}`{what}",
+                offer.capability, exchange.method
+            ),
+        )
+        .severity(severity)
+        .subject(format!("capability {}", offer.capability))
+        .evidence(opened(run))
+        .evidence(response_bytes(run, exchange.response.as_ref()?))
+        .remedy(format!("declare `\"capabilities\": {{\"{}\": {{}}}}`", offer.capability))
+        .affects(if severity == Severity::Breaks { affected("PT0323") } else { Vec::new() }),
+    )
+}
+
+/// What was declared.
+fn opened(run: &Run) -> Evidence {
+    let declared = run.exchanges.first().and_then(|exchange| exchange.result()?.get("capabilities"));
+    Evidence::fact(format!("declared: {}", quote(&declared.cloned().unwrap_or_default().to_string())))
+}
+
+/// A subscription in a stateless revision.
+fn subscription(drive: &Drive, behaviour: &Behaviour) -> Option<Finding> {
+    let (index, listen) = behaviour.listen.as_ref()?;
+    let run = drive.runs.get(*index)?;
+    let exchange = run.exchanges.get(listen.request)?;
+    let remedy = "send `notifications/subscriptions/acknowledged` first, with the id of the request as `io.modelcontextprotocol/subscriptionId` \
+                  in `_meta`, or declare neither `listChanged` nor `subscribe`";
+    let finding = |message: String| {
+        Finding::new(PT0614, message)
+            .evidence(opened(run))
+            .evidence(sent(exchange))
+            .remedy(remedy)
+            .affects(affected("PT0614"))
+    };
+    if let Some(message) = &listen.acknowledged {
+        let said = message.value.pointer("/params/_meta/io.modelcontextprotocol~1subscriptionId");
+        let asked = exchange.request.get("id");
+        if said == asked {
+            return None;
+        }
+        let said = said.map_or("no subscription id".to_owned(), |id| format!("the subscription id {id}"));
+        let asked = asked.map(ToString::to_string).unwrap_or_default();
+        return Some(finding(format!(
+            "a subscription is acknowledged with {said}, and the request has the id {asked}"
+        )));
+    }
+    let what = match (exchange.error(), exchange.result(), listen.failure) {
+        (Some(error), _, _) => {
+            let said = error.get("message").and_then(Value::as_str).unwrap_or_default();
+            format!("refuses `subscriptions/listen`: {}", quote(said))
+        }
+        (None, Some(_), _) => "ends the subscription at once, without having acknowledged it".to_owned(),
+        (None, None, Some(NoResponse::Timeout)) => "does not acknowledge a subscription".to_owned(),
+        (None, None, _) => return None,
+    };
+    let found = finding(format!("the server declares notifications of changes, and {what}"));
+    Some(match &exchange.response {
+        Some(response) => found.evidence(response_bytes(run, response)),
+        None => found,
+    })
+}
