@@ -79,7 +79,11 @@ match FAULT:
             print(os.getpid(), child.pid, file=pids)
 
 for line in sys.stdin:
-    request = json.loads(line) if FAULT != "silent" else {}
+    try:
+        request = json.loads(line) if FAULT != "silent" else {}
+    except ValueError as why:
+        send({"jsonrpc": "2.0", "error": {"code": -32700, "message": f"not JSON: {why}"}})
+        continue
     if "id" in request and not (FAULT == "unanswered" and request["method"] == "tools/list"):
         send({"jsonrpc": "2.0", "id": request["id"], **respond(request)})
 
