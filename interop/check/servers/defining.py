@@ -115,6 +115,7 @@ class TypeList(Server):
 class NullTools(Server):
     """`tools/list` answers with null in place of a list"""
 
+    codes = ("PT0419",)
     names = r"received null|valid list|tools.{0,40}(list|array|null)"
 
     def tools(self):

@@ -6,10 +6,13 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use crate::stdio::processes::Process;
-use crate::stdio::session::Session;
+use crate::stdio::session::{Exchange, Session};
 
 /// How long a server has to exit at the end of its input, and at SIGTERM: more than hosts give it.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
+/// How long it has at most, if it has been slow to respond: then the machine is busy, or it cleans up as slowly as it starts.
+const LONGEST_GRACE: Duration = Duration::from_secs(60);
 
 /// How long processes that a server has started have to exit after it.
 const REST: Duration = Duration::from_secs(3);
@@ -40,6 +43,8 @@ pub(crate) struct Ended {
     pub(crate) time: Duration,
     /// From the first thing that was tried until it exited.
     pub(crate) took: Duration,
+    /// How long it was waited for after each thing that was tried.
+    pub(crate) grace: Duration,
     /// Processes that were left a while after it had exited. They have been killed since.
     pub(crate) left: Vec<Process>,
     /// How many bytes it had written to stderr before its end was asked for.
@@ -63,6 +68,7 @@ pub(crate) enum Cause {
 pub(crate) async fn end(session: &mut Session, tried: Ending) -> Ended {
     let stderr_before = session.process.stderr().total;
     let began = Instant::now();
+    let grace = grace(session.exchanges.iter().filter_map(Exchange::elapsed).max());
     let order = match tried {
         Ending::EndOfInput => &[Cause::EndOfInput, Cause::Terminate][..],
         Ending::Terminate => &[Cause::Terminate, Cause::EndOfInput],
@@ -77,9 +83,9 @@ pub(crate) async fn end(session: &mut Session, tried: Ending) -> Ended {
             } else {
                 session.end_input();
             }
-            let deadline = Instant::now() + GRACE;
+            let deadline = Instant::now() + grace;
             // Responses that come now count.
-            session.settle(GRACE).await;
+            session.settle(grace).await;
             let left = deadline.saturating_duration_since(Instant::now());
             cause = session.process.exits_within(left).await.map(|_| *step);
         }
@@ -93,7 +99,12 @@ pub(crate) async fn end(session: &mut Session, tried: Ending) -> Ended {
     session.end_input();
     let left = if tried == Ending::Kill { Vec::new() } else { left(session).await };
     session.process.kill().await;
-    Ended { tried, cause, status, time, took, left, stderr_before }
+    Ended { tried, cause, status, time, took, grace, left, stderr_before }
+}
+
+/// How long a server has to exit that has taken so long for a response.
+fn grace(slowest: Option<Duration>) -> Duration {
+    slowest.map_or(GRACE, |slowest| (slowest * 4).clamp(GRACE, LONGEST_GRACE))
 }
 
 /// The processes that do not exit soon after the first one.
@@ -105,5 +116,21 @@ async fn left(session: &Session) -> Vec<Process> {
             return left;
         }
         sleep(POLL).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::grace;
+
+    #[test]
+    fn a_server_that_is_slow_to_respond_has_more_time_to_exit() {
+        let seconds = Duration::from_secs;
+        assert_eq!(grace(None), seconds(5));
+        assert_eq!(grace(Some(Duration::from_millis(300))), seconds(5));
+        assert_eq!(grace(Some(seconds(11))), seconds(44));
+        assert_eq!(grace(Some(seconds(100))), seconds(60));
     }
 }

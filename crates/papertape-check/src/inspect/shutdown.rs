@@ -2,7 +2,7 @@
 
 use crate::code::shutdown::{PT0701, PT0702, PT0703, PT0704, PT0705};
 use crate::drive::Drive;
-use crate::drive::ending::{Cause, Ending, GRACE};
+use crate::drive::ending::{Cause, Ending};
 use crate::evidence::{Evidence, Stream};
 use crate::finding::{Finding, Severity};
 use crate::hosts::affected;
@@ -28,7 +28,10 @@ fn ignores_end(drive: &Drive) -> Option<Finding> {
         if run.ended.cause == Cause::Kill { "SIGTERM, too; SIGKILL ended it" } else { "SIGTERM ended it" };
     Some(
         Finding::new(PT0701, format!("the server runs on after the end of its stdin; {then}"))
-            .evidence(Evidence::fact(format!("still running {} after stdin was closed", time(GRACE))))
+            .evidence(Evidence::fact(format!(
+                "still running {} after stdin was closed",
+                time(run.ended.grace)
+            )))
             .remedy(
                 "exit when a read from stdin returns its end: a host that crashes can say no more than that",
             )
@@ -48,7 +51,7 @@ fn ignores_terminate(drive: &Drive) -> Option<Finding> {
     Some(
         Finding::new(PT0702, format!("the server ignores SIGTERM; {then}"))
             .severity(severity)
-            .evidence(Evidence::fact(format!("still running {} after SIGTERM", time(GRACE))))
+            .evidence(Evidence::fact(format!("still running {} after SIGTERM", time(run.ended.grace))))
             .remedy("do not ignore SIGTERM; a program that is process 1 of a container needs a handler for it, or `docker run --init`")
             .affects(affected("PT0702")),
     )
