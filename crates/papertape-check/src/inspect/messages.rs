@@ -11,7 +11,6 @@ use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::hosts::affected;
 use crate::inspect::{quote, stdout_bytes};
-use crate::stdio::scan::Kind;
 use crate::stdio::session::{Exchange, Response};
 
 /// What is wrong with messages: each problem once, where it is seen first.
@@ -140,23 +139,19 @@ fn to_no_request(run: &Run) -> Option<Finding> {
     )
 }
 
-/// Messages, those in batches on their own.
-fn messages(run: &Run) -> impl Iterator<Item = (&Value, Evidence)> {
-    run.pieces.iter().flat_map(|piece| {
-        let values = match &piece.kind {
-            Kind::Message(message) => match &message.value {
-                Value::Array(batch) => batch.iter().collect(),
-                value => vec![value],
-            },
-            _ => Vec::new(),
-        };
-        values.into_iter().map(|value| (value, stdout_bytes(&run.stdout, piece.start, piece.end)))
-    })
+/// All messages, with their places on stdout.
+fn messages(run: &Run) -> Vec<(&Value, u64)> {
+    let responses = run.exchanges.iter().flat_map(|exchange| exchange.response.iter().chain(&exchange.more));
+    let responses = responses.map(|response| (&response.value, response.offset));
+    let mut messages: Vec<(&Value, u64)> =
+        responses.chain(run.unsolicited.iter().map(|message| (&message.value, message.offset))).collect();
+    messages.sort_by_key(|(_, offset)| *offset);
+    messages
 }
 
 /// The members that every message has, and those that exclude each other.
 fn envelope(run: &Run) -> Option<Finding> {
-    messages(run).find_map(|(message, evidence)| {
+    messages(run).into_iter().find_map(|(message, offset)| {
         let has = |member: &str| message.get(member).is_some();
         let jsonrpc = message.get("jsonrpc");
         let finding = if jsonrpc.is_none_or(|version| version != "2.0") {
@@ -174,13 +169,13 @@ fn envelope(run: &Run) -> Option<Finding> {
             return None;
         };
         let affects = affected(finding.code.name);
-        Some(finding.evidence(evidence).affects(affects))
+        Some(finding.evidence(message_bytes(run, offset)).affects(affects))
     })
 }
 
 /// Errors that lack what an error has.
 fn errors(run: &Run) -> Option<Finding> {
-    messages(run).find_map(|(message, evidence)| {
+    messages(run).into_iter().find_map(|(message, offset)| {
         let error = message.get("error").filter(|error| !error.is_null())?;
         let what = if !error.is_object() {
             format!("`error` is {}, and should be an object", quote(&error.to_string()))
@@ -193,7 +188,7 @@ fn errors(run: &Run) -> Option<Finding> {
         };
         Some(
             Finding::new(PT0319, what)
-                .evidence(evidence)
+                .evidence(message_bytes(run, offset))
                 .remedy("write `\"error\": {\"code\": -32603, \"message\": \"..\"}`")
                 .affects(affected("PT0319")),
         )

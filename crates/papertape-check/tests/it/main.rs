@@ -10,4 +10,5 @@
 #[macro_use]
 mod fixture;
 
+mod behaviour;
 mod stdio;

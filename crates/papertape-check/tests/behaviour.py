@@ -1,0 +1,193 @@
+"""A small MCP server with one fault in opening or behaviour: behaviour.py FAULT"""
+
+import json
+import sys
+import threading
+import time
+
+FAULT = sys.argv[1]
+MODERN = "2026-07-28"
+VERSION = "io.modelcontextprotocol/protocolVersion"
+SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+lock = threading.Lock()
+probed = False
+
+
+def write(message):
+    with lock:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+
+
+def send(message):
+    match FAULT:
+        case "no-jsonrpc":
+            del message["jsonrpc"]
+        case "null-error" if "result" in message:
+            message["error"] = None
+        case "text-error" if "error" in message:
+            message["error"] = message["error"]["message"]
+    write(message)
+    if FAULT == "twice":
+        write(message)
+
+
+def text(said, **more):
+    return {"content": [{"type": "text", "text": said}], **more}
+
+
+def tools():
+    tool = {
+        "name": "add",
+        "description": "Adds two integers.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+            "required": ["a", "b"],
+        },
+        "annotations": {"readOnlyHint": True},
+    }
+    if FAULT in ("no-structure", "wrong-structure"):
+        tool["outputSchema"] = SUM
+    if FAULT == "not-read-only":
+        tool["annotations"] = {"destructiveHint": True}
+    return [tool]
+
+
+def add(a, b):
+    match FAULT:
+        case "slow" | "slow-in-threads":
+            time.sleep(2.5)
+        case "large":
+            return text(2_000_000 * "x")
+        case "too-large":
+            return text(20_000_000 * "x")
+        case "odd-content":
+            return {"content": [{"type": "json", "json": a + b}]}
+        case "wrong-structure":
+            return text(str(a + b), structuredContent={"sum": str(a + b)})
+        case "exits-at-a-call":
+            sys.exit("RuntimeError: cannot add")
+    return text(str(a + b))
+
+
+def called(params):
+    arguments = params.get("arguments") or {}
+    a, b = arguments.get("a"), arguments.get("b")
+    if params.get("name") != "add" and FAULT != "any-tool":
+        return {"error": {"code": -32602, "message": f"there is no tool {params.get('name')}"}}
+    if FAULT == "not-validated":
+        return {"result": text(f"{a} and {b}")}
+    if FAULT == "crashes":
+        return {"result": text(str(arguments["a"] + arguments["b"]))}
+    if type(a) is int and type(b) is int:
+        return {"result": add(a, b)}
+    if FAULT == "any-tool":
+        return {"result": text("0")} if params.get("name") != "add" else {"result": text("no", isError=True)}
+    if FAULT == "error-as-success":
+        return {"result": text("Error: a and b must be integers")}
+    return {"result": text("a and b must be integers", isError=True)}
+
+
+def opened(asked):
+    versions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
+    if FAULT == "old-only" and asked != "2024-11-05":
+        return {"error": {"code": -32602, "message": "unsupported version"}}
+    result = {
+        "protocolVersion": asked if asked in versions else versions[0],
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "example", "version": "1"},
+    }
+    match FAULT:
+        case "unknown-version":
+            result["protocolVersion"] = "1999-01-01"
+        case "number-version":
+            result["protocolVersion"] = 20251125
+        case "no-server-info":
+            del result["serverInfo"]
+        case "undeclared":
+            result["capabilities"] = {}
+        case "refused-list":
+            result["capabilities"]["resources"] = {}
+        case "early-request":
+            write({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
+    return {"result": result}
+
+
+def respond(request):
+    global probed
+    params = request.get("params") or {}
+    modern = isinstance(params, dict) and params.get("_meta", {}).get(VERSION) == MODERN
+    if FAULT in ("modern", "modern-no-type", "no-acknowledgement") and not modern:
+        data = {"supported": [MODERN], "requested": None}
+        return {"error": {"code": -32022, "message": "unsupported version", "data": data}}
+    match request["method"]:
+        case "server/discover":
+            if FAULT in ("modern", "modern-no-type", "no-acknowledgement"):
+                declared = {"tools": {"listChanged": FAULT == "no-acknowledgement"}}
+                return complete({"supportedVersions": [MODERN], "capabilities": declared})
+            probed = True
+            if FAULT == "exits-at-a-probe":
+                sys.exit("KeyError: 'server/discover'")
+            if FAULT in ("ignores-a-probe", "refuses-after-a-probe"):
+                return None
+        case "initialize":
+            if FAULT == "refuses-after-a-probe" and probed:
+                return {"error": {"code": -32000, "message": "already initialized"}}
+            return opened(params.get("protocolVersion"))
+        case "ping":
+            return {"result": {}}
+        case "tools/list":
+            if FAULT == "undeclared-request":
+                write({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}})
+            return complete({"tools": tools()})
+        case "tools/call":
+            return complete(called(params))
+    if FAULT == "any-method":
+        return {"result": {}}
+    return {"error": {"code": -32601, "message": f"there is no method {request['method']}"}}
+
+
+def complete(result):
+    """The response with this result, unless it is one already."""
+    response = result if "result" in result or "error" in result else {"result": result}
+    if FAULT in ("modern", "no-acknowledgement") and "result" in response:
+        response["result"] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **response["result"]}
+    return response
+
+
+def answer(request):
+    response = respond(request)
+    if response is None:
+        return
+    ident = request["id"]
+    match FAULT:
+        case "other-id":
+            ident = 4711
+        case "string-id":
+            ident = str(ident)
+        case "no-id":
+            ident = None
+    send({"jsonrpc": "2.0", "id": ident, **response})
+    if FAULT == "exits-after-a-call" and request["method"] == "tools/call":
+        sys.exit(0)
+
+
+for line in sys.stdin:
+    try:
+        message = json.loads(line)
+    except ValueError as why:
+        if FAULT == "exits-at-garbage":
+            sys.exit(f"JSONDecodeError: {why}")
+        write({"jsonrpc": "2.0", "error": {"code": -32700, "message": "not JSON"}})
+        continue
+    if "id" in message and "method" in message:
+        if FAULT == "slow-in-threads":
+            threading.Thread(target=answer, args=[message]).start()
+        else:
+            answer(message)
+    elif FAULT == "answers-notifications":
+        write({"jsonrpc": "2.0", "id": None, "result": {}})
+    elif FAULT == "silent-after-unknown" and "unknown" in message.get("method", ""):
+        while sys.stdin.readline():
+            pass
