@@ -13,6 +13,7 @@
 //! - `check`: all of it, in order
 //! - `definitions`: what is wrong with listed tools, resources and prompts
 //! - `portability`: what is valid and not accepted everywhere, by the rules of `hosts.toml`
+//! - `http`: the check of a server at a URL
 //! - `report`: all findings about a server, most important first
 
 mod banner;
@@ -23,6 +24,7 @@ mod drive;
 mod evidence;
 mod finding;
 mod hosts;
+mod http;
 mod inspect;
 mod options;
 mod portability;
@@ -34,5 +36,6 @@ pub use code::Code;
 pub use evidence::{Evidence, Stream};
 pub use finding::{Finding, Severity};
 pub use hosts::Affected;
+pub use http::check_http;
 pub use options::Options;
 pub use report::{CheckedServer, Report, ServerSummary};

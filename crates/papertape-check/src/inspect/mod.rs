@@ -39,7 +39,7 @@ fn bytes(stream: Stream, recording: &Recording, start: usize, end: usize) -> Evi
 }
 
 /// "412 ms", "3.1 s".
-fn time(duration: Duration) -> String {
+pub(crate) fn time(duration: Duration) -> String {
     match duration.as_millis() {
         short @ 0..=999 => format!("{short} ms"),
         _ => format!("{:.1} s", duration.as_secs_f64()),
@@ -47,12 +47,12 @@ fn time(duration: Duration) -> String {
 }
 
 /// "1 byte", "3 bytes".
-fn count(number: u64, what: &str) -> String {
+pub(crate) fn count(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// Some text in a sentence: without escape sequences, and not too long.
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     const LONGEST: usize = 160;
     let text = crate::stdio::recording::plain(text.trim());
     let short: String = text.trim().chars().take(LONGEST).collect();

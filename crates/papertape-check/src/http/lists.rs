@@ -1,0 +1,110 @@
+//! The lists of a server, page by page.
+
+use serde_json::{Value, json};
+
+use crate::definitions::Lists;
+use crate::finding::Finding;
+use crate::http::channel::Channel;
+use crate::http::client::Client;
+use crate::http::exchange::Exchange;
+use crate::http::inspect::response;
+
+/// How many pages of a list are read.
+const PAGES: usize = 100;
+
+/// How many entries of a list are kept.
+const ENTRIES: usize = 10_000;
+
+/// A list: the capability that declares it, its method, and the member of the result.
+const LISTS: [(&str, &str, &str); 4] = [
+    ("tools", "tools/list", "tools"),
+    ("resources", "resources/list", "resources"),
+    ("resources", "resources/templates/list", "resourceTemplates"),
+    ("prompts", "prompts/list", "prompts"),
+];
+
+/// How many bytes of lists are read.
+const BYTES: u64 = 64 * 1024 * 1024;
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(crate) struct ListsRead {
+    pub(crate) lists: Lists,
+    /// What is wrong with the responses.
+    pub(crate) findings: Vec<Finding>,
+    /// An id of an event.
+    pub(crate) event_id: Option<String>,
+    /// A request had no response, so that nothing was read after it.
+    pub(crate) failed: bool,
+}
+
+/// Reads the lists whose capabilities are declared.
+pub(crate) async fn read(client: &Client, channel: &mut Channel, capabilities: &Value) -> ListsRead {
+    let mut read = ListsRead::default();
+    read.lists.is_modern = matches!(channel, Channel::Stateless);
+    for (capability, method, member) in LISTS {
+        if capabilities.get(capability).is_none() {
+            continue;
+        }
+        let mut entries = Vec::new();
+        let mut cursors: Vec<Value> = Vec::new();
+        for _ in 0..PAGES {
+            let params = cursors.last().map(|cursor| json!({"cursor": cursor}));
+            let exchange = Box::pin(channel.call(client, method, params)).await;
+            let size = exchange.response().map_or(0, |response| response.body.len());
+            read.lists.bytes = read.lists.bytes.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
+            let next = take(&mut read.lists, &mut entries, (method, member), &exchange);
+            read.note(&exchange);
+            if read.failed {
+                return read;
+            }
+            // A cursor that comes again would never end.
+            match next {
+                Some(cursor) if !cursors.contains(&cursor) && read.lists.bytes < BYTES => {
+                    cursors.push(cursor)
+                }
+                _ => break,
+            }
+        }
+        match method {
+            "tools/list" => read.lists.tools = entries,
+            "resources/list" => read.lists.resources = entries,
+            "prompts/list" => read.lists.prompts = entries,
+            _ => read.lists.templates = entries,
+        }
+    }
+    read
+}
+
+impl ListsRead {
+    /// Notes what is wrong with a response; the same fault in each of them is one finding.
+    fn note(&mut self, exchange: &Exchange) {
+        let events = exchange.response().map(|response| response.events.as_slice()).unwrap_or_default();
+        let id = events.iter().find_map(|event| event.id.clone().filter(|id| !id.is_empty()));
+        self.event_id = self.event_id.take().or(id);
+        self.failed = exchange.outcome.is_err();
+        if !response::is_polled(exchange)
+            && let Some(found) = response::inspect(exchange)
+            && !self.findings.iter().any(|finding| finding.code == found.code)
+        {
+            self.findings.push(found);
+        }
+    }
+}
+
+/// Takes the entries of a page: the cursor of the next one.
+fn take(
+    lists: &mut Lists,
+    entries: &mut Vec<Value>,
+    (method, member): (&'static str, &str),
+    exchange: &Exchange,
+) -> Option<Value> {
+    let result = exchange.result()?;
+    if let Some(page) = result.get(member).and_then(Value::as_array) {
+        let room = ENTRIES.saturating_sub(entries.len());
+        entries.extend(page.iter().take(room).cloned());
+    } else {
+        lists.invalid.push((method, result.clone()));
+    }
+    result.get("nextCursor").filter(|cursor| cursor.is_string()).cloned()
+}

@@ -1,0 +1,79 @@
+//! Servers that are not reached.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::{check, check_url, evidence, is_only, only};
+use crate::finding::Severity;
+use crate::http::tests::server::Reply;
+
+/// A server that sends these bytes, whatever it is sent, and closes the connection.
+async fn raw(bytes: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            drop(stream.read(&mut [0; 4096]).await);
+            drop(stream.write_all(bytes).await);
+        }
+    });
+    address.to_string()
+}
+
+#[tokio::test]
+async fn a_url_that_is_none() {
+    for url in ["htp://127.0.0.1/mcp", "127.0.0.1:80", ""] {
+        let report = check_url(url, &[]).await;
+        is_only(&report, "PT0801", Severity::Breaks, "cannot be used");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_does_not_resolve() {
+    let report = check_url("http://no-such-host.invalid/mcp", &[]).await;
+    is_only(&report, "PT0802", Severity::Breaks, "no-such-host.invalid");
+}
+
+#[tokio::test]
+async fn a_port_on_which_nothing_listens() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let report = check_url(&format!("http://{address}/mcp"), &[]).await;
+    is_only(&report, "PT0803", Severity::Breaks, &format!("nothing listens on port {}", address.port()));
+    assert_eq!(report.exit_code(), 4);
+}
+
+#[tokio::test]
+async fn https_where_http_is_spoken() {
+    let address = raw(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
+    let report = check_url(&format!("https://{address}/mcp"), &[]).await;
+    is_only(&report, "PT0805", Severity::Breaks, "begins with https://");
+    assert!(only(&report, "PT0805").remedy.contains(&format!("http://{address}/mcp")));
+}
+
+#[tokio::test]
+async fn http_where_https_is_spoken() {
+    let address = raw(b"\x15\x03\x01\x00\x02\x02\x46").await;
+    let report = check_url(&format!("http://{address}/mcp"), &[]).await;
+    is_only(&report, "PT0805", Severity::Breaks, "begins with http://");
+    // Some servers say so in an error page.
+    let report =
+        check(|_| Some(Reply::text(400, "text/html", "The plain HTTP request was sent to HTTPS port"))).await;
+    is_only(&report, "PT0805", Severity::Breaks, "begins with http://");
+}
+
+#[tokio::test]
+async fn another_service_on_the_port() {
+    let address = raw(b"SSH-2.0-OpenSSH_9.6\r\n").await;
+    let report = check_url(&format!("http://{address}/mcp"), &[]).await;
+    is_only(&report, "PT0806", Severity::Breaks, "an SSH server");
+    assert!(evidence(only(&report, "PT0806")).contains("SSH-2.0-OpenSSH_9.6"));
+}
+
+#[tokio::test]
+async fn a_connection_that_is_closed() {
+    let address = raw(b"").await;
+    let report = check_url(&format!("http://{address}/mcp"), &[]).await;
+    is_only(&report, "PT0806", Severity::Breaks, "closes the connection");
+}
