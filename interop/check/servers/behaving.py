@@ -13,6 +13,7 @@ BAD = {"a": "many", "b": 2}
 class CrashesOnBadInput(Server):
     """Crashes when an argument has another type"""
 
+    codes = ("PT0602",)
     names = r"crash|exited|died|TypeError"
     call = ("add", BAD)
 
@@ -23,6 +24,7 @@ class CrashesOnBadInput(Server):
 class NotValidated(Server):
     """Does not validate arguments"""
 
+    codes = ("PT0604",)
     names = r"validat|not an integer|wrong type|invalid (argument|param)"
     call = ("add", BAD)
 
@@ -33,6 +35,7 @@ class NotValidated(Server):
 class ErrorAsSuccess(Server):
     """Reports an error as a success"""
 
+    codes = ("PT0605",)
     names = r"isError|as (a )?success"
     call = ("add", BAD)
 
@@ -46,6 +49,7 @@ class ErrorAsSuccess(Server):
 class UnknownToolSucceeds(Server):
     """Answers an unknown tool with a result"""
 
+    codes = ("PT0606",)
     names = r"unknown tool"
     call = ("subtract", SUM)
 
@@ -56,6 +60,7 @@ class UnknownToolSucceeds(Server):
 class SlowCallBlocks(Server):
     """One slow call blocks all other requests"""
 
+    codes = ("PT0608",)
     names = r"block|one (call|request) at a time|meanwhile|concurren"
     call = ("add", SUM)
 
@@ -67,6 +72,7 @@ class SlowCallBlocks(Server):
 class CancellationIgnored(Server):
     """Ignores cancellation"""
 
+    codes = ("PT0609",)
     names = r"cancel"
     call = ("add", SUM)
 
@@ -88,6 +94,7 @@ class CancellationIgnored(Server):
 class TenMegabytes(Server):
     """Answers a call with 10 MB of text"""
 
+    codes = ("PT0610",)
     names = r"\b(10|9\.5) ?M|[0-9,]{7,} bytes|tokens|too (big|large|long)"
     call = ("add", SUM)
 
@@ -98,6 +105,7 @@ class TenMegabytes(Server):
 class UndeclaredOutput(Server):
     """Declares an output schema, and its results have no `structuredContent`"""
 
+    codes = ("PT0611",)
     names = r"structuredContent|structured content|output ?schema"
     call = ("add", SUM)
 
@@ -109,6 +117,7 @@ class UndeclaredOutput(Server):
 class ExitsAfterACall(Server):
     """Exits after its first call"""
 
+    codes = ("PT0601",)
     names = r"exited|exits"
     call = ("add", SUM)
 

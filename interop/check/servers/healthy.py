@@ -14,6 +14,8 @@ class Healthy(Server):
 class BannerOnStderr(Server):
     """A banner and logs on stderr"""
 
+    codes = ("PT0115",)
+
     def start(self):
         print("\x1b[1mExample server\x1b[0m 1.0.0\n[dotenv@17.2.3] injecting env (2) from .env", file=sys.stderr)
 

@@ -11,6 +11,7 @@ VERSION = "io.modelcontextprotocol/protocolVersion"
 class OldVersion(Server):
     """Answers with the version 1999-01-01"""
 
+    codes = ("PT0301",)
     names = r"1999-01-01"
 
     def opened(self, revision):
@@ -20,6 +21,7 @@ class OldVersion(Server):
 class VersionANumber(Server):
     """Answers with a version that is a number"""
 
+    codes = ("PT0302",)
     names = r"20251125|protocolVersion"
 
     def opened(self, revision):
@@ -29,6 +31,7 @@ class VersionANumber(Server):
 class NoServerInfo(Server):
     """Answers `initialize` without `serverInfo`"""
 
+    codes = ("PT0303",)
     names = r"serverInfo"
 
     def opened(self, revision):
@@ -40,11 +43,13 @@ class NoServerInfo(Server):
 class ModernOnly(Server):
     """Supports 2026-07-28 only"""
 
+    codes = ("PT0305",)
     names = r"2026-07-28|-32022|unsupported protocol version"
 
     def outcome(self, request):
-        params = request.get("params") or {}
-        revision = params.get("_meta", {}).get(VERSION, params.get("protocolVersion"))
+        params = request.get("params", {})
+        meta = params.get("_meta", {}) if isinstance(params, dict) else {}
+        revision = meta.get(VERSION)
         if revision != MODERN or request["method"] == "initialize":
             data = {"supported": [MODERN], "requested": revision}
             return {"error": {"code": -32022, "message": "Unsupported protocol version", "data": data}}
@@ -66,6 +71,7 @@ class ModernOnly(Server):
 class WrongId(Server):
     """Answers with another id than the request has"""
 
+    codes = ("PT0311",)
     names = r"\bids?\b"
 
     def respond(self, request):
@@ -75,6 +81,7 @@ class WrongId(Server):
 class StringId(Server):
     """Answers number ids with strings"""
 
+    codes = ("PT0312",)
     names = r"\bids?\b.*(string|number|type)|(string|number|type).*\bids?\b"
 
     def respond(self, request):
@@ -84,6 +91,7 @@ class StringId(Server):
 class NullId(Server):
     """Answers with the id null"""
 
+    codes = ("PT0313",)
     names = r"\bids?\b"
 
     def respond(self, request):
@@ -93,6 +101,7 @@ class NullId(Server):
 class AnswersNotifications(Server):
     """Answers notifications, too"""
 
+    codes = ("PT0314",)
     names = r"(answer|respon)\w* .{0,20}\bnotification|\bnotifications?\b.{0,40}(answer|respon)"
 
     def receive(self, message):
@@ -104,6 +113,7 @@ class AnswersNotifications(Server):
 class TwoAnswers(Server):
     """Answers each request twice"""
 
+    codes = ("PT0315",)
     names = r"twice|two (answers|responses)|unknown message id|second (answer|response)|duplicate"
 
     def respond(self, request):
@@ -114,6 +124,7 @@ class TwoAnswers(Server):
 class NoJsonrpc(Server):
     """Messages without the member `jsonrpc`"""
 
+    codes = ("PT0317",)
     names = r"\.jsonrpc\s+Field required|(missing|without|no|lacks?|has no).{0,20}\bjsonrpc\b|\bjsonrpc\b.{0,40}missing"
 
     def send(self, message):
@@ -124,6 +135,7 @@ class NoJsonrpc(Server):
 class ResourcesRefused(Server):
     """Declares resources, and refuses to list them"""
 
+    codes = ("PT0322",)
     names = r"resources.*(declare|refuse|not found|-32601|capabilit)|(declare|capabilit).*resources"
 
     def capabilities(self):
@@ -133,6 +145,7 @@ class ResourcesRefused(Server):
 class ToolsNotDeclared(Server):
     """Lists tools without declaring the capability"""
 
+    codes = ("PT0323",)
     names = r"(declare|capabilit).*tools|tools.*(declare|capabilit)"
 
     def capabilities(self):
@@ -142,6 +155,7 @@ class ToolsNotDeclared(Server):
 class RefusesAfterAProbe(Server):
     """Ignores a request that it does not know, and then refuses `initialize`"""
 
+    codes = ("PT0307",)
     names = r"server/discover|probe"
     probed = False
 
@@ -160,6 +174,7 @@ class RefusesAfterAProbe(Server):
 class ExitsAtAProbe(Server):
     """Exits at a request that it does not know"""
 
+    codes = ("PT0308",)
     names = r"server/discover|probe|unknown (method|request)"
 
     def result(self, method, params):

@@ -80,7 +80,10 @@ class Server:
     def outcome(self, request):
         """The member `result` or the member `error` of the response."""
         try:
-            return {"result": self.result(request["method"], request.get("params") or {})}
+            params = request.get("params", {})
+            if not isinstance(params, dict):
+                raise Refused(-32602, "params must be an object")
+            return {"result": self.result(request["method"], params)}
         except Refused as why:
             code, message = why.args
             return {"error": {"code": code, "message": message}}
@@ -94,7 +97,10 @@ class Server:
             case "tools/list":
                 return {"tools": self.tools()}
             case "tools/call":
-                return self.called(params.get("name"), params.get("arguments") or {})
+                arguments = params.get("arguments", {})
+                if not isinstance(arguments, dict):
+                    raise Refused(-32602, "arguments must be an object")
+                return self.called(params.get("name"), arguments)
         raise Refused(-32601, f"Method not found: {method}")
 
     def opened(self, revision):
