@@ -10,6 +10,7 @@
 
 mod blog;
 mod blog_load;
+mod bridge;
 mod calling;
 mod client_signals;
 mod completing;

@@ -37,6 +37,7 @@ use papertape_oauth::Principal;
 pub(crate) use batch::BatchPlace;
 use batch::Batches;
 use client_requests::ClientRequests;
+pub(crate) use client_requests::{ClientResponse, SentRequest};
 use notifications::NotificationQueue;
 use subscriptions::Subscriptions;
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use super::Session;
 use super::subscriptions::ChangingList;
-use crate::protocol::RawJson;
+use crate::protocol::{LogLevel, RawJson, method};
 use crate::server::catalog::visibility::VisibleResources;
 use crate::sync::lock;
 
@@ -61,6 +61,15 @@ impl Subscribers {
     /// Sends a notification to all clients with a session.
     pub(crate) fn send(&self, method: &str, params: &RawJson) {
         self.notify(|session| session.notify_opened(method, params));
+    }
+
+    /// Sends a log message to all clients with a session that have requested its level.
+    pub(crate) fn log(&self, level: LogLevel, params: &RawJson) {
+        self.notify(|session| {
+            if session.log_level().is_some_and(|wanted| level >= wanted) {
+                session.notify_opened(method::LOG_MESSAGE, params);
+            }
+        });
     }
 
     fn notify(&self, notify: impl Fn(&Session)) {

@@ -1,0 +1,147 @@
+//! The server that the host sees.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use papertape::protocol::RawJson;
+use papertape::protocol::apps::APPS;
+use papertape::protocol::capabilities::{Implementation, TASKS};
+use papertape::{Cx, Server, ToolError};
+
+use crate::filter::Filter;
+use crate::lists::{self, Lists, call, other, prompt, read};
+use crate::member::Member;
+
+/// A server that offers what the servers behind it offer.
+pub(crate) async fn facade(
+    identity: &Implementation,
+    instructions: Option<&str>,
+    members: Vec<Arc<Member>>,
+    filter: Filter,
+) -> Server {
+    let has = |offers: fn(&Member) -> bool| members.iter().any(|member| offers(member));
+    let mut server = described(identity, instructions);
+    if has(|member| member.capabilities().logging.is_some()) {
+        server = server.logging();
+    }
+    for member in &members {
+        let declared = member.capabilities().extensions.clone().unwrap_or_default();
+        // These two are declared by what uses them.
+        for (name, settings) in declared.into_iter().filter(|(name, _)| name != APPS && name != TASKS) {
+            server = server.extension(name, settings);
+        }
+        if member.capabilities().resources.is_some() {
+            for template in lists::templates(member).await {
+                let member = Arc::clone(member);
+                server = server.resource_template(template, move |_: RawJson, cx: Cx| {
+                    let uri = cx.uri().unwrap_or_default().to_owned();
+                    read(Arc::clone(&member), uri, cx)
+                });
+            }
+        }
+    }
+    let has_tools = has(|member| member.capabilities().tools.is_some());
+    let has_prompts = has(|member| member.capabilities().prompts.is_some());
+    let has_resources = has(|member| member.capabilities().resources.is_some());
+    let lists = Lists {
+        tools: has_tools.then(|| server.tools()),
+        prompts: has_prompts.then(|| server.prompts()),
+        resources: has_resources.then(|| server.resources()),
+    };
+    lists.copy(&members, &filter).await;
+    for member in &members {
+        member.first().exchange.set_notifier(server.notifier());
+        let (lists, member, members, filter) =
+            (lists.clone(), Arc::clone(member), members.clone(), filter.clone());
+        server = server
+            .background(move |_| lists.clone().follow(Arc::clone(&member), members.clone(), filter.clone()));
+    }
+    with_fallbacks(server, &members, &filter)
+}
+
+fn described(identity: &Implementation, instructions: Option<&str>) -> Server {
+    let name = if identity.name.is_empty() { "server" } else { &identity.name };
+    let mut server = Server::new(name, &identity.version);
+    if let Some(title) = &identity.title {
+        server = server.title(title);
+    }
+    if let Some(description) = &identity.description {
+        server = server.description(description);
+    }
+    if let Some(url) = &identity.website_url {
+        server = server.website(url);
+    }
+    for icon in &identity.icons {
+        server = server.icon(icon.clone());
+    }
+    match instructions {
+        Some(text) => server.instructions(text),
+        None => server,
+    }
+}
+
+/// What is not listed goes to the server all the same, which may know it; unless the host is to see only some tools.
+fn with_fallbacks(server: Server, members: &[Arc<Member>], filter: &Filter) -> Server {
+    let (for_tools, for_prompts, for_uris) = (members.to_vec(), members.to_vec(), members.to_vec());
+    let server = server
+        .fallback_prompt(move |name: String, values: BTreeMap<String, String>, cx: Cx| {
+            let found = owner(&for_prompts, &name);
+            async move {
+                let (member, original) = found.ok_or_else(|| unknown("prompt", &name))?;
+                prompt(member, original, values, cx).await
+            }
+        })
+        .fallback_resource(move |uri: String, cx: Cx| {
+            let members = for_uris.clone();
+            async move { read_anywhere(&members, uri, &cx).await }
+        });
+    if !filter.is_empty() {
+        return server;
+    }
+    let server = server.fallback_tool(move |name: String, arguments: RawJson, cx: Cx| {
+        let found = owner(&for_tools, &name);
+        async move {
+            let (member, original) = found.ok_or_else(|| unknown("tool", &name))?;
+            call(member, original, arguments, cx).await
+        }
+    });
+    match members {
+        [member] => {
+            let member = Arc::clone(member);
+            server.fallback_method(move |method: String, params: RawJson, cx: Cx| {
+                other(Arc::clone(&member), method, params, cx)
+            })
+        }
+        // Nothing says which of several servers is meant.
+        _ => server,
+    }
+}
+
+/// The server that a name belongs to, and the name that it knows.
+fn owner(members: &[Arc<Member>], name: &str) -> Option<(Arc<Member>, String)> {
+    members.iter().find_map(|member| Some((Arc::clone(member), member.original(name)?.to_owned())))
+}
+
+fn unknown(what: &str, name: &str) -> ToolError {
+    ToolError::refused(format!("unknown {what}: {name}"))
+}
+
+/// Reads a resource that no server lists from the first one that has it.
+async fn read_anywhere(
+    members: &[Arc<Member>],
+    uri: String,
+    cx: &Cx,
+) -> Result<Vec<papertape::protocol::ResourceContents>, ToolError> {
+    let mut missing = unknown("resource", &uri);
+    for member in members.iter().filter(|member| member.capabilities().resources.is_some()) {
+        match read(Arc::clone(member), uri.clone(), cx.clone()).await {
+            Err(error)
+                if members.len() > 1 && error.kind() != papertape::server::ToolErrorKind::InputRequired =>
+            {
+                missing = error
+            }
+            outcome => return outcome,
+        }
+    }
+    Err(missing)
+}
