@@ -11,21 +11,22 @@ use papertape::wire::Framing;
 use papertape::{Client, Server, streams};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::task::JoinSet;
 
 use crate::facade::facade;
 use crate::filter::Filter;
-use crate::host::FirstMessage;
+use crate::host::{FirstMessage, Host};
 use crate::member::Member;
 use crate::until_stopped::UntilStopped;
 use crate::upstream::Upstream;
 
 /// A connection that is being opened.
-pub type Opening = Pin<Box<dyn Future<Output = Result<Client, ClientError>> + Send>>;
+type Opening = Pin<Box<dyn Future<Output = Result<Client, ClientError>> + Send>>;
 
-/// Connects to a server with the options of the bridge, to which others can be added. It is called for each session with the server.
-pub type Connect = Arc<dyn Fn(ClientOptions) -> Opening + Send + Sync>;
+/// Connects to a server with the options of the bridge. It is called for each session with the server.
+pub(crate) type Connect = Arc<dyn Fn(ClientOptions) -> Opening + Send + Sync>;
 
-/// A bridge to a server, for hosts that do not speak its revision, its framing or its transport.
+/// A bridge to servers, for hosts that do not speak their revision, their framing or their transport.
 ///
 /// ```no_run
 /// use papertape::stdio::{self, ServerCommand};
@@ -41,15 +42,18 @@ pub type Connect = Arc<dyn Fn(ClientOptions) -> Opening + Send + Sync>;
 /// ```
 #[must_use]
 pub struct Bridge {
-    connect: Connect,
+    servers: Vec<(String, Connect)>,
+    /// Names are prefixed with those of their servers.
+    several: bool,
     filter: Filter,
+    per_session: bool,
 }
 
 /// Why a bridge ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BridgeError {
-    /// The server behind it cannot be used.
+    /// No server behind it can be used.
     #[error(transparent)]
     Server(#[from] ClientError),
     /// The host cannot be served.
@@ -58,18 +62,44 @@ pub enum BridgeError {
 }
 
 impl Bridge {
-    /// A bridge to the server that this connects to.
+    /// A bridge to the server that this connects to, with the options of the bridge, to which others can be added. It is called
+    /// for each session with the server.
     pub fn new<F>(connect: impl Fn(ClientOptions) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<Client, ClientError>> + Send + 'static,
     {
-        let connect: Connect = Arc::new(move |options| Box::pin(connect(options)));
-        Self { connect, filter: Filter::new() }
+        Self { several: false, ..Self::of_several().server("", connect) }
+    }
+
+    /// A bridge to several servers as one, each added with [`Bridge::server`]. The names of tools and prompts begin with that of
+    /// their server: `github_search`. A server that cannot be used is left out, and logged.
+    pub fn of_several() -> Self {
+        Self { servers: Vec::new(), several: true, filter: Filter::new(), per_session: false }
+    }
+
+    /// Adds a server.
+    pub fn server<F>(
+        mut self,
+        name: impl Into<String>,
+        connect: impl Fn(ClientOptions) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Client, ClientError>> + Send + 'static,
+    {
+        self.servers.push((name.into(), Arc::new(move |options| Box::pin(connect(options)))));
+        self
     }
 
     /// Which tools hosts see.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
+        self
+    }
+
+    /// Connects to the servers for each session of a host, with the name and the capabilities of that host, and not once for all
+    /// hosts. Hosts of stateless revisions have no sessions: they share one connection.
+    pub fn per_session(mut self) -> Self {
+        self.per_session = true;
         self
     }
 
@@ -104,12 +134,7 @@ impl Bridge {
         let stop = pin!(stop);
         let mut reader = UntilStopped::new(reader, stop);
         let Some(first) = FirstMessage::read(&mut reader).await? else { return Ok(()) };
-        let opened = async {
-            let upstream = Upstream::connect(&self.connect, &first.host, false).await?;
-            let server = self.server(&upstream).await;
-            Ok::<_, ClientError>((upstream, server))
-        };
-        let (upstream, server) = match opened.await {
+        let (server, connections) = match self.open(&first.host, false).await {
             Ok(opened) => opened,
             Err(error) => {
                 if let Some(id) = &first.id {
@@ -120,16 +145,79 @@ impl Bridge {
             }
         };
         let served = streams::serve(server, first.bytes.chain(reader), writer).await;
-        upstream.client.clone().close().await;
+        connections.close().await;
         Ok(served?)
     }
 
-    /// The server that the host sees.
-    async fn server(&self, upstream: &Arc<Upstream>) -> Server {
-        let identity = upstream.client.server();
-        let member = Member::new(identity.name.clone(), String::new(), Arc::clone(upstream));
-        facade(identity, upstream.client.instructions(), vec![member], self.filter.clone()).await
+    /// Connects to the servers, for any number of hosts: the server that hosts see, to be served in any way, and the connections
+    /// behind it, to be closed after that.
+    ///
+    /// # Errors
+    /// If no server can be connected.
+    pub async fn connect(self) -> Result<(Server, Connections), ClientError> {
+        self.open(&Host::any(), true).await
     }
+
+    async fn open(self, host: &Host, shared: bool) -> Result<(Server, Connections), ClientError> {
+        let Self { servers, several, filter, per_session } = self;
+        let mut opening = JoinSet::new();
+        for (index, (name, connect)) in servers.into_iter().enumerate() {
+            let host = host.clone();
+            opening.spawn(async move {
+                let upstream = Upstream::connect(&connect, &host, shared).await;
+                (index, name, connect, upstream)
+            });
+        }
+        let (mut members, mut failed) = (Vec::new(), None);
+        while let Some(joined) = opening.join_next().await {
+            let Ok((index, name, connect, upstream)) = joined else { continue };
+            match upstream {
+                Ok(upstream) => {
+                    let prefix = if several { prefix(&name) } else { String::new() };
+                    let connect = per_session.then_some(connect);
+                    members.push((index, Member::new(name, prefix, upstream, connect)));
+                }
+                Err(error) if several => {
+                    tracing::error!(server = name, "the server is left out: {error}");
+                    failed = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if let (true, Some(error)) = (members.is_empty(), failed) {
+            return Err(error);
+        }
+        members.sort_by_key(|(index, _)| *index);
+        let members: Vec<_> = members.into_iter().map(|(_, member)| member).collect();
+        let server = facade(several, &members, filter).await;
+        Ok((server, Connections(members)))
+    }
+}
+
+/// The connections to the servers behind a bridge.
+pub struct Connections(Vec<Arc<Member>>);
+
+impl Connections {
+    /// Closes them, and waits until no process of the servers is left.
+    pub async fn close(self) {
+        let mut closing = JoinSet::new();
+        for member in self.0 {
+            closing.spawn(async move { member.close().await });
+        }
+        while closing.join_next().await.is_some() {}
+    }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|member| member.name())).finish()
+    }
+}
+
+/// The beginning of the names of a server's tools: letters, digits, `_` and `-` are accepted everywhere.
+fn prefix(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    if name.is_empty() { "server".to_owned() } else { name.chars().map(plain).collect() }
 }
 
 /// The error response to the first request of a host whose server cannot be used.
@@ -142,6 +230,10 @@ fn failure(id: &Value, error: &ClientError, framing: Framing) -> Vec<u8> {
 
 impl fmt::Debug for Bridge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bridge").field("filter", &self.filter).finish_non_exhaustive()
+        let names: Vec<&str> = self.servers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Bridge")
+            .field("servers", &names)
+            .field("filter", &self.filter)
+            .finish_non_exhaustive()
     }
 }

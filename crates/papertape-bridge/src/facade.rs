@@ -3,63 +3,67 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use papertape::protocol::RawJson;
 use papertape::protocol::apps::APPS;
 use papertape::protocol::capabilities::{Implementation, TASKS};
+use papertape::protocol::{RawJson, ResourceContents};
+use papertape::server::ToolErrorKind;
 use papertape::{Cx, Server, ToolError};
+use serde::de::IgnoredAny;
 
 use crate::filter::Filter;
-use crate::lists::{self, Lists, call, other, prompt, read};
+use crate::handlers::{call, other, prompt, read};
+use crate::lists::{self, Lists};
 use crate::member::Member;
+use crate::watch::watch;
 
 /// A server that offers what the servers behind it offer.
-pub(crate) async fn facade(
-    identity: &Implementation,
-    instructions: Option<&str>,
-    members: Vec<Arc<Member>>,
-    filter: Filter,
-) -> Server {
+pub(crate) async fn facade(several: bool, members: &[Arc<Member>], filter: Filter) -> Server {
     let has = |offers: fn(&Member) -> bool| members.iter().any(|member| offers(member));
-    let mut server = described(identity, instructions);
+    let mut server = match members {
+        [member] if !several => described(member.first().client.server()),
+        _ => Server::new("papertape-bridge", env!("CARGO_PKG_VERSION")),
+    };
+    if let Some(text) = instructions(several, members) {
+        server = server.instructions(text);
+    }
     if has(|member| member.capabilities().logging.is_some()) {
         server = server.logging();
     }
-    for member in &members {
+    for member in members {
         let declared = member.capabilities().extensions.clone().unwrap_or_default();
         // These two are declared by what uses them.
         for (name, settings) in declared.into_iter().filter(|(name, _)| name != APPS && name != TASKS) {
             server = server.extension(name, settings);
         }
-        if member.capabilities().resources.is_some() {
-            for template in lists::templates(member).await {
-                let member = Arc::clone(member);
-                server = server.resource_template(template, move |_: RawJson, cx: Cx| {
-                    let uri = cx.uri().unwrap_or_default().to_owned();
-                    read(Arc::clone(&member), uri, cx)
-                });
-            }
-        }
+    }
+    for (member, template) in lists::templates(members).await {
+        server = server.resource_template(template, move |_: IgnoredAny, cx: Cx| {
+            let uri = cx.uri().unwrap_or_default().to_owned();
+            read(Arc::clone(&member), uri, cx)
+        });
     }
     let has_tools = has(|member| member.capabilities().tools.is_some());
     let has_prompts = has(|member| member.capabilities().prompts.is_some());
     let has_resources = has(|member| member.capabilities().resources.is_some());
-    let lists = Lists {
-        tools: has_tools.then(|| server.tools()),
-        prompts: has_prompts.then(|| server.prompts()),
-        resources: has_resources.then(|| server.resources()),
-    };
-    lists.copy(&members, &filter).await;
-    for member in &members {
+    let tools = has_tools.then(|| server.tools());
+    let prompts = has_prompts.then(|| server.prompts());
+    let lists = Lists::new(tools, prompts, has_resources.then(|| server.resources()));
+    lists.copy(members, &filter).await;
+    for member in members {
         member.first().exchange.set_notifier(server.notifier());
         let (lists, member, members, filter) =
-            (lists.clone(), Arc::clone(member), members.clone(), filter.clone());
+            (lists.clone(), Arc::clone(member), members.to_vec(), filter.clone());
         server = server
             .background(move |_| lists.clone().follow(Arc::clone(&member), members.clone(), filter.clone()));
     }
-    with_fallbacks(server, &members, &filter)
+    let watching: Vec<_> = members.iter().filter(|member| member.watches_resources()).cloned().collect();
+    if let Some(resources) = lists.resources.clone().filter(|_| !watching.is_empty()) {
+        server = server.background(move |_| watch(resources.clone(), watching.clone()));
+    }
+    with_fallbacks(server, members, &filter)
 }
 
-fn described(identity: &Implementation, instructions: Option<&str>) -> Server {
+fn described(identity: &Implementation) -> Server {
     let name = if identity.name.is_empty() { "server" } else { &identity.name };
     let mut server = Server::new(name, &identity.version);
     if let Some(title) = &identity.title {
@@ -74,10 +78,19 @@ fn described(identity: &Implementation, instructions: Option<&str>) -> Server {
     for icon in &identity.icons {
         server = server.icon(icon.clone());
     }
-    match instructions {
-        Some(text) => server.instructions(text),
-        None => server,
-    }
+    server
+}
+
+/// The instructions of the servers; of several, each below the beginning of its names.
+fn instructions(several: bool, members: &[Arc<Member>]) -> Option<String> {
+    let each = members.iter().filter_map(|member| {
+        let upstream = member.first();
+        let text = upstream.client.instructions()?;
+        let title = member.prefixed("*");
+        Some(if several { format!("# {title}\n\n{text}") } else { text.to_owned() })
+    });
+    let all: Vec<String> = each.collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
 /// What is not listed goes to the server all the same, which may know it; unless the host is to see only some tools.
@@ -131,13 +144,11 @@ async fn read_anywhere(
     members: &[Arc<Member>],
     uri: String,
     cx: &Cx,
-) -> Result<Vec<papertape::protocol::ResourceContents>, ToolError> {
+) -> Result<Vec<ResourceContents>, ToolError> {
     let mut missing = unknown("resource", &uri);
     for member in members.iter().filter(|member| member.capabilities().resources.is_some()) {
         match read(Arc::clone(member), uri.clone(), cx.clone()).await {
-            Err(error)
-                if members.len() > 1 && error.kind() != papertape::server::ToolErrorKind::InputRequired =>
-            {
+            Err(error) if members.len() > 1 && error.kind() != ToolErrorKind::InputRequired => {
                 missing = error
             }
             outcome => return outcome,

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use papertape::Cx;
 use papertape::protocol::capabilities::{Abilities, ClientCapabilities, Implementation};
 use papertape::wire::frame::PieceKind;
 use papertape::wire::{Decoder, Framing};
@@ -36,6 +37,11 @@ impl Host {
             ..Abilities::default()
         };
         Self { client: None, capabilities: all.into() }
+    }
+
+    /// The host that makes a call.
+    pub(crate) fn of_call(cx: &Cx) -> Self {
+        Self { client: cx.client().cloned(), capabilities: cx.client_capabilities().clone() }
     }
 
     /// The host that begins with this message.

@@ -7,7 +7,8 @@
 //!
 //! - `host`: what the host says about itself in its first message
 //! - `bridge`: [`Bridge`], and how it is served
-//! - `facade`: the server that the host sees; `lists` keeps its lists as those behind it
+//! - `facade`: the server that the host sees; `lists` keeps its lists as those behind it, `watch` its subscriptions
+//! - `handlers`: of what the host sees
 //! - `member`: one server behind the bridge; `upstream`: a session with it; `relay`: one request to it; `exchange`: what it sends by itself
 //! - `until_stopped`: the input of a host, ended from this side
 //! - `filter`: which tools the host sees; `failure`: errors on their way back
@@ -17,14 +18,16 @@ mod exchange;
 mod facade;
 mod failure;
 mod filter;
+mod handlers;
 mod host;
 mod lists;
 mod member;
 mod relay;
 mod until_stopped;
 mod upstream;
+mod watch;
 
-pub use bridge::{Bridge, BridgeError, Connect, Opening};
+pub use bridge::{Bridge, BridgeError, Connections};
 pub use filter::Filter;
 pub use host::Host;
 

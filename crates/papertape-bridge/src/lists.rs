@@ -1,90 +1,24 @@
 //! The lists of the servers behind the bridge, as the host sees them.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use papertape::client::{ClientError, SubscriptionFilter};
+use papertape::client::{CallOptions, Change, ClientError, ListEntry, SubscriptionFilter};
+use papertape::protocol::capabilities::ServerCapabilities;
 use papertape::protocol::{
-    CallToolResult, Completion, PromptResult, RawJson, Reference, ResourceContents, ToolDefinition,
+    PromptDefinition, RawJson, Reference, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition,
 };
-use papertape::server::{
-    CompletionRequest, Prompt, Prompts, Resource, ResourceTemplate, Resources, SetupError, Tool, Tools,
-};
-use papertape::{Cx, ToolError};
-use serde_json::{Map, Value};
+use papertape::server::{Prompt, Prompts, Resource, ResourceTemplate, Resources, SetupError, Tool, Tools};
+use papertape::{Client, Cx};
+use serde::Serialize;
+use tokio::task::JoinSet;
 
-use crate::failure::pass_on;
 use crate::filter::Filter;
+use crate::handlers::{call, completer, prompt, read};
+use crate::lock;
 use crate::member::Member;
-use crate::relay::{Output, Request};
-
-pub(crate) async fn call(
-    member: Arc<Member>,
-    tool: String,
-    arguments: RawJson,
-    cx: Cx,
-) -> Result<CallToolResult, ToolError> {
-    match member.relay(Request::Call(tool, arguments), &cx).await? {
-        Output::Called(result) => Ok(result),
-        _ => Err(unlike()),
-    }
-}
-
-pub(crate) async fn read(
-    member: Arc<Member>,
-    uri: String,
-    cx: Cx,
-) -> Result<Vec<ResourceContents>, ToolError> {
-    match member.relay(Request::Read(uri), &cx).await? {
-        Output::Contents(contents) => Ok(contents),
-        _ => Err(unlike()),
-    }
-}
-
-pub(crate) async fn prompt(
-    member: Arc<Member>,
-    name: String,
-    values: BTreeMap<String, String>,
-    cx: Cx,
-) -> Result<PromptResult, ToolError> {
-    match member.relay(Request::Prompt(name, values), &cx).await? {
-        Output::Prompt(result) => Ok(result),
-        _ => Err(unlike()),
-    }
-}
-
-pub(crate) async fn other(
-    member: Arc<Member>,
-    method: String,
-    params: RawJson,
-    cx: Cx,
-) -> Result<RawJson, ToolError> {
-    match member.relay(Request::Other(method, params), &cx).await? {
-        Output::Other(result) => Ok(result),
-        _ => Err(unlike()),
-    }
-}
-
-/// A request has the result of its kind.
-fn unlike() -> ToolError {
-    ToolError::internal("a result of another kind")
-}
-
-async fn complete(
-    member: Arc<Member>,
-    of: Reference,
-    argument: String,
-    request: CompletionRequest,
-) -> Result<Completion, ToolError> {
-    let upstream = match request.cx() {
-        Some(cx) => member.of(cx).await?,
-        None => member.first(),
-    };
-    let known: Map<String, Value> =
-        request.known.into_iter().map(|(name, value)| (name, value.into())).collect();
-    let completed = upstream.client.complete(of, &argument, &request.value, known).await;
-    completed.map_err(|error| pass_on(&error))
-}
 
 /// Handles of the lists that can change while they are served.
 #[derive(Clone)]
@@ -92,19 +26,62 @@ pub(crate) struct Lists {
     pub(crate) tools: Option<Tools>,
     pub(crate) prompts: Option<Prompts>,
     pub(crate) resources: Option<Resources>,
+    /// The lists as they were copied last, as JSON: hosts are notified of real changes only.
+    copied: Arc<Mutex<[String; 3]>>,
+    /// Held while a list is copied, so that an older one does not replace a newer one.
+    copying: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Lists {
-    /// Lists what the servers list. The names of one member are unique; of two resources with one URI the first is read.
+    pub(crate) fn new(tools: Option<Tools>, prompts: Option<Prompts>, resources: Option<Resources>) -> Self {
+        let (copied, copying) = Default::default();
+        Self { tools, prompts, resources, copied, copying }
+    }
+
+    /// Lists what the servers list. Of two items with one name or URI, the first is listed.
     pub(crate) async fn copy(&self, members: &[Arc<Member>], filter: &Filter) {
-        if let Some(tools) = &self.tools {
-            log("tools", copy_tools(tools, members, filter).await);
+        self.copy_tools(members, filter).await;
+        self.copy_prompts(members).await;
+        self.copy_resources(members).await;
+    }
+
+    async fn copy_tools(&self, members: &[Arc<Member>], filter: &Filter) {
+        let Some(tools) = &self.tools else { return };
+        let _copying = self.copying.lock().await;
+        let listed = listed_tools(members).await;
+        if self.has_changed(0, &listed) {
+            log("tools", replace_tools(tools, listed, filter));
         }
-        if let Some(prompts) = &self.prompts {
-            log("prompts", copy_prompts(prompts, members).await);
+    }
+
+    async fn copy_prompts(&self, members: &[Arc<Member>]) {
+        let Some(prompts) = &self.prompts else { return };
+        let _copying = self.copying.lock().await;
+        let listed = listed_prompts(members).await;
+        if self.has_changed(1, &listed) {
+            log("prompts", replace_prompts(prompts, listed));
         }
-        if let Some(resources) = &self.resources {
-            log("resources", copy_resources(resources, members).await);
+    }
+
+    async fn copy_resources(&self, members: &[Arc<Member>]) {
+        let Some(resources) = &self.resources else { return };
+        let _copying = self.copying.lock().await;
+        let listed = listed_resources(members).await;
+        if self.has_changed(2, &listed) {
+            log("resources", replace_resources(resources, listed));
+        }
+    }
+
+    fn has_changed<T: Serialize>(&self, list: usize, items: &[(Arc<Member>, T)]) -> bool {
+        let items: Vec<(&str, &T)> = items.iter().map(|(member, item)| (member.name(), item)).collect();
+        let now = serde_json::to_string(&items).unwrap_or_default();
+        match lock(&self.copied).get_mut(list) {
+            Some(before) if *before == now => false,
+            Some(before) => {
+                *before = now;
+                true
+            }
+            None => true,
         }
     }
 
@@ -112,9 +89,14 @@ impl Lists {
     pub(crate) async fn follow(self, member: Arc<Member>, members: Vec<Arc<Member>>, filter: Filter) {
         let all = SubscriptionFilter::new().tools().prompts().resources();
         let Ok(mut changes) = member.first().client.listen(all).await else { return };
+        // What has changed before is copied, too.
+        self.copy(&members, &filter).await;
         loop {
             match changes.next().await {
-                Ok(Some(_)) => self.copy(&members, &filter).await,
+                Ok(Some(Change::Tools)) => self.copy_tools(&members, &filter).await,
+                Ok(Some(Change::Prompts)) => self.copy_prompts(&members).await,
+                Ok(Some(Change::Resources)) => self.copy_resources(&members).await,
+                Ok(Some(_)) => {}
                 Ok(None) => return,
                 Err(error) => return tracing::warn!("changes of lists are not followed any more: {error}"),
             }
@@ -129,35 +111,77 @@ fn log(list: &str, copied: Result<(), SetupError>) {
     }
 }
 
-/// The items of a list; of a server that fails, none.
-async fn listed<T>(
-    member: &Member,
-    list: &str,
-    items: impl Future<Output = Result<Vec<papertape::client::ListEntry<T>>, ClientError>>,
-) -> Vec<T> {
-    match items.await {
-        Ok(entries) => entries.into_iter().map(|entry| entry.item).collect(),
-        Err(error) => {
-            tracing::warn!(server = member.name(), "its {list} are left out: {error}");
-            Vec::new()
+/// Whether a server has a list.
+type Has = fn(&ServerCapabilities) -> bool;
+
+/// How long a server may take for a list, of which hosts wait.
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The items of the lists of all servers that have one, in the order of the servers; of a server that fails, none.
+async fn gather<T, F>(
+    members: &[Arc<Member>],
+    (list, has): (&'static str, Has),
+    get: impl Fn(Client, CallOptions) -> F,
+) -> Vec<(Arc<Member>, T)>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<Vec<ListEntry<T>>, ClientError>> + Send + 'static,
+{
+    let mut getting = JoinSet::new();
+    for (index, member) in members.iter().enumerate().filter(|(_, member)| has(member.capabilities())) {
+        let options = CallOptions::new().timeout(LIST_TIMEOUT).total_timeout(LIST_TIMEOUT);
+        let (items, member) = (get(member.first().client.clone(), options), Arc::clone(member));
+        getting.spawn(async move { (index, member, items.await) });
+    }
+    let mut all = Vec::new();
+    while let Some(joined) = getting.join_next().await {
+        match joined {
+            Ok((index, member, Ok(entries))) => {
+                all.extend(entries.into_iter().map(|entry| (index, (Arc::clone(&member), entry.item))));
+            }
+            Ok((_, member, Err(error))) => {
+                tracing::warn!(server = member.name(), "its {list} are left out: {error}");
+            }
+            Err(error) => tracing::error!("a list was not read: {error}"),
         }
     }
+    // Stable: the items of a server keep their order.
+    all.sort_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, item)| item).collect()
 }
 
-async fn copy_tools(tools: &Tools, members: &[Arc<Member>], filter: &Filter) -> Result<(), SetupError> {
+/// What the servers list, with the server of each item.
+type Listed<T> = Vec<(Arc<Member>, T)>;
+
+async fn listed_tools(members: &[Arc<Member>]) -> Listed<ToolDefinition> {
+    let has: Has = |offered| offered.tools.is_some();
+    let get = |client: Client, options| async move { client.tools_with(options).await };
+    gather(members, ("tools", has), get).await
+}
+
+async fn listed_prompts(members: &[Arc<Member>]) -> Listed<PromptDefinition> {
+    let has: Has = |offered| offered.prompts.is_some();
+    let get = |client: Client, options| async move { client.prompts_with(options).await };
+    gather(members, ("prompts", has), get).await
+}
+
+async fn listed_resources(members: &[Arc<Member>]) -> Listed<ResourceDefinition> {
+    let has: Has = |offered| offered.resources.is_some();
+    let get = |client: Client, options| async move { client.resources_with(options).await };
+    gather(members, ("resources", has), get).await
+}
+
+fn replace_tools(tools: &Tools, listed: Listed<ToolDefinition>, filter: &Filter) -> Result<(), SetupError> {
     let (mut names, mut all) = (HashSet::new(), Vec::new());
-    for member in members.iter().filter(|member| member.capabilities().tools.is_some()) {
-        let client = &member.first().client;
-        for mut tool in listed(member, "tools", client.tools()).await {
-            let (member, original) = (Arc::clone(member), tool.name.clone());
-            tool.name = member.prefixed(&original);
-            if !is_usable(&tool, filter) || !names.insert(tool.name.clone()) {
-                continue;
-            }
-            let handler =
-                move |arguments: RawJson, cx: Cx| call(Arc::clone(&member), original.clone(), arguments, cx);
-            all.push((Tool::from(tool).unchecked(), handler));
+    for (member, mut tool) in listed {
+        let original = tool.name.clone();
+        tool.name = member.prefixed(&original);
+        if !is_usable(&tool, filter) || !names.insert(tool.name.clone()) {
+            continue;
         }
+        let handler =
+            move |arguments: RawJson, cx: Cx| call(Arc::clone(&member), original.clone(), arguments, cx);
+        all.push((Tool::from(tool).unchecked(), handler));
     }
     tools.replace_all(all)
 }
@@ -166,75 +190,64 @@ fn is_usable(tool: &ToolDefinition, filter: &Filter) -> bool {
     !tool.name.is_empty() && filter.shows(&tool.name, tool)
 }
 
-async fn copy_prompts(prompts: &Prompts, members: &[Arc<Member>]) -> Result<(), SetupError> {
+fn replace_prompts(prompts: &Prompts, listed: Listed<PromptDefinition>) -> Result<(), SetupError> {
     let (mut names, mut all) = (HashSet::new(), Vec::new());
-    for member in members.iter().filter(|member| member.capabilities().prompts.is_some()) {
-        let client = &member.first().client;
-        for mut definition in listed(member, "prompts", client.prompts()).await {
-            let (member, original) = (Arc::clone(member), definition.name.clone());
-            definition.name = member.prefixed(&original);
-            if definition.name.is_empty() || !names.insert(definition.name.clone()) {
-                continue;
-            }
-            let arguments: Vec<String> = definition.arguments.iter().map(|it| it.name.clone()).collect();
-            let mut offered = Prompt::from(definition);
-            if member.capabilities().completions.is_some() {
-                for argument in arguments {
-                    let (member, name) = (Arc::clone(&member), original.clone());
-                    let named = argument.clone();
-                    offered = offered.complete_raw(argument, move |request| {
-                        let of = Reference::Prompt { name: name.clone() };
-                        complete(Arc::clone(&member), of, named.clone(), request)
-                    });
-                }
-            }
-            let handler = move |values: BTreeMap<String, String>, cx: Cx| {
-                prompt(Arc::clone(&member), original.clone(), values, cx)
-            };
-            all.push((offered, handler));
+    for (member, mut definition) in listed {
+        let original = definition.name.clone();
+        definition.name = member.prefixed(&original);
+        if definition.name.is_empty() || !names.insert(definition.name.clone()) {
+            continue;
         }
+        let arguments: Vec<String> = definition.arguments.iter().map(|it| it.name.clone()).collect();
+        let mut offered = Prompt::from(definition);
+        if member.capabilities().completions.is_some() {
+            for argument in arguments {
+                let of = Reference::Prompt { name: original.clone() };
+                offered = offered.complete_raw(argument.clone(), completer(&member, of, argument));
+            }
+        }
+        let handler = move |values: BTreeMap<String, String>, cx: Cx| {
+            prompt(Arc::clone(&member), original.clone(), values, cx)
+        };
+        all.push((offered, handler));
     }
     prompts.replace_all(all)
 }
 
-async fn copy_resources(resources: &Resources, members: &[Arc<Member>]) -> Result<(), SetupError> {
+fn replace_resources(resources: &Resources, listed: Listed<ResourceDefinition>) -> Result<(), SetupError> {
     let (mut uris, mut all) = (HashSet::new(), Vec::new());
-    for member in members.iter().filter(|member| member.capabilities().resources.is_some()) {
-        let client = &member.first().client;
-        for definition in listed(member, "resources", client.resources()).await {
-            let (member, uri) = (Arc::clone(member), definition.uri.clone());
-            if uri.is_empty() || !uris.insert(uri.clone()) {
-                continue;
-            }
-            let handler = move |cx: Cx| read(Arc::clone(&member), uri.clone(), cx);
-            all.push((Resource::from(definition), handler));
+    for (member, definition) in listed {
+        let uri = definition.uri.clone();
+        if uri.is_empty() || !uris.insert(uri.clone()) {
+            continue;
         }
+        let handler = move |cx: Cx| read(Arc::clone(&member), uri.clone(), cx);
+        all.push((Resource::from(definition), handler));
     }
     resources.replace_all(all)
 }
 
-/// The templates of a server, each with the handler of its resources.
-pub(crate) async fn templates(member: &Arc<Member>) -> Vec<ResourceTemplate> {
-    let client = &member.first().client;
-    let definitions = listed(member, "resource templates", client.resource_templates()).await;
-    definitions
-        .into_iter()
-        .map(|definition| {
-            let uri = definition.uri_template.clone();
-            let variables = variables(&uri);
-            let mut template = ResourceTemplate::from(definition);
-            if member.capabilities().completions.is_some() {
-                for variable in variables {
-                    let (member, uri, named) = (Arc::clone(member), uri.clone(), variable.clone());
-                    template = template.complete_raw(variable, move |request| {
-                        let of = Reference::Resource { uri: uri.clone() };
-                        complete(Arc::clone(&member), of, named.clone(), request)
-                    });
-                }
+/// The templates of all servers.
+pub(crate) async fn templates(members: &[Arc<Member>]) -> Vec<(Arc<Member>, ResourceTemplate)> {
+    let has: Has = |offered| offered.resources.is_some();
+    let listed = gather(members, ("resource templates", has), |client: Client, options| async move {
+        client.resource_templates_with(options).await
+    });
+    let mut templates = HashSet::new();
+    let mut listed = listed.await;
+    listed.retain(|(_, definition)| templates.insert(definition.uri_template.clone()));
+    let offered = |(member, definition): (Arc<Member>, ResourceTemplateDefinition)| {
+        let uri = definition.uri_template.clone();
+        let mut template = ResourceTemplate::from(definition);
+        if member.capabilities().completions.is_some() {
+            for variable in variables(&uri) {
+                let of = Reference::Resource { uri: uri.clone() };
+                template = template.complete_raw(variable.clone(), completer(&member, of, variable));
             }
-            template
-        })
-        .collect()
+        }
+        (member, template)
+    };
+    listed.into_iter().map(offered).collect()
 }
 
 /// The variables of a URI template (RFC 6570).

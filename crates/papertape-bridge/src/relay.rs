@@ -125,7 +125,7 @@ impl Relayed {
         loop {
             tokio::select! {
                 biased;
-                Some(result) = self.result.join_next() => return result?.map_err(|error| pass_on(&error)),
+                Some(result) = self.result.join_next() => return result?.map_err(|error| pass_on(&error, cx)),
                 Some(_) = self.asking.join_next() => {}
                 question = exchange.next() => self.ask(question, cx)?,
             }

@@ -1,5 +1,6 @@
 //! A host of either kind of revision, which writes and reads every message itself.
 
+use std::path::Path;
 use std::process::Command;
 
 use papertape_testing::process::Process;
@@ -96,14 +97,27 @@ impl Host {
     }
 }
 
-/// A bridge in front of a mode of `faulty`.
-pub(super) fn in_front_of(mode: &[&str]) -> Command {
-    bridge(&[], mode)
+/// The example server that has something of everything.
+pub(super) fn server() -> String {
+    let path = Path::new(env!("CARGO_BIN_EXE_papertape")).with_file_name("examples").join("bridged");
+    assert!(
+        path.exists(),
+        "{} has not been built: plain `cargo test --workspace` builds the examples",
+        path.display()
+    );
+    path.to_str().unwrap().to_owned()
 }
 
-/// The same with options of the bridge.
-pub(super) fn bridge(options: &[&str], mode: &[&str]) -> Command {
+/// A bridge in front of a mode of `faulty`.
+pub(super) fn in_front_of(mode: &[&str]) -> Command {
+    let faulty = faulty();
+    let command: Vec<&str> = [&*faulty].into_iter().chain(mode.iter().copied()).collect();
+    bridge(&[], &command)
+}
+
+/// A bridge with options, in front of a command.
+pub(super) fn bridge(options: &[&str], server: &[&str]) -> Command {
     let mut command = papertape(["bridge"].into_iter().chain(options.iter().copied()));
-    command.arg("--").arg(faulty()).args(mode);
+    command.arg("--").args(server);
     command
 }

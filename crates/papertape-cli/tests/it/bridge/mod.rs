@@ -1,6 +1,10 @@
 //! `papertape bridge`: hosts and servers of different revisions, framings and transports, as processes.
 
+mod filters;
 mod host;
+mod http;
+mod passing;
 mod requests_of_servers;
+mod several;
 
 use host::Host;
