@@ -4,9 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
+use std::process::ExitStatus;
 use std::sync::Arc;
 
 use papertape::client::{ClientError, ClientOptions};
+use papertape::stdio::ServerCommand;
 use papertape::wire::Framing;
 use papertape::{Client, Server, streams};
 use serde_json::{Value, json};
@@ -17,6 +19,7 @@ use crate::facade::facade;
 use crate::filter::Filter;
 use crate::host::{FirstMessage, Host};
 use crate::member::Member;
+use crate::pass::{Accepted, try_handshake};
 use crate::until_stopped::UntilStopped;
 use crate::upstream::Upstream;
 
@@ -47,6 +50,7 @@ pub struct Bridge {
     several: bool,
     filter: Filter,
     per_session: bool,
+    process: Option<ServerCommand>,
 }
 
 /// Why a bridge ended.
@@ -59,6 +63,9 @@ pub enum BridgeError {
     /// The host cannot be served.
     #[error(transparent)]
     Host(#[from] io::Error),
+    /// The server process has exited by itself.
+    #[error("the server has exited ({0})")]
+    Exited(ExitStatus),
 }
 
 impl Bridge {
@@ -74,7 +81,7 @@ impl Bridge {
     /// A bridge to several servers as one, each added with [`Bridge::server`]. The names of tools and prompts begin with that of
     /// their server: `github_search`. A server that cannot be used is left out, and logged.
     pub fn of_several() -> Self {
-        Self { servers: Vec::new(), several: true, filter: Filter::new(), per_session: false }
+        Self { servers: Vec::new(), several: true, filter: Filter::new(), per_session: false, process: None }
     }
 
     /// Adds a server.
@@ -93,6 +100,13 @@ impl Bridge {
     /// Which tools hosts see.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
+        self
+    }
+
+    /// The command of the server: if the host of [`Bridge::serve`] speaks a revision and a framing that the server understands, all
+    /// bytes pass unchanged, and no connection is made. Without effect if there are several servers or a filter.
+    pub fn pass_through(mut self, command: ServerCommand) -> Self {
+        self.process = Some(command);
         self
     }
 
@@ -134,6 +148,13 @@ impl Bridge {
         let stop = pin!(stop);
         let mut reader = UntilStopped::new(reader, stop);
         let Some(first) = FirstMessage::read(&mut reader).await? else { return Ok(()) };
+        if let Some(accepted) = self.pass(&first).await {
+            let rest = first.bytes.get(first.length..).unwrap_or_default();
+            return match accepted.pass(rest, reader, writer).await? {
+                Some(status) => Err(BridgeError::Exited(status)),
+                None => Ok(()),
+            };
+        }
         let (server, connections) = match self.open(&first.host, false).await {
             Ok(opened) => opened,
             Err(error) => {
@@ -149,6 +170,12 @@ impl Bridge {
         Ok(served?)
     }
 
+    /// The server, if it speaks as the host does.
+    async fn pass(&self, first: &FirstMessage) -> Option<Accepted> {
+        let command = self.process.as_ref().filter(|_| !self.several && self.filter.is_empty())?;
+        try_handshake(command, first).await
+    }
+
     /// Connects to the servers, for any number of hosts: the server that hosts see, to be served in any way, and the connections
     /// behind it, to be closed after that.
     ///
@@ -159,7 +186,7 @@ impl Bridge {
     }
 
     async fn open(self, host: &Host, shared: bool) -> Result<(Server, Connections), ClientError> {
-        let Self { servers, several, filter, per_session } = self;
+        let Self { servers, several, filter, per_session, .. } = self;
         let mut opening = JoinSet::new();
         for (index, (name, connect)) in servers.into_iter().enumerate() {
             let host = host.clone();

@@ -66,25 +66,65 @@ impl Host {
 pub(crate) struct FirstMessage {
     pub(crate) host: Host,
     pub(crate) bytes: Vec<u8>,
+    /// How many of them are the message.
+    pub(crate) length: usize,
     pub(crate) framing: Framing,
     /// Its id, if it is a request.
     pub(crate) id: Option<Value>,
+    /// The revision that a handshake asks for: one of the two kinds that are without effect when they are made twice.
+    pub(crate) handshake: Option<Handshake>,
+}
+
+/// How a host opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Handshake {
+    /// `initialize` with this revision.
+    Initialize(String),
+    /// `server/discover` with this revision.
+    Discover(String),
+}
+
+impl Handshake {
+    fn of(message: &Value) -> Option<Self> {
+        let params = message.get("params")?;
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        match message.get("method")?.as_str()? {
+            "initialize" => text(params.get("protocolVersion")).map(Self::Initialize),
+            "server/discover" => {
+                text(params.pointer("/_meta/io.modelcontextprotocol~1protocolVersion")).map(Self::Discover)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a server that responds with this result speaks the revision.
+    pub(crate) fn is_accepted_by(&self, result: &Value) -> bool {
+        match self {
+            Self::Initialize(revision) => result.get("protocolVersion") == Some(&revision.as_str().into()),
+            Self::Discover(revision) => {
+                let supported = result.get("supportedVersions").and_then(Value::as_array);
+                supported.is_some_and(|supported| supported.contains(&revision.as_str().into()))
+            }
+        }
+    }
 }
 
 impl FirstMessage {
     /// Reads up to the end of the first message; `None` if the input ends before.
     pub(crate) async fn read(reader: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Self>> {
         let mut decoder = Decoder::new(LONGEST);
-        let mut bytes = Vec::new();
+        let (mut bytes, mut length) = (Vec::new(), 0);
         loop {
             let before = bytes.len();
             if reader.read_buf(&mut bytes).await? == 0 {
                 // What has no end is not a message, but the host gets the error that it deserves.
-                let rest = Self { host: Host::any(), bytes, framing: Framing::Line, id: None };
+                let (host, framing) = (Host::any(), Framing::Line);
+                let rest = Self { host, length: bytes.len(), bytes, framing, id: None, handshake: None };
                 return Ok(Some(rest).filter(|rest| !rest.bytes.is_empty()));
             }
             decoder.push(bytes.get(before..).unwrap_or_default());
             while let Some(piece) = decoder.next_piece() {
+                length += piece.raw.len();
                 let body = match piece.kind {
                     PieceKind::Frame(body) => body,
                     PieceKind::Blank => continue,
@@ -93,8 +133,9 @@ impl FirstMessage {
                 };
                 let message: Value = serde_json::from_slice(body).unwrap_or_default();
                 let id = message.get("id").filter(|_| message.get("method").is_some()).cloned();
+                let (host, handshake) = (Host::of(&message), Handshake::of(&message));
                 let framing = piece.framing;
-                return Ok(Some(Self { host: Host::of(&message), bytes, framing, id }));
+                return Ok(Some(Self { host, bytes, length, framing, id, handshake }));
             }
         }
     }

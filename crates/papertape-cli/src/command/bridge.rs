@@ -11,9 +11,10 @@ use papertape::stdio;
 use papertape_bridge::{Bridge, BridgeError, Filter};
 
 use super::serve;
-use crate::args::{self, FromFile};
+use crate::args::{self, Connect, FromFile};
 use crate::connect::{Way, unopened, with_options};
 use crate::exit::Failure;
+use crate::print::{self, text};
 use crate::runtime;
 use crate::servers_file;
 use crate::signals::Signals;
@@ -82,12 +83,21 @@ fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failure> {
         let (way, args) = (Way::new(&args.connect, target)?, Arc::new(args.connect.clone()));
         Ok(move |options| {
             let way = way.clone();
-            let options = restarting(with_options(options, &args, way.content()), restarts);
+            let mut options = restarting(with_options(options, &args, way.content()), restarts);
+            if !args.trace {
+                options = options.on_stderr(|line| print::err(&format!("{}\n", text::safe(line))));
+            }
             way.connect(options)
         })
     };
     let bridge = match targets {
-        Targets::One(target) => Bridge::new(connect(target)?),
+        Targets::One(target) => {
+            let bridge = Bridge::new(connect(target)?);
+            match Way::new(&args.connect, target)? {
+                Way::Process(command) if passes_through(&args.connect) => bridge.pass_through(command),
+                _ => bridge,
+            }
+        }
         Targets::All(targets) => targets.iter().try_fold(Bridge::of_several(), |bridge, target| {
             Ok::<_, Failure>(bridge.server(target.to_string(), connect(target)?))
         })?,
@@ -95,6 +105,11 @@ fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failure> {
     let filter = Filter::new().only(&args.only).hide(&args.hide);
     let bridge = bridge.filter(if args.read_only { filter.read_only() } else { filter });
     Ok(if args.per_session { bridge.per_session() } else { bridge })
+}
+
+/// Whether bytes may pass unchanged: not if the revision or the framing is given, or frames are to be seen.
+fn passes_through(args: &Connect) -> bool {
+    args.revision.is_none() && args.framing.is_none() && args.tape.is_none() && !args.trace
 }
 
 fn restarting(options: papertape::client::ClientOptions, restarts: bool) -> ClientOptions {
@@ -114,6 +129,7 @@ async fn on_stdio(bridge: Bridge, targets: &Targets) -> Result<(), Failure> {
         (Ok(()), None) => Ok(()),
         (Ok(()), Some(number)) => Err(Failure::Signal(number)),
         (Err(BridgeError::Server(error)), _) => Err(not_opened(error, targets)),
+        (Err(error @ BridgeError::Exited(_)), _) => Err(Failure::Exited(error.to_string())),
         (Err(error), _) => Err(Failure::Output(error.to_string())),
     }
 }
@@ -130,9 +146,10 @@ async fn on_http(
     Ok(served.context("cannot serve the bridge")?)
 }
 
+/// The failure to connect; what the server has written to stderr has been passed on.
 fn not_opened(error: ClientError, targets: &Targets) -> Failure {
-    let Targets::One(target) = targets else { return unopened(error, String::new) };
-    let failure = unopened(error, || target.hint());
+    let Targets::One(target) = targets else { return unopened(error, String::new).with_stderr_shown() };
+    let failure = unopened(error, || target.hint()).with_stderr_shown();
     match target.http_url() {
         Some(url) => failure.at_url(url),
         None => failure,

@@ -3,6 +3,7 @@
 mod filters;
 mod host;
 mod http;
+mod pass_through;
 mod passing;
 mod requests_of_servers;
 mod several;

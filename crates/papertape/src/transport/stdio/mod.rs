@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-pub use super::process::{ServerCommand, connect, connect_with};
+pub use super::process::{RunningServer, ServerCommand, connect, connect_with};
 use super::signals::watch_signals;
 use super::streams::server::{Connection, Ended, IoThread};
 use super::tap::Tap;
