@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 #[derive(Default)]
 struct App {
     cancelled: AtomicU64,
+    marks: AtomicU64,
 }
 
 /// Counts calls that are dropped before they have returned.
@@ -107,6 +108,15 @@ async fn main() -> std::io::Result<()> {
         .tool("cancelled", cancelled)
         .tool("seat", seat)
         .tool(Tool::new("report").long_running(), report)
+        .tool("hail", async |_: (), cx: Cx<App>| {
+            cx.notify("notifications/com.example/hail", json!({"a": 1}))?;
+            Ok("hailed")
+        })
+        .notification("notifications/com.example/mark", async |_: Value, cx: Cx<App>| {
+            cx.state().marks.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+        .tool("marks", async |_: (), cx: Cx<App>| Ok(cx.state().marks.load(Ordering::Relaxed).to_string()))
         .tool("pid", pid)
         .tool("exit", exit)
         .tool("grow", move |_: (), _: Cx<App>| {

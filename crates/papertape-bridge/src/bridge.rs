@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::JoinSet;
 
+use crate::exchange::Hosts;
 use crate::facade::facade;
 use crate::filter::Filter;
 use crate::host::{FirstMessage, Host};
@@ -155,7 +156,7 @@ impl Bridge {
                 None => Ok(()),
             };
         }
-        let (server, connections) = match self.open(&first.host, false).await {
+        let (server, connections) = match self.open(&first.host, Hosts::One).await {
             Ok(opened) => opened,
             Err(error) => {
                 if let Some(id) = &first.id {
@@ -182,16 +183,16 @@ impl Bridge {
     /// # Errors
     /// If no server can be connected.
     pub async fn connect(self) -> Result<(Server, Connections), ClientError> {
-        self.open(&Host::any(), true).await
+        self.open(&Host::any(), Hosts::Several).await
     }
 
-    async fn open(self, host: &Host, shared: bool) -> Result<(Server, Connections), ClientError> {
+    async fn open(self, host: &Host, hosts: Hosts) -> Result<(Server, Connections), ClientError> {
         let Self { servers, several, filter, per_session, .. } = self;
         let mut opening = JoinSet::new();
         for (index, (name, connect)) in servers.into_iter().enumerate() {
             let host = host.clone();
             opening.spawn(async move {
-                let upstream = Upstream::connect(&connect, &host, shared).await;
+                let upstream = Upstream::connect(&connect, &host, hosts).await;
                 (index, name, connect, upstream)
             });
         }

@@ -96,6 +96,7 @@ fn instructions(several: bool, members: &[Arc<Member>]) -> Option<String> {
 /// What is not listed goes to the server all the same, which may know it; unless the host is to see only some tools.
 fn with_fallbacks(server: Server, members: &[Arc<Member>], filter: &Filter) -> Server {
     let (for_tools, for_prompts, for_uris) = (members.to_vec(), members.to_vec(), members.to_vec());
+    let notified = members.to_vec();
     let server = server
         .fallback_prompt(move |name: String, values: BTreeMap<String, String>, cx: Cx| {
             let found = owner(&for_prompts, &name);
@@ -107,6 +108,10 @@ fn with_fallbacks(server: Server, members: &[Arc<Member>], filter: &Filter) -> S
         .fallback_resource(move |uri: String, cx: Cx| {
             let members = for_uris.clone();
             async move { read_anywhere(&members, uri, &cx).await }
+        })
+        .fallback_notification(move |name: String, params: RawJson, cx: Cx| {
+            let members = notified.clone();
+            async move { notify(&members, &name, &params, &cx).await }
         });
     if !filter.is_empty() {
         return server;
@@ -155,4 +160,17 @@ async fn read_anywhere(
         }
     }
     Err(missing)
+}
+
+/// Passes a notification of the host on to all servers.
+async fn notify(members: &[Arc<Member>], name: &str, params: &RawJson, cx: &Cx) -> Result<(), ToolError> {
+    for member in members {
+        let upstream = member.of(cx).await?;
+        if name == "notifications/initialized" {
+            upstream.exchange.set_host(cx);
+        } else if let Err(error) = upstream.client.notify(name, params.clone()) {
+            tracing::warn!(server = member.name(), name, "a notification was not passed on: {error}");
+        }
+    }
+    Ok(())
 }

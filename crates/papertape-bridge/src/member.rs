@@ -8,6 +8,7 @@ use papertape::{Cx, ToolError};
 use tokio::sync::OnceCell;
 
 use crate::bridge::Connect;
+use crate::exchange::Hosts;
 use crate::failure::pass_on;
 use crate::host::Host;
 use crate::lock;
@@ -66,7 +67,7 @@ impl Member {
             }
         };
         let open = async {
-            let upstream = Upstream::connect(connect, &Host::of_call(cx), false).await?;
+            let upstream = Upstream::connect(connect, &Host::of_call(cx), Hosts::OneSession).await?;
             let mut opened = lock(&self.opened);
             opened.retain(|other| other.strong_count() > 0);
             opened.push(Arc::downgrade(&upstream));
@@ -111,6 +112,7 @@ impl Member {
         for upstream in opened.into_iter().filter_map(|upstream| upstream.upgrade()) {
             upstream.client.clone().close().await;
         }
+        self.first.exchange.forget_host();
         self.first.client.clone().close().await;
     }
 }

@@ -11,7 +11,7 @@ use papertape::protocol::LogLevel;
 use tokio::time::sleep;
 
 use crate::bridge::Connect;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Hosts};
 use crate::host::Host;
 use crate::lock;
 use crate::relay::Relayed;
@@ -38,9 +38,9 @@ impl Upstream {
     pub(crate) async fn connect(
         connect: &Connect,
         host: &Host,
-        shared: bool,
+        hosts: Hosts,
     ) -> Result<Arc<Self>, ClientError> {
-        let exchange = Exchange::new(shared);
+        let exchange = Exchange::new(hosts);
         let (asks, logs, notifies) = (Arc::clone(&exchange), Arc::clone(&exchange), Arc::clone(&exchange));
         let mut options = ClientOptions::new()
             .task_timeout(FOREVER)

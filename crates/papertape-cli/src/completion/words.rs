@@ -70,9 +70,10 @@ fn extended(command: Command, path: &[&str], argument: &str, completer: &ArgValu
 type Complete = fn(&Before, &str) -> Vec<Candidate>;
 
 /// The arguments of commands whose values depend on the words before.
-const PLACES: [(&[&str], &str, Complete); 10] = [
+const PLACES: [(&[&str], &str, Complete); 11] = [
     (&["list"], "target", |before, typed| servers(before.config(), typed)),
     (&["shell"], "target", |before, typed| servers(before.config(), typed)),
+    (&["bridge"], "target", |before, typed| servers(before.config(), typed)),
     (&["call"], "words", call),
     (&["read"], "words", read),
     (&["prompt"], "words", prompt),

@@ -228,6 +228,23 @@ impl<S: Send + Sync + 'static> Server<S> {
         self.note(added)
     }
 
+    /// Adds the handler of notifications that are not registered: it takes the name, and the params as they came. It also gets two
+    /// of MCP: `notifications/initialized`, with which a session is open, and `notifications/roots/list_changed`.
+    ///
+    /// What [`Server::notification`] says about order and errors holds here too. From the context of the first of them, input can
+    /// be requested as long as the session is open: [`Cx::request`].
+    #[must_use]
+    pub fn fallback_notification<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(String, RawJson, Cx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), ToolError>> + Send + 'static,
+    {
+        let handler = self.named(handler);
+        let method = RegisteredMethod::new(RegisteredMethod::NOTIFICATION, Method::new("fallback"), handler);
+        let added = method.map(|method| self.custom.fallbacks.notification = Some(method));
+        self.note(added)
+    }
+
     /// A handler that takes the name of what was requested, with its state.
     fn named<A, F, Fut>(&self, handler: F) -> impl Fn(A, Cx) -> Fut + use<S, A, F, Fut>
     where

@@ -193,6 +193,20 @@ fn a_resource_that_changes_is_announced() {
     });
 }
 
+#[test]
+fn notifications_of_an_extension_pass_both_ways() {
+    pairs(|mut host, pair| {
+        let id = host.begin("tools/call", json!({"name": "hail", "arguments": {}}));
+        let hailed = host.process.message();
+        assert_eq!(hailed["method"], "notifications/com.example/hail", "{pair}: {hailed}");
+        assert_eq!(hailed["params"]["a"], 1, "{pair}");
+        assert_eq!(host.process.message()["id"], id, "{pair}");
+        host.notify("notifications/com.example/mark", &json!({}));
+        while text(&host.call("marks", &json!({}))) == "0" {}
+        host.end();
+    });
+}
+
 /// A server of 2026-07-28 turns a call into a task, which the bridge waits for.
 #[test]
 fn a_task_of_the_server_is_a_call_for_the_host() {

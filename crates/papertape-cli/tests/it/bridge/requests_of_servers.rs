@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Host;
-use super::host::{capabilities, in_front_of};
+use super::host::{bridge, capabilities, in_front_of};
+use crate::faulty;
 
 fn sample() -> Value {
     json!({"role": "assistant", "content": {"type": "text", "text": "Ada"}, "model": "m"})
@@ -99,5 +100,29 @@ fn a_refusal_of_the_host_is_that_of_the_bridge() {
     let response = host.call("fault", &json!({}));
     let text = response["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("-32602") && text.contains("the host does not support roots"), "{text}");
+    host.end();
+}
+
+/// A server that requests the roots as soon as its session is open, and tells what it got.
+const ASKS_AT_ONCE: &str = r#"read -r opening
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'
+read -r initialized
+printf '%s\n' '{"jsonrpc":"2.0","id":"r","method":"roots/list"}'
+while read -r line; do echo "got $line" >&2; done"#;
+
+#[test]
+fn a_legacy_host_is_asked_while_no_call_is_running() {
+    let mut command = bridge(&["--revision", "2025-11-25"], &["sh", "-c", ASKS_AT_ONCE]);
+    let mut host = Host::legacy(&mut command, &capabilities());
+    host.serve("roots/list", &roots());
+    host.process.wait_for_log("file:///home/ada");
+}
+
+#[test]
+fn a_change_of_roots_is_announced_to_a_legacy_server() {
+    let mut command = bridge(&["--revision", "2025-11-25"], &[&faulty(), "--legacy", "books"]);
+    let mut host = Host::legacy(&mut command, &capabilities());
+    host.notify("notifications/roots/list_changed", &json!({}));
+    while !host.call("was_heard", &json!({})).to_string().contains("roots/list_changed") {}
     host.end();
 }
