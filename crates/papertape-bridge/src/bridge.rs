@@ -188,8 +188,10 @@ impl Bridge {
 
     async fn open(self, host: &Host, hosts: Hosts) -> Result<(Server, Connections), ClientError> {
         let Self { servers, several, filter, per_session, .. } = self;
-        let mut opening = JoinSet::new();
+        let (mut opening, mut prefixes) = (JoinSet::new(), Vec::new());
         for (index, (name, connect)) in servers.into_iter().enumerate() {
+            // Those of all servers: one that fails does not rename the tools of others.
+            prefixes.push(free_prefix(&name, &prefixes));
             let host = host.clone();
             opening.spawn(async move {
                 let upstream = Upstream::connect(&connect, &host, hosts).await;
@@ -201,7 +203,7 @@ impl Bridge {
             let Ok((index, name, connect, upstream)) = joined else { continue };
             match upstream {
                 Ok(upstream) => {
-                    let prefix = if several { prefix(&name) } else { String::new() };
+                    let prefix = prefixes.get(index).filter(|_| several).cloned().unwrap_or_default();
                     let connect = per_session.then_some(connect);
                     members.push((index, Member::new(name, prefix, upstream, connect)));
                 }
@@ -242,10 +244,15 @@ impl fmt::Debug for Connections {
     }
 }
 
-/// The beginning of the names of a server's tools: letters, digits, `_` and `-` are accepted everywhere.
-fn prefix(name: &str) -> String {
+/// The beginning of the names of a server's tools, which no other server has: letters, digits, `_` and `-` are accepted
+/// everywhere.
+fn free_prefix(name: &str, taken: &[String]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    if name.is_empty() { "server".to_owned() } else { name.chars().map(plain).collect() }
+    let plain: String = name.chars().map(plain).collect();
+    let plain = if plain.is_empty() { "server".to_owned() } else { plain };
+    let numbered = (2..).map(|number| format!("{plain}{number}"));
+    let mut names = std::iter::once(plain.clone()).chain(numbered);
+    names.find(|name| !taken.contains(name)).unwrap_or(plain)
 }
 
 /// The error response to the first request of a host whose server cannot be used.
@@ -263,5 +270,19 @@ impl fmt::Debug for Bridge {
             .field("servers", &names)
             .field("filter", &self.filter)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_prefix;
+
+    #[test]
+    fn prefixes_are_plain_and_differ() {
+        let mut taken = Vec::new();
+        for name in ["git hub", "git_hub", "", "naïve-1"] {
+            taken.push(free_prefix(name, &taken));
+        }
+        assert_eq!(taken, ["git_hub", "git_hub2", "server", "na_ve-1"]);
     }
 }

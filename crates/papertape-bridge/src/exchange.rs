@@ -1,11 +1,11 @@
 //! What a server sends by itself, and the calls of the host that can carry it: requests for input, progress, log messages and
 //! notifications.
 //!
-//! Servers of session-based revisions do not say which call a request belongs to. Behind a bridge for one host it goes with the
-//! call that has waited longest. Where several hosts share a server, it is refused unless one call alone is running, so that no
+//! Servers of session-based revisions do not say which call a request belongs to. Behind a bridge for one host it goes with any
+//! call that is running. Where several hosts share a server, it is refused unless one call alone is running, so that no
 //! host sees what was meant for another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use papertape::protocol::RawJson;
 use papertape::server::{Notifier, RawInputRequest};
 use papertape::wire::RpcError;
 use serde_json::Value;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::sleep;
 
 use crate::lock;
@@ -25,12 +25,16 @@ use crate::lock;
 /// How long a request of the server waits for a call that can carry it.
 const HOLD: Duration = Duration::from_secs(10);
 
+const GONE: &str = "the host no longer waits for the call that needed this";
+
 /// How many requests of the server wait.
 const MOST_WAITING: usize = 100;
 
 /// A request of the server, until it has its response.
 pub(crate) struct Question {
     pub(crate) request: RawInputRequest,
+    /// The only call that may carry it, where hosts share the server.
+    only: Option<u64>,
     answer: oneshot::Sender<Result<Value, RpcError>>,
 }
 
@@ -38,6 +42,14 @@ impl Question {
     pub(crate) fn answer(self, answer: Result<Value, RpcError>) {
         // A server that has cancelled its request has dropped the other end.
         drop(self.answer.send(answer));
+    }
+
+    /// Passes the response of the host on, unless the server cancels its request before.
+    pub(crate) async fn answer_with(mut self, response: impl Future<Output = Result<Value, RpcError>>) {
+        tokio::select! {
+            response = response => self.answer(response),
+            () = self.answer.closed() => {}
+        }
     }
 
     /// Refuses what the host does not support.
@@ -48,8 +60,9 @@ impl Question {
 }
 
 pub(crate) struct Exchange {
-    asked: mpsc::Sender<Question>,
-    questions: tokio::sync::Mutex<mpsc::Receiver<Question>>,
+    questions: Mutex<VecDeque<Question>>,
+    /// Notified when there is one more.
+    asked: Notify,
     /// The calls of the host that are running, by number.
     running: Mutex<BTreeMap<u64, Cx>>,
     /// Reaches hosts of session-based revisions while no call is running.
@@ -73,9 +86,8 @@ pub(crate) enum Hosts {
 
 impl Exchange {
     pub(crate) fn new(hosts: Hosts) -> Arc<Self> {
-        let (asked, questions) = mpsc::channel(MOST_WAITING);
-        let (running, notifier, host, arrived) = Default::default();
-        Arc::new(Self { asked, questions: questions.into(), running, notifier, host, arrived, hosts })
+        let (questions, asked, running, notifier, host, arrived) = Default::default();
+        Arc::new(Self { questions, asked, running, notifier, host, arrived, hosts })
     }
 
     pub(crate) fn set_notifier(&self, notifier: Notifier) {
@@ -105,22 +117,39 @@ impl Exchange {
         let params = params.to_value().map_err(|inexact| RpcError::invalid_params(inexact.to_string()))?;
         let request =
             RawInputRequest::new(&method, params).ok_or_else(|| RpcError::method_not_found(&method))?;
-        if self.is_shared() && lock(&self.running).len() != 1 {
-            return Err(RpcError::invalid_request(format!(
-                "{method} cannot be passed on: several hosts share this server, and it does not say for which of their \
-                 calls it needs input (`--per-session` starts a server for each)"
-            )));
-        }
-        if let Some(response) = self.host_or_call(&request).await? {
+        let only = if self.is_shared() { Some(self.only_call(&method)?) } else { None };
+        if only.is_none()
+            && let Some(response) = self.host_or_call(&request).await?
+        {
             return response.await;
         }
         let (answer, answered) = oneshot::channel();
-        let question = Question { request, answer };
-        self.asked
-            .try_send(question)
-            .map_err(|_| RpcError::internal("too many requests wait for the host"))?;
-        let gone = || RpcError::internal("the host no longer waits for the call that needed this");
-        answered.await.unwrap_or_else(|_| Err(gone()))
+        self.push(Question { request, only, answer })?;
+        answered.await.unwrap_or_else(|_| Err(RpcError::internal(GONE)))
+    }
+
+    /// The only call that is running.
+    fn only_call(&self, method: &str) -> Result<u64, RpcError> {
+        let running = lock(&self.running);
+        let first = running.first_key_value().filter(|_| running.len() == 1);
+        first.map(|(number, _)| *number).ok_or_else(|| {
+            RpcError::invalid_request(format!(
+                "{method} cannot be passed on: several hosts share this server, and it does not say for which of their \
+                 calls it needs input (`--per-session` starts a server for each)"
+            ))
+        })
+    }
+
+    fn push(&self, question: Question) -> Result<(), RpcError> {
+        let mut questions = lock(&self.questions);
+        // Those that the server has cancelled need no response.
+        questions.retain(|question| !question.answer.is_closed());
+        if questions.len() >= MOST_WAITING {
+            return Err(RpcError::internal("too many requests wait for the host"));
+        }
+        questions.push_back(question);
+        self.asked.notify_waiters();
+        Ok(())
     }
 
     /// Waits until a call is running, which carries the request, or the host can be asked without one: then its response.
@@ -203,6 +232,8 @@ impl Exchange {
 
     pub(crate) fn ended(&self, number: u64) {
         lock(&self.running).remove(&number);
+        // Nothing else may carry these; the server gets an error.
+        lock(&self.questions).retain(|question| question.only != Some(number));
     }
 
     pub(crate) fn progress(&self, number: u64, step: &Progress) {
@@ -212,17 +243,31 @@ impl Exchange {
         }
     }
 
-    /// The next request of the server.
-    pub(crate) async fn next(&self) -> Question {
-        loop {
-            let next = self.questions.lock().await.recv().await;
-            match next {
-                // One that the server has cancelled needs no response.
-                Some(question) if question.answer.is_closed() => {}
-                Some(question) => return question,
-                // This holds a sender itself.
-                None => std::future::pending().await,
-            }
+    /// The status of a task that the call has become on the server: tasks have no progress.
+    pub(crate) fn status(&self, number: u64, changes: u64, message: Option<&str>) {
+        let cx = lock(&self.running).get(&number).cloned();
+        if let Some(cx) = cx {
+            cx.progress(changes, None, message);
         }
+    }
+
+    /// The next request of the server that a call may carry.
+    pub(crate) async fn next(&self, number: u64) -> Question {
+        loop {
+            let mut asked = pin!(self.asked.notified());
+            // From here on no question is missed.
+            asked.as_mut().enable();
+            if let Some(question) = self.take(number) {
+                return question;
+            }
+            asked.await;
+        }
+    }
+
+    fn take(&self, number: u64) -> Option<Question> {
+        let mut questions = lock(&self.questions);
+        questions.retain(|question| !question.answer.is_closed());
+        let at = questions.iter().position(|question| question.only.is_none_or(|only| only == number))?;
+        questions.remove(at)
     }
 }

@@ -57,6 +57,11 @@ impl Filter {
             && !matches(&self.hide)
             && (read_only || !self.read_only)
     }
+    /// The names that match none of these, which may be typing errors.
+    pub(crate) fn unmatched<'a>(&'a self, names: &[String]) -> impl Iterator<Item = &'a str> {
+        let patterns = self.only.iter().chain(&self.hide).map(String::as_str);
+        patterns.filter(|pattern| !names.iter().any(|name| is_match(pattern, name)))
+    }
 }
 
 fn is_match(pattern: &str, name: &str) -> bool {

@@ -176,18 +176,22 @@ fn replace_tools(tools: &Tools, listed: Listed<ToolDefinition>, filter: &Filter)
     for (member, mut tool) in listed {
         let original = tool.name.clone();
         tool.name = member.prefixed(&original);
-        if !is_usable(&tool, filter) || !names.insert(tool.name.clone()) {
+        if tool.name.is_empty() || !names.insert(tool.name.clone()) {
+            tracing::warn!(server = member.name(), tool = tool.name, "left out: the name is not unique");
+            continue;
+        }
+        if !filter.shows(&tool.name, &tool) {
             continue;
         }
         let handler =
             move |arguments: RawJson, cx: Cx| call(Arc::clone(&member), original.clone(), arguments, cx);
         all.push((Tool::from(tool).unchecked(), handler));
     }
+    let names: Vec<String> = names.into_iter().collect();
+    for pattern in filter.unmatched(&names) {
+        tracing::warn!("no tool is called {pattern}, which is to be shown or hidden");
+    }
     tools.replace_all(all)
-}
-
-fn is_usable(tool: &ToolDefinition, filter: &Filter) -> bool {
-    !tool.name.is_empty() && filter.shows(&tool.name, tool)
 }
 
 fn replace_prompts(prompts: &Prompts, listed: Listed<PromptDefinition>) -> Result<(), SetupError> {
@@ -196,6 +200,11 @@ fn replace_prompts(prompts: &Prompts, listed: Listed<PromptDefinition>) -> Resul
         let original = definition.name.clone();
         definition.name = member.prefixed(&original);
         if definition.name.is_empty() || !names.insert(definition.name.clone()) {
+            tracing::warn!(
+                server = member.name(),
+                prompt = definition.name,
+                "left out: the name is not unique"
+            );
             continue;
         }
         let arguments: Vec<String> = definition.arguments.iter().map(|it| it.name.clone()).collect();

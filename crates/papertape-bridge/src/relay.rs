@@ -74,11 +74,16 @@ impl Drop for Relayed {
 
 impl Relayed {
     fn begin(upstream: &Arc<Upstream>, number: u64, request: Request, cx: &Cx) -> Self {
-        let exchange = Arc::clone(&upstream.exchange);
+        let (exchange, of_task) = (Arc::clone(&upstream.exchange), Arc::clone(&upstream.exchange));
+        let mut changes = 0;
         let mut options = CallOptions::new()
             .timeout(FOREVER)
             .total_timeout(FOREVER)
-            .on_progress(move |step| exchange.progress(number, &step));
+            .on_progress(move |step| exchange.progress(number, &step))
+            .on_status(move |task| {
+                changes += 1;
+                of_task.status(number, changes, task.message.as_deref());
+            });
         for (name, value) in cx.meta() {
             options = options.meta(name, value.clone());
         }
@@ -101,7 +106,7 @@ impl Relayed {
             return Ok(());
         }
         if let Some(response) = cx.request(question.request.clone()) {
-            self.asking.spawn(async move { question.answer(response.await) });
+            self.asking.spawn(question.answer_with(response));
             return Ok(());
         }
         let asked = cx.ask(&format!("input {}", self.round), question.request.clone());
@@ -127,7 +132,7 @@ impl Relayed {
                 biased;
                 Some(result) = self.result.join_next() => return result?.map_err(|error| pass_on(&error, cx)),
                 Some(_) = self.asking.join_next() => {}
-                question = exchange.next() => self.ask(question, cx)?,
+                question = exchange.next(self.number) => self.ask(question, cx)?,
             }
         }
     }
@@ -136,16 +141,17 @@ impl Relayed {
 /// Makes a request of the host to the server, or goes on with one that has waited for the host.
 pub(crate) async fn relay(upstream: &Arc<Upstream>, request: Request, cx: &Cx) -> Result<Output, ToolError> {
     let mut begins = false;
-    let number = cx.keep("call", || {
+    let (session, number) = cx.keep("call", || {
         begins = true;
-        upstream.next_number()
+        (upstream.id, upstream.next_number())
     })?;
     let mut relayed = if begins {
         Relayed::begin(upstream, number, request, cx)
     } else {
-        let waiting = upstream.take_waiting(number);
+        // The numbers of another session with the server, such as one before a restart of the bridge, mean other calls.
+        let waiting = (session == upstream.id).then(|| upstream.take_waiting(number)).flatten();
         waiting.ok_or_else(|| {
-            ToolError::failed("the request has waited too long for its input: make it again")
+            ToolError::refused("the request does not wait for this input any more: make it again without it")
         })?
     };
     upstream.exchange.runs(number, cx);

@@ -1,6 +1,8 @@
 //! One server behind the bridge, with the session that the bridge has with it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -26,6 +28,8 @@ const INPUT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 const MOST_WAITING: usize = 1_000;
 
 pub(crate) struct Upstream {
+    /// Distinguishes this session from others with the same server.
+    pub(crate) id: u64,
     pub(crate) client: Client,
     pub(crate) exchange: Arc<Exchange>,
     /// Requests whose hosts have been asked for input, and have to make them again.
@@ -61,7 +65,7 @@ impl Upstream {
             }
         }
         let (waiting, last_number) = Default::default();
-        Ok(Arc::new(Self { client, exchange, waiting, last_number }))
+        Ok(Arc::new(Self { id: RandomState::new().hash_one(()), client, exchange, waiting, last_number }))
     }
 
     pub(crate) fn next_number(&self) -> u64 {

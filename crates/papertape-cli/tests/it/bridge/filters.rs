@@ -33,3 +33,11 @@ fn a_hidden_tool_cannot_be_called() {
     assert_eq!(refused["error"]["code"], -32601, "{refused}");
     host.end();
 }
+
+#[test]
+fn a_name_that_no_tool_has_is_named() {
+    let mut host = Host::modern(&mut bridge(&["--hide", "pidd"], &[&server()]), &json!({}));
+    host.request("tools/list", json!({}));
+    let end = host.process.finish();
+    assert!(end.status.success() && end.log.contains("no tool is called pidd"), "{end:?}");
+}

@@ -14,9 +14,23 @@ use tokio::sync::mpsc;
 
 use super::host::{bridge, server};
 use crate::http::Served;
-use crate::{faulty, scratch};
+use crate::{faulty, papertape, scratch};
 
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// Every host over HTTP, in front of every server at a URL.
+async fn pairs_at_urls(test: impl AsyncFn(Served, ClientOptions, String)) {
+    for of_server in REVISIONS {
+        for of_host in REVISIONS {
+            let behind = Served::start(&mut bridge(&["--http", "0"], &[&server()]));
+            let url = format!("http://{}/mcp", behind.address);
+            let served =
+                Served::start(&mut papertape(["bridge", "--http", "0", "--revision", of_server, &url]));
+            let options = ClientOptions::new().revision(Revision::parse(of_host).unwrap());
+            test(served, options, format!("host: {of_host}, server at a URL: {of_server}")).await;
+        }
+    }
+}
 
 /// Every host over HTTP, in front of every server on stdio.
 async fn pairs(options: &[&str], mode: Option<&str>, test: impl AsyncFn(Served, ClientOptions, String)) {
@@ -42,7 +56,7 @@ async fn connect(served: &Served, options: ClientOptions) -> Client {
 
 #[tokio::test]
 async fn calls_progress_logs_and_cancellation() {
-    pairs(&[], None, async |served, options, pair| {
+    let test = async |served: Served, options: ClientOptions, pair: String| {
         let (logs, logged) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
         let sink = Arc::clone(&logs);
         let client = connect(&served, options.on_log(move |log| sink.lock().unwrap().push(log.data))).await;
@@ -61,6 +75,18 @@ async fn calls_progress_logs_and_cancellation() {
             _ = begins.recv() => {}
         }
         while client.call("cancelled", json!({})).await.unwrap().text() == "0" {}
+        client.close().await;
+    };
+    pairs(&[], None, test).await;
+    pairs_at_urls(test).await;
+}
+
+#[tokio::test]
+async fn a_form_of_a_server_at_a_url() {
+    pairs_at_urls(async |served, options, pair| {
+        let options = options.on_form(async |_| ElicitResult::accept([("row", json!(7))]));
+        let client = connect(&served, options).await;
+        assert_eq!(client.call("seat", json!({})).await.unwrap().text(), "row 7", "{pair}");
         client.close().await;
     })
     .await;
