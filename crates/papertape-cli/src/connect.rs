@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use papertape::client::{ClientOptions, ErrorKind};
+use papertape::client::{ClientError, ClientOptions, ErrorKind};
 use papertape::http::{Credentials, Endpoint};
 use papertape::protocol::Root;
 use papertape::{Client, http, stdio, unix};
@@ -87,38 +87,9 @@ impl<'a> Connection<'a> {
 
     async fn open_without_logs(&self) -> Result<Client, Failure> {
         let Self { args, target, .. } = self;
-        match target.connector()? {
-            Connector::Process(command) => {
-                refuse(
-                    args.http_only_option(),
-                    &format!("for servers at a URL, and {target} is started as a process"),
-                )?;
-                let command =
-                    with_environment(command, &args.env_file, &args.env, args.cwd.as_deref()).await?;
-                open_process(command, self.options(frame::stdio_content)?, || target.hint()).await
-            }
-            Connector::Unix(path) => {
-                let only = |kind| format!("for servers {kind}, and {target} is a socket");
-                refuse(args.process_only_option(), &only("that are started as a process"))?;
-                refuse(args.http_only_option(), &only("at a URL"))?;
-                let opening = unix::connect_with(path, self.options(frame::stdio_content)?);
-                opening.await.map_err(|error| Failure::opening(error, String::new()))
-            }
-            Connector::Http { url, headers } => {
-                refuse(
-                    args.process_only_option(),
-                    &format!("for servers that are started as a process, and {target} is at a URL"),
-                )?;
-                let (token, ca) = (args.bearer_file.clone(), args.ca.clone());
-                let read = move || {
-                    let token = token.as_deref().map(credentials::read_token).transpose()?;
-                    Ok((token, ca.as_deref().map(credentials::read_certificates).transpose()?))
-                };
-                let endpoint = configured(args, &url, headers, read_files(read).await?);
-                let opening = http::connect_with(endpoint, self.options(frame::http_content)?);
-                opening.await.map_err(|error| Failure::opening(error, String::new()))
-            }
-        }
+        let connector = ConfiguredConnector::new(args, target).await?;
+        let options = self.options(connector.content())?;
+        connector.connect(options).await.map_err(|error| unopened(error, || target.hint()))
     }
 
     /// A failure of the session, with what the target and the options tell about it.
@@ -210,17 +181,79 @@ pub(crate) fn run<T>(
     run_session(open_process(command, options, String::new), work)
 }
 
+/// How a target is connected to, with all options for that.
+#[derive(Clone)]
+pub(crate) enum ConfiguredConnector {
+    Process(stdio::ServerCommand),
+    Unix(PathBuf),
+    Http(Endpoint),
+}
+
+impl ConfiguredConnector {
+    pub(crate) async fn new(args: &Connect, target: &Target) -> Result<Self, Failure> {
+        match target.connector()? {
+            Connector::Process(command) => {
+                refuse(
+                    args.http_only_option(),
+                    &format!("for servers at a URL, and {target} is started as a process"),
+                )?;
+                let command =
+                    with_environment(command, &args.env_file, &args.env, args.cwd.as_deref()).await?;
+                Ok(Self::Process(command))
+            }
+            Connector::Unix(path) => {
+                let only = |kind| format!("for servers {kind}, and {target} is a socket");
+                refuse(args.process_only_option(), &only("that are started as a process"))?;
+                refuse(args.http_only_option(), &only("at a URL"))?;
+                Ok(Self::Unix(path))
+            }
+            Connector::Http { url, headers } => {
+                refuse(
+                    args.process_only_option(),
+                    &format!("for servers that are started as a process, and {target} is at a URL"),
+                )?;
+                let (token, ca) = (args.bearer_file.clone(), args.ca.clone());
+                let read = move || {
+                    let token = token.as_deref().map(credentials::read_token).transpose()?;
+                    Ok((token, ca.as_deref().map(credentials::read_certificates).transpose()?))
+                };
+                Ok(Self::Http(configured(args, &url, headers, read_files(read).await?)))
+            }
+        }
+    }
+
+    /// How `--trace` shows a frame.
+    pub(crate) fn content(&self) -> fn(&[u8]) -> String {
+        match self {
+            Self::Process(_) | Self::Unix(_) => frame::stdio_content,
+            Self::Http(_) => frame::http_content,
+        }
+    }
+
+    pub(crate) async fn connect(self, options: ClientOptions) -> Result<Client, ClientError> {
+        match self {
+            Self::Process(command) => stdio::connect_with(command, options).await,
+            Self::Unix(path) => unix::connect_with(path, options).await,
+            Self::Http(endpoint) => http::connect_with(endpoint, options).await,
+        }
+    }
+}
+
 /// Starts a server as a process; `hint` is for a program that does not exist.
 async fn open_process(
     command: stdio::ServerCommand,
     options: ClientOptions,
     hint: impl FnOnce() -> String,
 ) -> Result<Client, Failure> {
-    stdio::connect_with(command, options).await.map_err(|error| {
-        let not_found = matches!(error.kind(), ErrorKind::NotStarted(error) if error.kind() == std::io::ErrorKind::NotFound);
-        let hint = if not_found { hint() } else { String::new() };
-        Failure::opening(error, hint)
-    })
+    stdio::connect_with(command, options).await.map_err(|error| unopened(error, hint))
+}
+
+/// The failure to open a session; `hint` is for a program that does not exist.
+pub(crate) fn unopened(error: ClientError, hint: impl FnOnce() -> String) -> Failure {
+    let not_found =
+        matches!(error.kind(), ErrorKind::NotStarted(error) if error.kind() == std::io::ErrorKind::NotFound);
+    let hint = if not_found { hint() } else { String::new() };
+    Failure::opening(error, hint)
 }
 
 /// Opens a session, runs `work` in it, and closes it.
@@ -268,28 +301,10 @@ impl Connection<'_> {
     /// `content` is how `--trace` shows a frame.
     fn options(&self, content: fn(&[u8]) -> String) -> Result<ClientOptions, Failure> {
         let Self { args, target, lines, server_log, .. } = self;
-        let mut options = ClientOptions::new()
-            .identity("papertape", env!("CARGO_PKG_VERSION"))
-            .framing(args.framing.unwrap_or(Framing::Line).into())
-            .probe_timeout(Duration::from_secs_f64(args.probe));
-        if let Some(revision) = args.revision {
-            options = options.revision(revision);
-        }
-        if let Some(seconds) = args.timeout {
-            let time = Duration::from_secs_f64(seconds);
-            options = options.timeout(time).total_timeout(time).open_timeout(time);
-        }
-        if let Some(path) = &args.tape {
-            options = options.tape(path);
-        }
+        let identified = ClientOptions::new().identity("papertape", env!("CARGO_PKG_VERSION"));
+        let mut options = with_options(identified, args, content);
         if !args.root.is_empty() {
             options = options.roots(args.root.iter().map(|path| root(path)).collect::<Result<_, _>>()?);
-        }
-        if args.trace {
-            let look = Look::of_stderr();
-            options = options
-                .on_frame(move |traced| print::err(&frame::line(look, traced, content)))
-                .on_stderr(move |line| print::err(&frame::stderr_line(look, line)));
         }
         let server_log = server_log.clone();
         options = options.on_log(move |message| server_log.print(&message));
@@ -304,6 +319,34 @@ impl Connection<'_> {
         }
         Ok(options)
     }
+}
+
+/// The options of a client with those of the command line that are for every command; `content` is how `--trace` shows a frame.
+pub(crate) fn with_options(
+    mut options: ClientOptions,
+    args: &Connect,
+    content: fn(&[u8]) -> String,
+) -> ClientOptions {
+    options = options
+        .framing(args.framing.unwrap_or(Framing::Line).into())
+        .probe_timeout(Duration::from_secs_f64(args.probe));
+    if let Some(revision) = args.revision {
+        options = options.revision(revision);
+    }
+    if let Some(seconds) = args.timeout {
+        let time = Duration::from_secs_f64(seconds);
+        options = options.timeout(time).total_timeout(time).open_timeout(time);
+    }
+    if let Some(path) = &args.tape {
+        options = options.tape(path);
+    }
+    if args.trace {
+        let look = Look::of_stderr();
+        options = options
+            .on_frame(move |traced| print::err(&frame::line(look, traced, content)))
+            .on_stderr(move |line| print::err(&frame::stderr_line(look, line)));
+    }
+    options
 }
 
 /// A directory as a root: its absolute path, and its name.

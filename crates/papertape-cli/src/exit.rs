@@ -58,6 +58,8 @@ pub(crate) enum Failure {
     Server { error: ClientError, opened: bool, hint: String, stderr_shown: bool },
     /// The output cannot be written.
     Output(String),
+    /// The server has exited by itself.
+    Exited(String),
     /// A signal.
     Signal(u8),
 }
@@ -124,6 +126,7 @@ impl Failure {
                 | ErrorKind::Http { status: 403, .. } => ERROR,
                 _ => BROKEN,
             },
+            Failure::Exited(_) => BROKEN,
             Failure::Reported(failure) => failure.code(),
             Failure::Signal(number) => SIGNALLED.saturating_add(*number),
         }
@@ -136,6 +139,7 @@ impl Failure {
             Failure::Unhealthy => "unhealthy",
             Failure::NotStarted(_) => "not_started",
             Failure::Output(_) => "output",
+            Failure::Exited(_) => "closed",
             Failure::Reported(failure) => failure.kind(),
             Failure::Signal(_) => "interrupted",
             Failure::Server { error, .. } => match error.kind() {
@@ -182,9 +186,10 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(message) | Failure::ParseError { message, .. } | Failure::Output(message) => {
-                f.write_str(message)
-            }
+            Failure::Usage(message)
+            | Failure::ParseError { message, .. }
+            | Failure::Output(message)
+            | Failure::Exited(message) => f.write_str(message),
             Failure::ToolError => f.write_str("the tool returned an error"),
             Failure::Unhealthy => f.write_str("a host would break on the server"),
             Failure::Reported(failure) => failure.fmt(f),

@@ -59,7 +59,8 @@ fn main() -> ExitCode {
         Command::Task(task) => task.output(),
         Command::Index(index) => index.output,
         Command::Check(check) => check.output.of_errors(),
-        Command::Demo(_)
+        Command::Bridge(_)
+        | Command::Demo(_)
         | Command::Login(_)
         | Command::Logout(_)
         | Command::Serve(_)
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         Command::Login(login) => command::login::run(login),
         Command::Logout(logout) => command::logout::run(&logout),
         Command::Serve(serve) => command::serve::run(serve),
+        Command::Bridge(bridge) => command::bridge::run(&bridge),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
         Command::Completions(completions) => command::completions::run(&completions),

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod auth;
+mod bridge;
 mod check;
 mod client;
 mod index;
@@ -16,6 +17,7 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use tracing_subscriber::filter::LevelFilter;
 
 pub(crate) use auth::{Key, Login, Logout};
+pub(crate) use bridge::Bridge;
 pub(crate) use check::{Check, ReportFormat};
 pub(crate) use client::{
     Api, Call, Connect, FromFile, List, Prompt, Read, Request, Save, Shell, Task, TaskCommand, TaskTarget,
@@ -51,6 +53,7 @@ pub(crate) enum Command {
     Login(Login),
     Logout(Logout),
     Serve(Serve),
+    Bridge(Box<Bridge>),
     Index(Index),
     Key(Key),
     Completions(Completions),

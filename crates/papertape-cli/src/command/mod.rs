@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod bridge;
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod complete;

@@ -95,7 +95,7 @@ async fn on_stdio(
     Ok(stdio::serve_with(server, options).await?)
 }
 
-async fn on_http(
+pub(crate) async fn on_http(
     name: &str,
     mut server: Server,
     address: SocketAddr,

@@ -71,9 +71,10 @@ fn extended(command: Command, path: &[&str], argument: &str, completer: &ArgValu
 type Complete = fn(&Before, &str) -> Vec<Candidate>;
 
 /// The arguments of commands whose values depend on the words before.
-const PLACES: [(&[&str], &str, Complete); 12] = [
+const PLACES: [(&[&str], &str, Complete); 13] = [
     (&["list"], "target", |before, typed| servers(before.config(), typed)),
     (&["shell"], "target", |before, typed| servers(before.config(), typed)),
+    (&["bridge"], "target", |before, typed| servers(before.config(), typed)),
     (&["check"], "target", |before, typed| servers(before.config(), typed)),
     (&["check"], "explain", |_, typed| codes(typed)),
     (&["call"], "words", call),

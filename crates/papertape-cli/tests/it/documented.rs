@@ -10,7 +10,7 @@ use papertape_testing::process::run;
 use crate::{install, papertape};
 
 /// What the target of a command begins with, if the command can run here: without a network, a port or a terminal.
-const TARGETS: [&str; 13] = [
+const TARGETS: [&str; 14] = [
     "grammar",
     "text",
     "all",
@@ -21,6 +21,7 @@ const TARGETS: [&str; 13] = [
     "target/debug/examples/by_hand",
     "target/debug/examples/typed_tools",
     "target/debug/examples/middleware",
+    "'papertape bridge ",
     "'target/debug/examples/proxy ",
     "'target/debug/examples/notes ",
     "'target/debug/examples/task ",

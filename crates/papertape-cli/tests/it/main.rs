@@ -10,6 +10,7 @@
 
 mod blog;
 mod blog_load;
+mod bridge;
 mod calling;
 mod checking;
 mod client_signals;

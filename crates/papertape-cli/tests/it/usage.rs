@@ -35,6 +35,8 @@ fn help_names_every_command() {
             "prompt",
             "serve",
             "Run a bundled server over stdio",
+            "bridge",
+            "Connect a host to a server of another revision",
             "key",
             "Make an API key for a server over HTTP",
             "completions",

@@ -46,8 +46,11 @@ pub(crate) struct Handlers {
     without_tasks: bool,
     on_log: Option<OnLog>,
     on_notification: Option<OnNotification>,
+    /// Takes every request that has no handler of its own, and the capabilities that it declares.
+    on_request: Option<(ClientCapabilities, OnRequest)>,
 }
 
+type OnRequest = Arc<dyn Fn(String, RawJson) -> BoxFuture<Result<Value, RpcError>> + Send + Sync>;
 type OnLog = Arc<dyn Fn(LogMessage) + Send + Sync>;
 type OnNotification = Arc<dyn Fn(&str, RawJson) + Send + Sync>;
 
@@ -102,6 +105,17 @@ impl Handlers {
         self.on_notification = Some(Arc::new(callback));
     }
 
+    pub(crate) fn set_request<F>(
+        &mut self,
+        capabilities: ClientCapabilities,
+        handler: impl Fn(String, RawJson) -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = Result<Value, RpcError>> + Send + 'static,
+    {
+        let handler: OnRequest = Arc::new(move |method, params| Box::pin(handler(method, params)));
+        self.on_request = Some((capabilities, handler));
+    }
+
     /// Takes the params of a log message.
     pub(super) fn log(&self, params: &str) {
         let Some(on_log) = &self.on_log else {
@@ -138,14 +152,31 @@ impl Handlers {
         if self.has_tasks() {
             extensions.insert(TASKS.to_owned(), json!({}));
         }
+        let sampling =
+            self.sampling.is_some().then(|| SamplingCapability { tools: declared(self.sampling_tools) });
+        let given = self.on_request.as_ref().map(|(given, _)| given.clone()).unwrap_or_default();
+        for (name, settings) in given.extensions.unwrap_or_default() {
+            extensions.entry(name).or_insert(settings);
+        }
         ClientCapabilities {
-            roots: declared(self.roots.is_some()),
-            sampling: self
-                .sampling
-                .is_some()
-                .then(|| SamplingCapability { tools: declared(self.sampling_tools) }),
-            elicitation,
+            roots: declared(self.roots.is_some()).or(given.roots),
+            sampling: sampling.or(given.sampling),
+            elicitation: elicitation.or(given.elicitation),
             extensions: (!extensions.is_empty()).then_some(extensions),
+        }
+    }
+
+    /// Whether a request has a handler of its own.
+    fn has_own(&self, requested: &str, params: Option<&RawValue>) -> bool {
+        match requested {
+            method::ELICIT => match mode(params) {
+                Mode::Form => self.form.is_some(),
+                Mode::Url => self.url.is_some(),
+                Mode::Other(_) => false,
+            },
+            method::SAMPLE => self.sampling.is_some(),
+            method::ROOTS_LIST => self.roots.is_some(),
+            _ => false,
         }
     }
 
@@ -158,6 +189,14 @@ impl Handlers {
         within: Within,
     ) -> Result<Value, Unhandled> {
         let unknown = || RpcError::method_not_found(requested);
+        if let Some((_, on_request)) = &self.on_request
+            && !self.has_own(requested, params)
+        {
+            let params = params.map_or_else(|| json!({}).into(), |params| params.to_owned().into());
+            return Ok(
+                run("on_request", async { on_request(requested.to_owned(), params).await }, within).await??
+            );
+        }
         match requested {
             method::ELICIT if !revision.has_elicitation() => Err(unknown().into()),
             method::ELICIT => match mode(params) {

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::OnStderr;
 pub use super::call_options::{CallOptions, Progress};
 pub(crate) use super::call_options::{OnProgress, OnStatus};
 use super::handlers::Handlers;
 use super::log_message::LogMessage;
 use super::restart::Restart;
-use crate::protocol::capabilities::Implementation;
+use crate::protocol::capabilities::{ClientCapabilities, Implementation};
 use crate::protocol::{
     ElicitResult, FormRequest, RawJson, Revision, Root, SamplingRequest, SamplingResult, UrlRequest,
 };
@@ -274,6 +276,32 @@ impl ClientOptions {
     /// page of a tool, [`ResourceContents::ui`](crate::protocol::ResourceContents::ui) what the page may use.
     pub fn apps(mut self) -> Self {
         self.handlers.set_apps();
+        self
+    }
+
+    /// Handles every request of the server that has no handler of its own, by its method and its params as they came, and
+    /// declares these capabilities: for proxies, which pass requests on. Errors go to the server.
+    ///
+    /// ```
+    /// use papertape::client::ClientOptions;
+    /// use papertape::protocol::capabilities::{Abilities, ClientCapabilities};
+    /// use papertape::wire::RpcError;
+    ///
+    /// let forms = ClientCapabilities::from(Abilities { form: true, ..Abilities::default() });
+    /// let options = ClientOptions::new().on_request(forms, |method, params| async move {
+    ///     eprintln!("the server requests {method}: {params}");
+    ///     Err(RpcError::method_not_found(&method))
+    /// });
+    /// ```
+    pub fn on_request<F>(
+        mut self,
+        capabilities: ClientCapabilities,
+        handler: impl Fn(String, RawJson) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Value, RpcError>> + Send + 'static,
+    {
+        self.handlers.set_request(capabilities, handler);
         self
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::Client;
-use super::error::{ClientError, ErrorKind};
+use super::error::{ClientError, ErrorKind, NOT_SENT};
 use super::input_rounds::RawOutcome;
 use super::options::{CallOptions, OnProgress, OnStatus, Timeouts};
 use super::session::{Failure, OWN_ID, OutgoingRequest, Params, result_type};
@@ -237,6 +237,32 @@ impl Client {
             .await
             .map(drop)
             .map_err(|failure| self.session().error("pinging the server", failure))
+    }
+
+    /// Sends a notification of one's own, or of an extension: nothing responds to it. In session-based revisions it may also be
+    /// `notifications/roots/list_changed`.
+    ///
+    /// # Errors
+    /// If it is another notification of MCP, `params` are not an object, or the server does not read what it is sent.
+    pub fn notify(&self, method: &str, params: impl Into<RawJson>) -> Result<(), ClientError> {
+        let failed = |failure| self.session().error(format!("the notification {}", excerpt(method)), failure);
+        let is_roots = method == method::ROOTS_CHANGED && self.revision().opens_with_handshake();
+        if method::is_standard(method) && !is_roots {
+            let kind =
+                ErrorKind::NotOffered("notifications of MCP, which the client sends itself".to_owned());
+            return Err(failed(Failure::new(kind, NOT_SENT)));
+        }
+        let Some(mut params) = Params::from_json(&params.into()) else {
+            let kind = ErrorKind::InvalidArguments("`params` must be an object".to_owned());
+            return Err(failed(Failure::new(kind, NOT_SENT)));
+        };
+        if !self.revision().opens_with_handshake() {
+            params.push_meta(self.meta(false));
+        }
+        if self.session().notify_if_room(method, &params) {
+            return Ok(());
+        }
+        Err(failed(Failure::new(ErrorKind::Closed, "the session has ended, or the server does not read")))
     }
 
     /// Sends any request and returns its `result`. `params` must be an object; `_meta` is added where the revision requires

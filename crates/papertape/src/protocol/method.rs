@@ -49,6 +49,8 @@ pub const SET_LEVEL: &str = "logging/setLevel";
 /// Subscribes to change notifications. Stateless revisions only.
 pub const LISTEN: &str = "subscriptions/listen";
 
+/// Announces that the client has other roots.
+pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
 /// Ends the handshake that `initialize` begins.
 pub const INITIALIZED: &str = "notifications/initialized";
 /// Cancels a request.
@@ -96,10 +98,11 @@ pub const ALL: [&str; 21] = [
 ];
 
 /// What servers send to clients: requests of their own, and notifications in both directions.
-const OTHERS: [&str; 13] = [
+const OTHERS: [&str; 14] = [
     ELICIT,
     SAMPLE,
     ROOTS_LIST,
+    ROOTS_CHANGED,
     INITIALIZED,
     CANCELLED,
     PROGRESS,
@@ -113,13 +116,8 @@ const OTHERS: [&str; 13] = [
 ];
 
 /// Methods and notifications of some revision that are not used here.
-const UNUSED: [&str; 5] = [
-    "notifications/roots/list_changed",
-    "notifications/elicitation/complete",
-    "notifications/tasks/status",
-    "tasks/list",
-    "tasks/result",
-];
+const UNUSED: [&str; 4] =
+    ["notifications/elicitation/complete", "notifications/tasks/status", "tasks/list", "tasks/result"];
 
 /// Whether it is a method or notification of MCP, or of an extension that is supported here.
 #[must_use]

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::protocol::{RawJson, method};
+use crate::protocol::{LogLevel, RawJson, method};
 use crate::server::Server;
 use crate::server::background::BackgroundWork;
 use crate::server::features::fallbacks::Fallbacks;
@@ -18,7 +18,7 @@ use crate::server::features::method::{Method, MethodOutput, RegisteredMethod};
 use crate::server::features::prompt::{Prompt, PromptOutput, RegisteredPrompt};
 use crate::server::features::resource::{ReadOutput, RegisteredResource, Resource};
 use crate::server::features::tool::{RegisteredTool, Tool, ToolOutput};
-use crate::server::handler::context::{Cx, with_state};
+use crate::server::handler::context::{Cx, LogParams, with_state};
 use crate::server::handler::error::{SetupError, ToolError};
 use crate::server::handler::middleware::Middleware;
 use crate::server::session::subscribers::Subscribers;
@@ -169,7 +169,7 @@ impl<S: Send + Sync + 'static> Server<S> {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: ToolOutput,
     {
-        let tool = Tool::new("fallback").description("Any.").input_schema(json!({"type": "object"}));
+        let tool = Tool::new("fallback").unchecked();
         let handler = self.named(handler);
         let tool = RegisteredTool::typed(tool, handler).map(|tool| self.custom.fallbacks.tool = Some(tool));
         self.note(tool)
@@ -225,6 +225,23 @@ impl<S: Send + Sync + 'static> Server<S> {
         let handler = self.named(handler);
         let method = RegisteredMethod::new(RegisteredMethod::METHOD, Method::new("fallback"), handler);
         let added = method.map(|method| self.custom.fallbacks.method = Some(method));
+        self.note(added)
+    }
+
+    /// Adds the handler of notifications that are not registered: it takes the name, and the params as they came. It also gets two
+    /// of MCP: `notifications/initialized`, with which a session is open, and `notifications/roots/list_changed`.
+    ///
+    /// What [`Server::notification`] says about order and errors holds here too. From the context of the first of them, input can
+    /// be requested as long as the session is open: [`Cx::request`].
+    #[must_use]
+    pub fn fallback_notification<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(String, RawJson, Cx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), ToolError>> + Send + 'static,
+    {
+        let handler = self.named(handler);
+        let method = RegisteredMethod::new(RegisteredMethod::NOTIFICATION, Method::new("fallback"), handler);
+        let added = method.map(|method| self.custom.fallbacks.notification = Some(method));
         self.note(added)
     }
 
@@ -312,6 +329,17 @@ impl Notifier {
     pub fn notify(&self, method: &str, params: impl Serialize) -> Result<(), ToolError> {
         let params = check(method, &params)?;
         self.subscribers.send(method, &params);
+        Ok(())
+    }
+
+    /// Sends a log message to all clients with an open session that have requested its level; those of stateless revisions have
+    /// none: see [`Cx::log`]. The server must declare logging: [`Server::logging`](crate::Server::logging).
+    ///
+    /// # Errors
+    /// If it cannot be written as JSON.
+    pub fn log(&self, level: LogLevel, logger: Option<&str>, data: RawJson) -> Result<(), ToolError> {
+        let params = RawJson::write(&LogParams { level, logger, data }).map_err(ToolError::internal)?;
+        self.subscribers.log(level, &params);
         Ok(())
     }
 }

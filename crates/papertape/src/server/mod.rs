@@ -26,7 +26,7 @@ pub(crate) use background::Serving;
 pub use builder::Server;
 pub use catalog::handles::{Prompts, Resources, Tools};
 pub use catalog::visibility::ListedItem;
-pub use elicitation::ask::{Elicited, Form, InputRequest, Roots, UrlElicitation};
+pub use elicitation::ask::{Elicited, Form, InputRequest, RawInputRequest, Roots, UrlElicitation};
 #[cfg(feature = "http-server")]
 pub(crate) use elicitation::seal::Sealer;
 pub use extend::Notifier;

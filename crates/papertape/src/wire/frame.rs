@@ -49,7 +49,6 @@ const MOST_ROOM_KEPT: usize = 4 * 1024 * 1024;
 const READ_SIZE: usize = 64 * 1024;
 
 /// A run of the peer's bytes, classified.
-#[doc(hidden)]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
     /// The exact bytes.
@@ -61,7 +60,6 @@ pub struct Piece<'a> {
 }
 
 /// The class of a run of bytes.
-#[doc(hidden)]
 #[derive(Debug, PartialEq, Eq)]
 pub enum PieceKind<'a> {
     /// One frame, without its line end or headers.
@@ -192,14 +190,12 @@ impl Decoder {
     }
 
     /// The next piece, if it is complete.
-    #[doc(hidden)]
     pub fn next_piece(&mut self) -> Option<Piece<'_>> {
         let cut = self.cut()?;
         self.hand_out(cut)
     }
 
     /// The last piece, when [`Decoder::next_piece`] returns `None` and the input has ended.
-    #[doc(hidden)]
     pub fn finish(&mut self) -> Option<Piece<'_>> {
         let raw = self.start..self.buffer.len();
         if raw.is_empty() {

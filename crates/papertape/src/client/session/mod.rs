@@ -37,7 +37,7 @@ pub(super) use request::{OutgoingRequest, Pending, RequestOutcome};
 use crate::protocol::Revision;
 use crate::sync::lock;
 use crate::telemetry::{Network, Outcome, SessionTimer, Side};
-use crate::wire::frame::{Outbox, Outgoing};
+use crate::wire::frame::{OUTBOX, Outbox, Outgoing};
 use crate::wire::message::write_notification;
 use crate::wire::{Framing, Id};
 
@@ -190,6 +190,18 @@ impl Session {
         }
         drop(state);
         self.wake.notify_one();
+    }
+
+    /// Sends a notification; false if there is no room, because the server does not read.
+    pub(crate) fn notify_if_room(&self, method: &str, params: &Params) -> bool {
+        let mut state = self.state();
+        if state.ended || state.suspended || state.out.pending() >= OUTBOX {
+            return false;
+        }
+        state.out.push(|out| write_notification(out, method, Some(params)));
+        drop(state);
+        self.wake.notify_one();
+        true
     }
 
     /// Whether each request is an HTTP exchange of its own.

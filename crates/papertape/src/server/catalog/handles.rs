@@ -1,6 +1,7 @@
 //! Handles to change the lists of a server while it serves. Clients are notified: those of session-based revisions always,
 //! those of stateless ones if they have subscribed.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -211,6 +212,25 @@ impl<S: Send + Sync + 'static> Resources<S> {
     /// [lists](crate::server::ResourceTemplate::list). Adding and removing notify them already.
     pub fn list_changed(&self) {
         self.subscribers.list_changed(ChangingList::Resources);
+    }
+
+    /// Waits until clients have subscribed to other resources than those that are known, and returns their URIs: for a proxy, which
+    /// subscribes to them in turn. The end of a session or of a subscription counts with the next change.
+    ///
+    /// ```
+    /// use std::collections::BTreeSet;
+    /// use papertape::server::Resources;
+    ///
+    /// async fn follow(resources: Resources) {
+    ///     let mut watched = BTreeSet::new();
+    ///     loop {
+    ///         watched = resources.watched(&watched).await;
+    ///         println!("{watched:?}");
+    ///     }
+    /// }
+    /// ```
+    pub async fn watched(&self, known: &BTreeSet<String>) -> BTreeSet<String> {
+        self.subscribers.watched(known).await
     }
 
     /// Notifies the clients that have subscribed to a resource, listed or of a template, that it has changed.

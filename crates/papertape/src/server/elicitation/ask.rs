@@ -4,7 +4,9 @@
 //! writing a handler serves every revision. Clients of stateless revisions repeat the request with the responses so far;
 //! clients of session-based ones get requests of the server's own.
 
+use std::future::Future;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -16,8 +18,10 @@ use crate::protocol::{
     method, project,
 };
 use crate::schema;
+use crate::server::elicitation::request_state;
 use crate::server::handler::context::Cx;
 use crate::server::handler::error::{Failure, ToolError};
+use crate::wire::RpcError;
 use crate::wire::error::excerpt;
 
 /// Input that a handler can request with [`Cx::ask`]: a [`Form`], a [`UrlElicitation`], a [`SamplingRequest`] or [`Roots`].
@@ -266,6 +270,72 @@ impl InputRequest for SamplingRequest {
     }
 }
 
+/// An input request of another server, as it came, for proxies: its response is passed back as the client sends it.
+///
+/// ```
+/// use papertape::server::RawInputRequest;
+/// use papertape::{Cx, ToolError};
+/// use serde_json::json;
+///
+/// async fn relayed(_: (), cx: Cx) -> Result<String, ToolError> {
+///     let roots = RawInputRequest::new("roots/list", json!({})).ok_or("not an input request")?;
+///     if !cx.supports(&roots) {
+///         return Ok("the client has no roots".to_owned());
+///     }
+///     Ok(cx.ask("roots", roots)?.to_string())
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawInputRequest(ClientRequest);
+
+impl RawInputRequest {
+    /// The method and the params of the request; `None` if it is neither elicitation nor sampling nor roots.
+    ///
+    /// What belongs to the session of the other server is left out: `_meta`, `task` and the id of an elicitation.
+    #[must_use]
+    pub fn new(requested: &str, params: Value) -> Option<Self> {
+        let Value::Object(mut params) = params else { return None };
+        for name in ["_meta", "task", "elicitationId"] {
+            params.shift_remove(name);
+        }
+        let (method, needs) = match requested {
+            method::ELICIT => {
+                let needs = match params.entry("mode").or_insert_with(|| "form".into()).as_str() {
+                    Some("form") => Ability::Form,
+                    Some("url") => Ability::Url,
+                    _ => return None,
+                };
+                (method::ELICIT, needs)
+            }
+            method::SAMPLE if params.get("tools").is_some_and(|tools| *tools != json!([])) => {
+                (method::SAMPLE, Ability::SamplingTools)
+            }
+            method::SAMPLE => (method::SAMPLE, Ability::Sampling),
+            method::ROOTS_LIST => (method::ROOTS_LIST, Ability::Roots),
+            _ => return None,
+        };
+        Some(Self(ClientRequest { method, params: Value::Object(params), needs }))
+    }
+
+    /// What the client has to support, in words.
+    #[must_use]
+    pub fn needs(&self) -> &'static str {
+        self.0.needs.name()
+    }
+}
+
+impl InputRequest for RawInputRequest {
+    type Response = Value;
+
+    fn into_request(self) -> Result<ClientRequest, ToolError> {
+        Ok(self.0)
+    }
+
+    fn read(answer: Value) -> Result<Self::Response, ToolError> {
+        Ok(answer)
+    }
+}
+
 /// The client's roots: where the user's files are.
 ///
 /// Roots are deprecated in 2026-07-28 (SEP-2577) and still work in every revision. Instead, take files and directories as
@@ -353,6 +423,19 @@ impl<S> Cx<S> {
         }
     }
 
+    /// Sends a request of another server to the client at once, while the handler goes on: an error of the client is its own.
+    /// `None` if the client's revision has no requests of servers (2026-07-28): then the request goes with [`Cx::ask`].
+    ///
+    /// The request is cancelled if the future is dropped before the response has come.
+    #[must_use]
+    pub fn request(
+        &self,
+        request: RawInputRequest,
+    ) -> Option<impl Future<Output = Result<Value, RpcError>> + Send + use<S>> {
+        let call = Arc::clone(&self.call);
+        (!self.input_comes_with_the_request()).then(|| request_state::ask_now(call, request.0))
+    }
+
     /// Requests two inputs at once.
     ///
     /// # Errors
@@ -399,6 +482,12 @@ impl<S> Cx<S> {
     #[must_use]
     pub fn can_sample(&self) -> bool {
         self.abilities().sampling
+    }
+
+    /// Whether the client supports a request of another server.
+    #[must_use]
+    pub fn supports(&self, request: &RawInputRequest) -> bool {
+        request.0.needs.is_among(&self.abilities())
     }
 
     /// Whether the client declares roots.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use super::ask::{ClientRequest, shaped};
@@ -20,6 +22,7 @@ use crate::server::pipeline::prepare;
 use crate::server::pipeline::respond::CallResult;
 use crate::server::pipeline::run::{Call, Feature, Output, Run};
 use crate::server::service::ServiceCore;
+use crate::server::session::{ClientResponse, SentRequest};
 use crate::sync::lock;
 use crate::telemetry::{ObservedRequest, Outcome};
 use crate::wire::RpcError;
@@ -126,34 +129,14 @@ async fn ask_client(
     }
     let mut waiting = Vec::new();
     for (name, request) in requests {
-        let mut params = shaped(request, call.revision)?;
-        let observed = ObservedRequest::send(request.method, call.observed.network(), None, || {
-            (None, None, Some(call.revision))
-        });
-        observed
-            .trace(|| params.as_object_mut()?.entry("_meta").or_insert_with(|| json!({})).as_object_mut());
-        let sent = call.session.request(request.method, &params);
-        observed.record_id(sent.id());
-        waiting.push((name, request, sent, observed));
+        waiting.push((name, request, Asked::send(call, request)?));
     }
     let mut answers = Map::new();
-    for (name, request, sent, observed) in waiting {
+    for (name, request, asked) in waiting {
         let elicits = request.method == method::ELICIT;
-        let answer = timeout(call.service.limits.answer, sent.response()).await;
-        observed.end(&match &answer {
-            Ok(Some(Ok(_))) => Outcome::Success,
-            Ok(Some(Err(error))) => Outcome::Rpc(error),
-            Ok(None) => Outcome::Failed("closed".into()),
-            Err(_) => Outcome::Failed("timeout".into()),
-        });
-        let answer = match answer {
-            Ok(Some(Ok(result))) => {
-                let result = prepare::read_object("result", Some(&result), call.service.limits.tree);
-                result.map_err(|error| ToolError::failed(error.message))?.into()
-            }
-            Ok(None) => {
-                return Err(ToolError::failed("the client has gone before it responded to a request"));
-            }
+        let answer = match asked.response(call).await {
+            Ok(Some(Ok(result))) => read_response(call, &result)?,
+            Ok(None) => return Err(ToolError::failed(CLIENT_GONE)),
             // The handler decides what a missing response of the user means.
             Ok(Some(Err(error))) if elicits => {
                 tracing::info!(%error, "the client rejected an elicitation");
@@ -163,11 +146,67 @@ async fn ask_client(
             Ok(Some(Err(error))) => {
                 return Err(ToolError::failed(format!("the client refused a request: {error}")));
             }
-            Err(_) => return Err(ToolError::failed("the client did not respond to a request in time")),
+            Err(_) => return Err(ToolError::failed(TIMED_OUT)),
         };
         answers.insert(name.clone(), answer);
     }
     Ok(answers)
+}
+
+const CLIENT_GONE: &str = "the client has gone before it responded to a request";
+const TIMED_OUT: &str = "the client did not respond to a request in time";
+
+/// Sends one input request to a session-based client; its response, or its error as it is.
+pub(crate) async fn ask_now(call: Arc<Call>, request: ClientRequest) -> Result<Value, RpcError> {
+    let refused = |error: ToolError| RpcError::invalid_params(error.to_string());
+    if !request.needs.is_among(&call.abilities) {
+        return Err(RpcError::invalid_params(missing_capability(&request)));
+    }
+    let asked = Asked::send(&call, &request).map_err(refused)?;
+    match asked.response(&call).await {
+        Ok(Some(Ok(result))) => read_response(&call, &result).map_err(refused),
+        Ok(Some(Err(error))) => Err(error),
+        Ok(None) => Err(RpcError::internal(CLIENT_GONE)),
+        Err(_) => Err(RpcError::internal(TIMED_OUT)),
+    }
+}
+
+fn read_response(call: &Call, result: &RawValue) -> Result<Value, ToolError> {
+    let result = prepare::read_object("result", Some(result), call.service.limits.tree);
+    result.map(Value::Object).map_err(|error| ToolError::failed(error.message))
+}
+
+/// An input request that was sent to a session-based client.
+struct Asked {
+    sent: SentRequest,
+    observed: ObservedRequest<'static>,
+}
+
+impl Asked {
+    fn send(call: &Call, request: &ClientRequest) -> Result<Self, ToolError> {
+        let mut params = shaped(request, call.revision)?;
+        let observed = ObservedRequest::send(request.method, call.observed.network(), None, || {
+            (None, None, Some(call.revision))
+        });
+        observed
+            .trace(|| params.as_object_mut()?.entry("_meta").or_insert_with(|| json!({})).as_object_mut());
+        let sent = call.session.request(request.method, &params);
+        observed.record_id(sent.id());
+        Ok(Self { sent, observed })
+    }
+
+    /// The response within the limit; `None` if the connection has ended.
+    async fn response(self, call: &Call) -> Result<Option<ClientResponse>, Elapsed> {
+        let Self { sent, observed } = self;
+        let answer = timeout(call.service.limits.answer, sent.response()).await;
+        observed.end(&match &answer {
+            Ok(Some(Ok(_))) => Outcome::Success,
+            Ok(Some(Err(error))) => Outcome::Rpc(error),
+            Ok(None) => Outcome::Failed("closed".into()),
+            Err(_) => Outcome::Failed("timeout".into()),
+        });
+        answer
+    }
 }
 
 /// The result for a handler that needs input which was not requested here.

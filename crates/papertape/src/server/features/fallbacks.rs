@@ -17,6 +17,7 @@ pub(crate) struct Fallbacks {
     pub(crate) resource: Option<RegisteredResource>,
     pub(crate) prompt: Option<RegisteredPrompt>,
     pub(crate) method: Option<RegisteredMethod>,
+    pub(crate) notification: Option<RegisteredMethod>,
 }
 
 impl Fallbacks {
@@ -33,6 +34,11 @@ impl Fallbacks {
     /// The fallback as a prompt of that name.
     pub(crate) fn prompt(&self, name: &str) -> Option<Arc<RegisteredPrompt>> {
         self.prompt.as_ref().map(|prompt| Arc::new(prompt.mounted(name.to_owned(), &[])))
+    }
+
+    /// The fallback as a notification of that name.
+    pub(crate) fn notification(&self, name: &str) -> Option<Arc<RegisteredMethod>> {
+        self.notification.as_ref().map(|notification| Arc::new(notification.named(name)))
     }
 
     /// The fallback as a method of that name.

@@ -8,7 +8,7 @@ use papertape_schema::Validator;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::protocol::apps::{APP_SCHEME, ToolUi, UI, is_page_uri};
 use crate::protocol::tools::{CallToolResult, ToolAnnotations, ToolDefinition};
@@ -37,6 +37,7 @@ pub struct Tool {
     scopes: Vec<String>,
     /// The page that it was given here, which must be there.
     page: Option<String>,
+    unchecked: bool,
 }
 
 /// Whether the calls of a tool become tasks.
@@ -63,7 +64,14 @@ impl Tool {
             icons: Vec::new(),
             meta: None,
         };
-        Self { definition, explain: None, task_mode: TaskMode::default(), scopes: Vec::new(), page: None }
+        Self {
+            definition,
+            explain: None,
+            task_mode: TaskMode::default(),
+            scopes: Vec::new(),
+            page: None,
+            unchecked: false,
+        }
     }
 
     presentation_methods!("What it does. Without this, the doc comment of the arguments' type is used.");
@@ -107,6 +115,14 @@ impl Tool {
     #[must_use]
     pub fn closed_world(self) -> Self {
         self.hint(|hints| hints.open_world_hint = Some(false))
+    }
+
+    /// Its schemas are shown to clients as they are, and neither arguments nor results are validated against them: for a tool of
+    /// another server, which does that itself and whose schemas may be invalid.
+    #[must_use]
+    pub fn unchecked(mut self) -> Self {
+        self.unchecked = true;
+        self
     }
 
     /// The tool's own error message for invalid arguments; `None` leaves it to the general one.
@@ -181,7 +197,14 @@ impl Tool {
 /// [`RawJson`], or what its input schema describes.
 impl From<ToolDefinition> for Tool {
     fn from(definition: ToolDefinition) -> Self {
-        Self { definition, explain: None, task_mode: TaskMode::default(), scopes: Vec::new(), page: None }
+        Self {
+            definition,
+            explain: None,
+            task_mode: TaskMode::default(),
+            scopes: Vec::new(),
+            page: None,
+            unchecked: false,
+        }
     }
 }
 
@@ -377,7 +400,7 @@ impl RegisteredTool {
 
     /// `checked` is the schema that arguments are validated against, if not the one that clients see.
     fn new<O: ToolOutput>(tool: Tool, checked: Option<Value>, start: Box<Start>) -> Result<Self, SetupError> {
-        let Tool { mut definition, explain, task_mode, scopes, page } = tool;
+        let Tool { mut definition, explain, task_mode, scopes, page, unchecked } = tool;
         if definition.name.is_empty() {
             return Err(SetupError::EmptyName { what: Self::KIND });
         }
@@ -389,6 +412,17 @@ impl RegisteredTool {
             return Err(SetupError::App { uri, problem });
         }
         let bad = |which, problem| SetupError::Schema { tool: definition.name.clone(), which, problem };
+        if unchecked {
+            let schema = json!({"type": "object"});
+            let input = Input::new(schema.clone(), None).map_err(|problem| bad("input", problem))?;
+            if definition.input_schema.is_null() {
+                definition.input_schema = schema;
+            }
+            let mirrored = param_headers::annotations(&definition.input_schema).unwrap_or_default();
+            let pace = Pace::default();
+            let work = Work { input, output: None, start, task_mode, page, mirrored, scopes, pace };
+            return Ok(Self { definition, middleware: Vec::new(), work: Arc::new(work) });
+        }
         if definition.input_schema.is_null() {
             return Err(bad("input", "there is none: give it one with `Tool::input_schema`".to_owned()));
         }

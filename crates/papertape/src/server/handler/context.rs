@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::Trace;
-use crate::protocol::{LogLevel, method};
+use crate::protocol::{LogLevel, RawJson, method};
 use crate::server::elicitation::request_state::RequestState;
 use crate::server::pipeline::run::Call;
 use crate::sync::lock;
@@ -35,6 +35,15 @@ use papertape_oauth::Principal;
 pub struct Cx<S = ()> {
     pub(crate) call: Arc<Call>,
     state: Arc<S>,
+}
+
+/// The params of a log message.
+#[derive(Serialize)]
+pub(crate) struct LogParams<'a> {
+    pub(crate) level: LogLevel,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) logger: Option<&'a str>,
+    pub(crate) data: RawJson,
 }
 
 /// The state of a server without state, so that the context of a call allocates nothing.
@@ -107,21 +116,30 @@ impl<S> Cx<S> {
     /// }
     /// ```
     pub fn log(&self, level: LogLevel, data: impl Into<Value>) {
-        #[derive(Serialize)]
-        struct LogParams<'a> {
-            level: LogLevel,
-            logger: &'a str,
-            data: Value,
+        if !self.logs(level) {
+            return;
         }
+        let feature = &self.call.feature;
+        let logger = if feature.name().is_empty() { feature.kind() } else { feature.name() };
+        let data: Value = data.into();
+        self.log_as(level, Some(logger), data.into());
+    }
+
+    /// [`Cx::log`] with a name of what logs, or none: for log messages of another server.
+    pub fn log_as(&self, level: LogLevel, logger: Option<&str>, data: RawJson) {
+        if self.logs(level) {
+            let call = &self.call;
+            let params = LogParams { level, logger, data };
+            call.session.notify_unless(&call.flags.answered, method::LOG_MESSAGE, &params);
+        }
+    }
+
+    /// Whether the client has requested log messages of this level.
+    fn logs(&self, level: LogLevel) -> bool {
         let call = &self.call;
         let wanted =
             if call.revision.opens_with_handshake() { call.session.log_level() } else { call.log_level };
-        if !call.service.logs || wanted.is_none_or(|wanted| level < wanted) {
-            return;
-        }
-        let logger = if call.feature.name().is_empty() { call.feature.kind() } else { call.feature.name() };
-        let params = LogParams { level, logger, data: data.into() };
-        call.session.notify_unless(&call.flags.answered, method::LOG_MESSAGE, &params);
+        call.service.logs && wanted.is_some_and(|wanted| level >= wanted)
     }
 
     /// The principal of the request, if the transport has authenticated one.

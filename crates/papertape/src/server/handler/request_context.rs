@@ -199,6 +199,28 @@ impl<S> Cx<S> {
         self.call.session.id()
     }
 
+    /// A value that is kept for the session and dropped when it ends, such as a connection of its own: the one of this type, made
+    /// if there is none. `None` in stateless revisions, which have no sessions.
+    ///
+    /// `make` must not use the context: what takes long is begun later, in a `OnceCell` for example.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use papertape::{Cx, ToolError};
+    ///
+    /// #[derive(Default)]
+    /// struct Calls(AtomicU64);
+    ///
+    /// async fn count(_: (), cx: Cx) -> Result<String, ToolError> {
+    ///     let calls = cx.session_value(Calls::default).ok_or("this needs a client with a session")?;
+    ///     Ok(format!("call {}", calls.0.fetch_add(1, Ordering::Relaxed) + 1))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn session_value<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Option<Arc<T>> {
+        self.call.revision.opens_with_handshake().then(|| self.call.session.value(make)).flatten()
+    }
+
     /// The revision of the protocol, for logs. Handlers are the same for all revisions.
     #[must_use]
     pub fn revision(&self) -> impl fmt::Display + fmt::Debug + use<S> {

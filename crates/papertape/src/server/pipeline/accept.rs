@@ -40,8 +40,10 @@ fn accept_notification(
     session: &Arc<Session>,
     envelope: Envelope<'_>,
 ) {
+    if notification.method == method::INITIALIZED {
+        session.set_initialized();
+    }
     match &*notification.method {
-        method::INITIALIZED => session.set_initialized(),
         method::CANCELLED => {
             let params = Params::read(notification.params).unwrap_or_default();
             if let Some(id) = params.request_id.and_then(|raw| Id::parse(raw.get()).ok()) {
@@ -110,7 +112,12 @@ pub(crate) fn prepare_notification(
     envelope: Envelope<'_>,
 ) -> Option<PreparedNotification> {
     let name = &*notification.method;
-    let Some(handler) = service.custom.notifications.find(name) else {
+    let fallback = || {
+        let is_passed =
+            [method::INITIALIZED, method::ROOTS_CHANGED].contains(&name) || !method::is_standard(name);
+        service.custom.fallbacks.notification(name).filter(|_| is_passed)
+    };
+    let Some(handler) = service.custom.notifications.find(name).or_else(fallback) else {
         tracing::debug!(method = excerpt(name), "ignored a notification");
         return None;
     };

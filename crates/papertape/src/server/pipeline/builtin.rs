@@ -44,10 +44,12 @@ pub(super) fn answer(
         Target::Directory(uri) => read_directory(service, request, &uri),
         Target::Subscription(uri, _) => {
             request.session.subscribe(uri, service.limits.subscriptions)?;
+            service.subscribers.watches_others();
             empty(service, request)
         }
         Target::Unsubscription(uri) => {
             request.session.unsubscribe(&uri);
+            service.subscribers.watches_others();
             empty(service, request)
         }
         Target::Listen(_) => subscribe::listen(service, request),

@@ -40,7 +40,9 @@ pub(super) fn listen(service: &Arc<ServiceCore>, request: &DecodedRequest<'_>) -
     };
     let filter = filter(service, params, requested, session)?;
     service.add_subscriber(session);
-    session.listen(to.id.clone(), filter, service.limits.subscriptions)
+    session.listen(to.id.clone(), filter, service.limits.subscriptions)?;
+    service.subscribers.watches_others();
+    Ok(())
 }
 
 /// The notifications that the client will get.

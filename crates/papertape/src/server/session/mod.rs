@@ -11,6 +11,7 @@ mod notifications;
 pub(crate) mod subscribers;
 pub(crate) mod subscriptions;
 
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::poll_fn;
@@ -37,6 +38,7 @@ use papertape_oauth::Principal;
 pub(crate) use batch::BatchPlace;
 use batch::Batches;
 use client_requests::ClientRequests;
+pub(crate) use client_requests::{ClientResponse, SentRequest};
 use notifications::NotificationQueue;
 use subscriptions::Subscriptions;
 
@@ -106,6 +108,8 @@ struct State {
     close_stream: Option<Duration>,
     /// How many connections read what belongs to no request, where there may be none (sessions on HTTP).
     readers: Option<usize>,
+    /// What handlers keep for the session, one value of each type.
+    values: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     /// Streams that would go on for ever are to end.
     #[cfg(feature = "http-server")]
     closing: bool,
@@ -236,6 +240,13 @@ impl Session {
     /// The name and version of a session-based client.
     pub(crate) fn client(&self) -> Option<Arc<Implementation>> {
         self.parent().state().client.clone()
+    }
+
+    /// The value of this type that is kept for the session, made if there is none.
+    pub(crate) fn value<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Option<Arc<T>> {
+        let mut state = self.parent().state();
+        let value = state.values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(make()));
+        Arc::clone(value).downcast().ok()
     }
 
     pub(crate) fn set_log_level(&self, level: LogLevel) {

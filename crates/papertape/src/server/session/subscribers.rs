@@ -1,16 +1,21 @@
 //! The sessions that are notified when something changes: a list of the server, a resource, a task.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use tokio::sync::watch;
 
 use super::Session;
 use super::subscriptions::ChangingList;
-use crate::protocol::RawJson;
+use crate::protocol::{LogLevel, RawJson, method};
 use crate::server::catalog::visibility::VisibleResources;
 use crate::sync::lock;
 
 /// The sessions that are notified of changes.
 #[derive(Debug, Default)]
 pub(crate) struct Subscribers {
+    /// Changes when a session watches other resources than before.
+    watching: watch::Sender<u64>,
     sessions: Mutex<Vec<Weak<Session>>>,
     /// Which resources their principals see. The service has it: a [`Notifier`] may be part of
     /// what handlers share, which would keep itself otherwise.
@@ -24,6 +29,26 @@ impl Subscribers {
     pub(crate) fn restrict(&self, visible: &Arc<VisibleResources>) {
         // A server is built once.
         drop(self.visible.set(Arc::downgrade(visible)));
+    }
+
+    /// A session watches other resources than before.
+    pub(crate) fn watches_others(&self) {
+        self.watching.send_modify(|number| *number += 1);
+    }
+
+    /// Waits until other resources are watched than those that are known, and returns them.
+    pub(crate) async fn watched(&self, known: &BTreeSet<String>) -> BTreeSet<String> {
+        let mut changes = self.watching.subscribe();
+        loop {
+            changes.mark_unchanged();
+            let mut watched = BTreeSet::new();
+            self.notify(|session| session.add_watched(&mut watched));
+            if watched != *known {
+                return watched;
+            }
+            // The sender is part of this.
+            drop(changes.changed().await);
+        }
     }
 
     pub(crate) fn add(&self, session: &Arc<Session>) {
@@ -63,7 +88,16 @@ impl Subscribers {
         self.notify(|session| session.notify_opened(method, params));
     }
 
-    fn notify(&self, notify: impl Fn(&Session)) {
+    /// Sends a log message to all clients with a session that have requested its level.
+    pub(crate) fn log(&self, level: LogLevel, params: &RawJson) {
+        self.notify(|session| {
+            if session.log_level().is_some_and(|wanted| level >= wanted) {
+                session.notify_opened(method::LOG_MESSAGE, params);
+            }
+        });
+    }
+
+    fn notify(&self, mut notify: impl FnMut(&Session)) {
         lock(&self.sessions).retain(|session| {
             let Some(session) = session.upgrade() else { return false };
             notify(&session);

@@ -97,6 +97,14 @@ impl Session {
         self.state().subscriptions.as_ref().is_some_and(|open| open.watches(uri))
     }
 
+    /// Adds the resources that the client has subscribed to.
+    pub(crate) fn add_watched(&self, watched: &mut BTreeSet<String>) {
+        if let Some(open) = &self.state().subscriptions {
+            let listened = open.open.iter().flat_map(|subscription| &subscription.filter.uris);
+            watched.extend(open.uris.iter().chain(listened).cloned());
+        }
+    }
+
     /// A task has changed, and is this JSON now: likewise.
     pub(crate) fn task_changed(&self, id: &str, task: &str) {
         let mut state = self.state();

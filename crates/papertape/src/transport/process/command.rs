@@ -78,7 +78,8 @@ impl ServerCommand {
         self.directory.as_deref()
     }
 
-    pub(super) fn spawn(&self) -> io::Result<Child> {
+    /// Starts the process in a group of its own, with pipes for stdin and stdout.
+    pub(super) fn spawn(&self, stderr: Stdio) -> io::Result<Child> {
         if self.program.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
         }
@@ -88,7 +89,7 @@ impl ServerCommand {
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(stderr)
             .process_group(0)
             .kill_on_drop(true);
         if let Some(directory) = &self.directory {

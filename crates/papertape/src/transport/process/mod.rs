@@ -4,10 +4,12 @@
 mod command;
 mod process_group;
 mod restarts;
+mod running;
 mod watchdog;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 pub use command::ServerCommand;
+pub use running::RunningServer;
 
 use super::streams::client::{ClientConnection, Settings};
 use crate::client::{
@@ -142,7 +145,7 @@ impl ServerProcess {
                 Evidence::default(),
             )
         };
-        let mut process = command.spawn().map_err(not_started)?;
+        let mut process = command.spawn(Stdio::piped()).map_err(not_started)?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (process.stdin.take(), process.stdout.take(), process.stderr.take())
         else {

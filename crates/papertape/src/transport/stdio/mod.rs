@@ -13,10 +13,11 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-pub use super::process::{ServerCommand, connect, connect_with};
+pub use super::process::{RunningServer, ServerCommand, connect, connect_with};
 use super::signals::watch_signals;
 use super::streams::server::{Connection, Ended, IoThread};
 use super::tap::Tap;
@@ -77,6 +78,26 @@ const PARENT_CHECK: Duration = Duration::from_secs(5);
 
 /// The least time for pending log lines to be written before the process exits, however short the grace period is.
 const LOG_FLUSH: Duration = Duration::from_millis(250);
+
+/// This process's stdin.
+pub type Input = Box<dyn AsyncRead + Send + Unpin>;
+
+/// This process's stdout.
+pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// This process's stdin and stdout as asynchronous streams, for what does not serve them with [`serve`], such as a bridge.
+///
+/// From here on text that the program prints to stdout goes to stderr, and child processes do not inherit the two.
+///
+/// # Errors
+/// If they cannot be used.
+///
+/// # Panics
+/// Outside of a tokio runtime.
+pub fn claim() -> io::Result<(Input, Output)> {
+    let (input, output) = standard_streams::claim()?;
+    Ok((open_input(input)?, open_output(output)?))
+}
 
 /// Serves on this process's stdin and stdout until stdin ends, or SIGTERM or SIGINT arrives.
 ///

@@ -1,0 +1,33 @@
+//! The input of a host, which ends when the bridge is to stop.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+pub(crate) struct UntilStopped<'a, R, F> {
+    reader: R,
+    /// `None` once it is ready.
+    stop: Option<Pin<&'a mut F>>,
+}
+
+impl<'a, R, F> UntilStopped<'a, R, F> {
+    pub(crate) fn new(reader: R, stop: Pin<&'a mut F>) -> Self {
+        Self { reader, stop: Some(stop) }
+    }
+}
+
+impl<R: AsyncRead + Unpin, F: Future<Output = ()>> AsyncRead for UntilStopped<'_, R, F> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let stops = this.stop.as_mut().is_none_or(|stop| stop.as_mut().poll(cx).is_ready());
+        if stops {
+            this.stop = None;
+            // Nothing is read: the end.
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut this.reader).poll_read(cx, buf)
+    }
+}

@@ -1,0 +1,51 @@
+//! Subscriptions to resources: what hosts watch is watched on the servers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use papertape::Client;
+use papertape::client::{Change, SubscriptionFilter};
+use papertape::server::Resources;
+use tokio::task::JoinSet;
+
+use crate::member::Member;
+
+/// Watches on the servers what hosts watch, as long as they do.
+pub(crate) async fn watch(resources: Resources, members: Vec<Arc<Member>>) {
+    let mut known = BTreeSet::new();
+    // Dropped, they unsubscribe.
+    let mut subscriptions: BTreeMap<String, JoinSet<()>> = BTreeMap::new();
+    loop {
+        known = resources.watched(&known).await;
+        subscriptions.retain(|uri, _| known.contains(uri));
+        for uri in &known {
+            subscriptions.entry(uri.clone()).or_insert_with(|| {
+                let mut tasks = JoinSet::new();
+                for member in &members {
+                    let client = member.first().client.clone();
+                    tasks.spawn(follow(client, member.name().to_owned(), uri.clone(), resources.clone()));
+                }
+                tasks
+            });
+        }
+    }
+}
+
+/// Passes on the changes of one resource of one server.
+async fn follow(client: Client, server: String, uri: String, resources: Resources) {
+    let mut changes = match client.listen(SubscriptionFilter::new().resource(&uri)).await {
+        Ok(changes) => changes,
+        // Another server may have it.
+        Err(error) => return tracing::info!(server, uri, "a resource is not watched: {error}"),
+    };
+    // It may have changed between the host's subscription and this one.
+    resources.updated(&uri);
+    loop {
+        match changes.next().await {
+            Ok(Some(Change::Resource(changed))) => resources.updated(&changed),
+            Ok(Some(_)) => {}
+            Ok(None) => return,
+            Err(error) => return tracing::warn!(server, uri, "a resource is not watched any more: {error}"),
+        }
+    }
+}

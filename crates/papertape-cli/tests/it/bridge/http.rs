@@ -1,0 +1,172 @@
+//! A server on stdio for hosts over HTTP: `papertape bridge --http`.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use papertape::Client;
+use papertape::client::{CallOptions, ClientOptions};
+use papertape::http;
+use papertape::protocol::{ElicitResult, LogLevel, Revision, Role, Root, SamplingResult};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::host::{bridge, server};
+use crate::http::Served;
+use crate::{faulty, papertape, scratch};
+
+const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// Every host over HTTP, in front of every server at a URL.
+async fn pairs_at_urls(test: impl AsyncFn(Served, ClientOptions, String)) {
+    for of_server in REVISIONS {
+        for of_host in REVISIONS {
+            let behind = Served::start(&mut bridge(&["--http", "0"], &[&server()]));
+            let url = format!("http://{}/mcp", behind.address);
+            let served =
+                Served::start(&mut papertape(["bridge", "--http", "0", "--revision", of_server, &url]));
+            let options = ClientOptions::new().revision(Revision::parse(of_host).unwrap());
+            test(served, options, format!("host: {of_host}, server at a URL: {of_server}")).await;
+        }
+    }
+}
+
+/// Every host over HTTP, in front of every server on stdio.
+async fn pairs(options: &[&str], mode: Option<&str>, test: impl AsyncFn(Served, ClientOptions, String)) {
+    for of_server in REVISIONS {
+        for of_host in REVISIONS {
+            let (bridged, faulty) = (server(), faulty());
+            let command: &[&str] = match mode {
+                Some(mode) => &[&faulty, mode],
+                None => &[&bridged],
+            };
+            let mut all = vec!["--http", "0", "--revision", of_server];
+            all.extend(options);
+            let served = Served::start(&mut bridge(&all, command));
+            let options = ClientOptions::new().revision(Revision::parse(of_host).unwrap());
+            test(served, options, format!("host: {of_host}, server: {of_server}")).await;
+        }
+    }
+}
+
+async fn connect(served: &Served, options: ClientOptions) -> Client {
+    http::connect_with(format!("http://{}/mcp", served.address), options).await.unwrap()
+}
+
+#[tokio::test]
+async fn calls_progress_logs_and_cancellation() {
+    let test = async |served: Served, options: ClientOptions, pair: String| {
+        let (logs, logged) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+        let sink = Arc::clone(&logs);
+        let client = connect(&served, options.on_log(move |log| sink.lock().unwrap().push(log.data))).await;
+        client.set_log_level(LogLevel::Info).await.unwrap();
+        let steps = Arc::clone(&logged);
+        let progress = CallOptions::new().on_progress(move |step| steps.lock().unwrap().push(step.progress));
+        let counted = client.call_with("count", json!({"to": 1}), progress).await.unwrap();
+        assert_eq!(counted.text(), "counted to 1", "{pair}");
+        assert_eq!(*logged.lock().unwrap(), [1.0], "{pair}");
+        assert_eq!(*logs.lock().unwrap(), [json!({"step": 1})], "{pair}");
+
+        let (begun, mut begins) = mpsc::unbounded_channel();
+        let progress = CallOptions::new().on_progress(move |_| begun.send(()).unwrap());
+        tokio::select! {
+            result = client.call_with("wait", json!({}), progress) => panic!("{pair}: {result:?}"),
+            _ = begins.recv() => {}
+        }
+        while client.call("cancelled", json!({})).await.unwrap().text() == "0" {}
+        client.close().await;
+    };
+    pairs(&[], None, test).await;
+    pairs_at_urls(test).await;
+}
+
+#[tokio::test]
+async fn a_form_of_a_server_at_a_url() {
+    pairs_at_urls(async |served, options, pair| {
+        let options = options.on_form(async |_| ElicitResult::accept([("row", json!(7))]));
+        let client = connect(&served, options).await;
+        assert_eq!(client.call("seat", json!({})).await.unwrap().text(), "row 7", "{pair}");
+        client.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn elicitation_sampling_and_roots() {
+    for own in [&[][..], &["--per-session"]] {
+        pairs(own, Some("books"), async |served, options, pair| {
+            let options = options
+                .on_form(async |_| ElicitResult::accept([("seat", json!("12A"))]))
+                .on_sampling(async |_| {
+                    let text = json!({"type": "text", "text": "Ada"});
+                    Ok(SamplingResult::new(Role::Assistant, text, "m"))
+                })
+                .roots(vec![Root::new("file:///home/ada")]);
+            let client = connect(&served, options).await;
+            let booked = client.call("book", json!({})).await.unwrap().text();
+            let booked: Value = serde_json::from_str(&booked).unwrap_or_else(|_| panic!("{pair}: {booked}"));
+            assert_eq!(booked["seat"]["content"]["seat"], "12A", "{pair}");
+            assert_eq!(booked["who"]["content"]["text"], "Ada", "{pair}");
+            assert_eq!(booked["where"]["roots"][0]["uri"], "file:///home/ada", "{pair}");
+            client.close().await;
+        })
+        .await;
+    }
+}
+
+async fn pid(client: &Client) -> String {
+    client.call("pid", json!({})).await.unwrap().text()
+}
+
+#[tokio::test]
+async fn a_process_is_shared_or_of_a_session() {
+    for (options, shared) in [(&[][..], true), (&["--per-session"], false)] {
+        pairs(options, None, async |served, _, pair| {
+            let legacy = || ClientOptions::new().revision(Revision::NEWEST_LEGACY);
+            let (first, second) = (connect(&served, legacy()).await, connect(&served, legacy()).await);
+            assert_eq!(pid(&first).await, pid(&first).await, "{pair}");
+            assert_eq!(pid(&first).await == pid(&second).await, shared, "{pair}");
+            // The process of a session ends with it.
+            let process = format!("/proc/{}", pid(&first).await);
+            first.close().await;
+            while !shared && Path::new(&process).exists() {
+                tokio::task::yield_now().await;
+            }
+            // Hosts without sessions share one.
+            let (third, fourth) =
+                (connect(&served, ClientOptions::new()).await, connect(&served, ClientOptions::new()).await);
+            assert_eq!(pid(&third).await, pid(&fourth).await, "{pair}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_dies_is_started_again() {
+    pairs(&[], None, async |served, options, pair| {
+        let client = connect(&served, options).await;
+        let before = pid(&client).await;
+        client.call("exit", json!({})).await.unwrap_err();
+        assert_ne!(pid(&client).await, before, "{pair}");
+        client.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn keys_and_health_are_those_of_serve() {
+    let keys = scratch("bridge_keys").join("keys.toml");
+    std::fs::write(&keys, "").unwrap();
+    std::fs::set_permissions(&keys, Permissions::from_mode(0o600)).unwrap();
+    let options = ["--auth", keys.to_str().unwrap(), "--health", "--metrics"];
+    let all: Vec<&str> = ["--http", "0"].into_iter().chain(options).collect();
+    let served = Served::start(&mut bridge(&all, &[&server()]));
+    let url = format!("http://{}/mcp", served.address);
+    let refused = http::connect_with(url, ClientOptions::new()).await.unwrap_err();
+    assert!(refused.to_string().contains("401"), "{refused}");
+    let mut stream = crate::http::open(served.address);
+    let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    std::io::Write::write_all(&mut stream, request).unwrap();
+    assert_eq!(crate::http::response(&mut stream).0, 200);
+}
