@@ -11,6 +11,8 @@ pub struct Options {
     pub(crate) timeout: Duration,
     pub(crate) call_all: bool,
     pub(crate) calls: Vec<String>,
+    pub(crate) root_certificates: Option<Vec<u8>>,
+    pub(crate) allow_http: bool,
     on_step: OnStep,
 }
 
@@ -26,7 +28,14 @@ impl fmt::Debug for OnStep {
 impl Default for Options {
     fn default() -> Self {
         let on_step = OnStep(Arc::new(|_| {}));
-        Self { timeout: Duration::from_secs(30), call_all: false, calls: Vec::new(), on_step }
+        Self {
+            timeout: Duration::from_secs(30),
+            call_all: false,
+            calls: Vec::new(),
+            root_certificates: None,
+            allow_http: false,
+            on_step,
+        }
     }
 }
 
@@ -46,6 +55,18 @@ impl Options {
     /// Calls every tool, even those that are not declared as read-only.
     pub fn call_all(mut self, all: bool) -> Self {
         self.call_all = all;
+        self
+    }
+
+    /// Trusts these CA certificates (PEM) besides those of the system, at a URL.
+    pub fn root_certificates(mut self, pem: Vec<u8>) -> Self {
+        self.root_certificates = Some(pem);
+        self
+    }
+
+    /// Allows `Authorization` to be sent to another machine over plain http, where others can read it.
+    pub fn allow_http(mut self, allow: bool) -> Self {
+        self.allow_http = allow;
         self
     }
 

@@ -49,6 +49,9 @@ def tools():
     }
     if FAULT in ("no-structure", "wrong-structure"):
         tool["outputSchema"] = SUM
+    if FAULT == "asked-for-an-error":
+        schema = {"type": "object", "properties": {"kind": {"type": "string", "enum": ["error"]}}, "required": ["kind"]}
+        tool["inputSchema"] = schema
     if FAULT == "not-read-only":
         tool["annotations"] = {"destructiveHint": True}
     return [tool]
@@ -76,6 +79,8 @@ def called(params):
     a, b = arguments.get("a"), arguments.get("b")
     if params.get("name") != "add" and FAULT != "any-tool":
         return {"error": {"code": -32602, "message": f"there is no tool {params.get('name')}"}}
+    if FAULT == "asked-for-an-error" and arguments.get("kind") == "error":
+        return {"result": text("Error: as asked")}
     if FAULT == "not-validated":
         return {"result": text(f"{a} and {b}")}
     if FAULT == "crashes":

@@ -84,7 +84,7 @@ for line in sys.stdin:
     except ValueError as why:
         send({"jsonrpc": "2.0", "error": {"code": -32700, "message": f"not JSON: {why}"}})
         continue
-    if "id" in request and not (FAULT == "unanswered" and request["method"] == "tools/list"):
+    if FAULT != "refuses-headers" and "id" in request and not (FAULT == "unanswered" and request["method"] == "tools/list"):
         send({"jsonrpc": "2.0", "id": request["id"], **respond(request)})
 
 if FAULT == "fails":

@@ -134,7 +134,7 @@ pub(crate) fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> 
 }
 
 /// Reads files of the command line. One that is a pipe to which nobody writes must not keep a signal from ending the command.
-async fn read_files<T: Send + 'static>(
+pub(crate) async fn read_files<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     tokio::task::spawn_blocking(read).await.context("cannot read the files of the command line")?

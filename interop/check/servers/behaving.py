@@ -54,7 +54,7 @@ class UnknownToolSucceeds(Server):
     call = ("subtract", SUM)
 
     def called(self, name, arguments):
-        return self.add(arguments.get("a") or 0, arguments.get("b") or 0)
+        return super().called("add", arguments)
 
 
 class SlowCallBlocks(Server):

@@ -172,15 +172,19 @@ class RefusesAfterAProbe(Server):
 
 
 class ExitsAtAProbe(Server):
-    """Exits at a request that it does not know"""
+    """Exits at a request before `initialize` that it does not know"""
 
     codes = ("PT0308",)
     names = r"server/discover|probe|unknown (method|request)"
+    open = False
 
     def result(self, method, params):
+        self.open = self.open or method == "initialize"
         try:
             return super().result(method, params)
         except Refused as why:
+            if self.open:
+                raise
             sys.exit(f"fatal: {why}")
 
 

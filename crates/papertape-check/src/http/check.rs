@@ -29,7 +29,7 @@ const REDIRECTS: usize = 5;
 ///
 /// It must be called in a tokio runtime with I/O and time.
 pub async fn check_http(url: &str, headers: &[(String, String)], options: &Options) -> Report {
-    let client = match Client::new(url, headers, options.timeout) {
+    let client = match Client::new(url, headers, options) {
         Ok(client) => client,
         Err(why) => {
             let finding = Finding::new(PT0801, format!("the URL cannot be used: {why}"))
@@ -41,6 +41,9 @@ pub async fn check_http(url: &str, headers: &[(String, String)], options: &Optio
     };
     let mut check = Check { client, options, found: Found::default() };
     Box::pin(check.run()).await;
+    if check.found.lists.as_ref().is_some_and(|lists| !lists.tools.is_empty()) {
+        check.found.skipped.push("calls of tools: over HTTP, none are made".to_owned());
+    }
     check.found.report(&check.client.redactor)
 }
 

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::http::exchange::{Cut, Events, Exchange, MOST, Response, Shown, responds_to};
 use crate::http::failure::Failure;
 use crate::http::redactor::Redactor;
+use crate::options::Options;
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const EVENTS: &str = "text/event-stream";
@@ -63,7 +64,8 @@ impl Client {
     ///
     /// # Errors
     /// What is wrong with the URL, or a header.
-    pub(crate) fn new(url: &str, headers: &[(String, String)], wait: Duration) -> Result<Self, String> {
+    pub(crate) fn new(url: &str, headers: &[(String, String)], options: &Options) -> Result<Self, String> {
+        let wait = options.timeout;
         let mut url = Url::parse(url).map_err(|error| format!("it is not a valid URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("its scheme is {}, not http or https", url.scheme()));
@@ -78,6 +80,15 @@ impl Client {
             value.set_sensitive(true);
             map.append(name, value);
         }
+        if map.contains_key("authorization")
+            && url.scheme() == "http"
+            && !is_local(&url)
+            && !options.allow_http
+        {
+            return Err("the token would be sent over plain http, where others can read it: use https, or allow it with \
+                 `--insecure-http` if the network is trusted"
+                .to_owned());
+        }
         let mut builder = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
@@ -86,6 +97,13 @@ impl Client {
             .tcp_nodelay(true);
         if is_local(&url) {
             builder = builder.no_proxy();
+        }
+        if let Some(pem) = &options.root_certificates {
+            let certificates = reqwest::Certificate::from_pem_bundle(pem)
+                .map_err(|error| format!("the CA certificates cannot be read: {error}"))?;
+            for certificate in certificates {
+                builder = builder.add_root_certificate(certificate);
+            }
         }
         let http = builder.build().map_err(|error| format!("cannot set up the HTTP client: {error}"))?;
         Ok(Self {

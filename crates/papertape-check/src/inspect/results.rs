@@ -42,7 +42,7 @@ pub(crate) fn inspect(run: &Run, call: &Call) -> Vec<Finding> {
     if is_error(result) {
         return done(findings, call);
     }
-    if let Some(said) = error_text(result) {
+    if let Some(said) = error_text(result).filter(|_| !asks_for_an_error(exchange)) {
         let finding = as_success(&call.tool, said).evidence(sent(exchange));
         findings.push(finding.evidence(response_bytes(run, response)));
     }
@@ -77,6 +77,13 @@ pub(crate) fn error_text(result: &Value) -> Option<&str> {
     .iter()
     .any(|begin| text.starts_with(begin))
     .then_some(text)
+}
+
+/// Whether an argument is an error, so that the result may be the text of one.
+fn asks_for_an_error(exchange: &Exchange) -> bool {
+    let arguments = exchange.request.pointer("/params/arguments").and_then(Value::as_object);
+    let is_error = |value: &Value| value.as_str().is_some_and(|text| text.eq_ignore_ascii_case("error"));
+    arguments.is_some_and(|arguments| arguments.values().any(is_error))
 }
 
 /// An error that is not marked as one.

@@ -142,6 +142,10 @@ servers! {
     arguments_are_not_validated: server("not-validated"), PATIENT, |report| {
         says(only(report, "PT0604"), "an object as \"a\"");
     }
+    the_text_of_an_error_that_was_asked_for: server("asked-for-an-error"), PATIENT, |report| {
+        healthy(report);
+        assert!(report.steps.iter().any(|step| step == "called \"add\""), "{:?}", report.steps);
+    }
     an_error_as_a_success: server("error-as-success"), PATIENT, |report| {
         says(only(report, "PT0605"), "must be integers");
     }

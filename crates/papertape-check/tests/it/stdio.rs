@@ -125,6 +125,9 @@ servers! {
     never_answers: python(&["silent"]), IMPATIENT, |report| {
         says(only(report, "PT0204"), "never answers");
     }
+    answers_nothing_but_what_is_not_json: python(&["refuses-headers"]), IMPATIENT, |report| {
+        says(only(report, "PT0204"), "never answers");
+    }
     listens_on_a_port: python(&["port"]), IMPATIENT, |report| {
         says(only(report, "PT0205"), "TCP port");
     }

@@ -58,6 +58,40 @@ pub(crate) struct Check {
     /// Send a header with every request; may be repeated.
     #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL (HTTP)")]
     pub(crate) header: Vec<(String, String)>,
+    /// Send the bearer token in FILE, over https or to loopback only.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL (HTTP)")]
+    pub(crate) bearer_file: Option<PathBuf>,
+    /// Allow a token to be sent over plain http, where others can read it.
+    #[arg(long, help_heading = "Server at a URL (HTTP)")]
+    pub(crate) insecure_http: bool,
+    /// Trust the certificates in FILE (PEM) besides those of the system.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL (HTTP)")]
+    pub(crate) ca: Option<PathBuf>,
+}
+
+impl Check {
+    /// An option that was given and is only for servers that are started.
+    pub(crate) fn process_only_option(&self) -> Option<&'static str> {
+        let given = [
+            ("--env", !self.env.is_empty()),
+            ("--env-file", !self.env_file.is_empty()),
+            ("--cwd", self.cwd.is_some()),
+            ("--call", !self.call.is_empty()),
+            ("--call-all", self.call_all),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+
+    /// An option that was given and is only for servers at a URL.
+    pub(crate) fn http_only_option(&self) -> Option<&'static str> {
+        let given = [
+            ("--header", !self.header.is_empty()),
+            ("--bearer-file", self.bearer_file.is_some()),
+            ("--insecure-http", self.insecure_http),
+            ("--ca", self.ca.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
 }
 
 /// The format of a report.
@@ -86,6 +120,7 @@ fn timeout(text: &str) -> Result<f64, String> {
 
 const EXAMPLES: &str = "  \
   papertape check 'python3 server.py'
+  papertape check http://127.0.0.1:8080/mcp
   papertape check --env-file .env -- npx -y @modelcontextprotocol/server-everything
   papertape check --config ~/.config/mcp.json github
   papertape check grammar --call drill --output json | jq '.findings[].code'

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use papertape::guess;
-use papertape::stdio::ServerCommand;
-use papertape_check::{CheckedServer, Code, Options, Report, check_stdio};
+use papertape_check::{CheckedServer, Code, Options, Report, check_http, check_stdio};
 use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::{Check, ReportFormat};
-use crate::connect::{refuse, until_signal, with_environment};
+use crate::connect::{read_files, refuse, until_signal, with_environment};
+use crate::credentials;
 use crate::exit::Failure;
 use crate::print::text::one_line;
 use crate::print::{self, Look, check_report, code_page};
@@ -30,24 +30,38 @@ pub(crate) fn run(args: Check) -> Result<(), Failure> {
     }
     let (target, _) =
         target::split(args.target.clone().into_iter().collect(), args.command.clone(), &args.from_file)?;
-    let Connector::Process(command) = target.connector()? else {
-        return Err(Failure::usage(format!(
-            "only servers that are started as a process can be checked so far, and {target} is not one"
-        )));
-    };
-    let header = (!args.header.is_empty()).then_some("--header");
-    refuse(header, &format!("for servers at a URL, and {target} is started as a process"))?;
-    let options = Options::default()
-        .timeout(Duration::from_secs_f64(args.timeout))
-        .call(args.call)
-        .call_all(args.call_all);
     let server = CheckedServer {
         name: target.to_string(),
         file: file(&target, args.from_file.config.as_deref()),
-        http: false,
+        http: target.http_url().is_some(),
     };
-    let with_environment = with_environment(command, &args.env_file, &args.env, args.cwd.as_deref());
-    let report = watched(with_environment, options)?;
+    let options = Options::default()
+        .timeout(Duration::from_secs_f64(args.timeout))
+        .call(args.call.clone())
+        .call_all(args.call_all);
+    let report = match target.connector()? {
+        Connector::Process(command) => {
+            let because = format!("for servers at a URL, and {target} is started as a process");
+            refuse(args.http_only_option(), &because)?;
+            watched("starting the server", options, async |options| {
+                let command = with_environment(command, &args.env_file, &args.env, args.cwd.as_deref());
+                Ok(check_stdio(&command.await?, &options).await)
+            })?
+        }
+        Connector::Http { url, headers } => {
+            let because = format!("for servers that are started as a process, and {target} is at a URL");
+            refuse(args.process_only_option(), &because)?;
+            watched("connecting", options, async |options| {
+                let (headers, options) = with_credentials(&args, headers, options).await?;
+                Ok(check_http(&url, &headers, &options).await)
+            })?
+        }
+        Connector::Unix(_) => {
+            return Err(Failure::usage(format!(
+                "only servers that are started as a process, or at a URL, can be checked, and {target} is a socket"
+            )));
+        }
+    };
     match args.output {
         ReportFormat::Text => print::out(check_report::as_text(&report, &server, Look::of_stdout()))?,
         ReportFormat::Json => print::document(&report.json(&server))?,
@@ -57,22 +71,45 @@ pub(crate) fn run(args: Check) -> Result<(), Failure> {
     if report.breaks() { Err(Failure::Unhealthy) } else { Ok(()) }
 }
 
+/// The headers of a file of servers with those of options in their place, and the token and the CA certificates of their files.
+async fn with_credentials(
+    args: &Check,
+    mut headers: Vec<(String, String)>,
+    mut options: Options,
+) -> Result<(Vec<(String, String)>, Options), Failure> {
+    let (token, ca) = (args.bearer_file.clone(), args.ca.clone());
+    let (token, ca) = read_files(move || {
+        let token = token.as_deref().map(credentials::read_token).transpose()?;
+        Ok((token, ca.as_deref().map(credentials::read_certificates).transpose()?))
+    })
+    .await?;
+    let token = token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
+    let given: Vec<_> = args.header.iter().cloned().chain(token).collect();
+    headers.retain(|(name, _)| !given.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
+    headers.extend(given);
+    if let Some(pem) = ca {
+        options = options.root_certificates(pem);
+    }
+    Ok((headers, options.allow_http(args.insecure_http)))
+}
+
 /// The check, with its steps on a line of the terminal. A signal ends it, and the server.
 fn watched(
-    command: impl Future<Output = Result<ServerCommand, Failure>>,
+    first: &str,
     options: Options,
+    check: impl AsyncFnOnce(Options) -> Result<Report, Failure>,
 ) -> Result<Report, Failure> {
     let look = Look::of_stderr();
     let line = ProgressLine::default();
     let write = line.write(look);
-    let step = Arc::new(Mutex::new("starting the server".to_owned()));
+    let step = Arc::new(Mutex::new(first.to_owned()));
     let options = options.on_step({
         let step = Arc::clone(&step);
         move |text| *lock(&step) = one_line(text)
     });
     until_signal(async |signals| {
         let began = Instant::now();
-        let mut check = pin!(async { Ok(check_stdio(&command.await?, &options).await) });
+        let mut check = pin!(check(options));
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {

@@ -8,6 +8,7 @@ use papertape_check::Code;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::http::Served;
 use crate::login::{shown, terminal};
 use crate::process::{End, Process, run};
 use crate::{contains, document, faulty, install, papertape, scratch, shell, text};
@@ -222,7 +223,8 @@ fn a_signal_ends_the_check_and_the_server() {
 fn wrong_usage_is_exit_code_2() {
     for (arguments, words) in [
         (&["check"][..], &["Usage: papertape check"][..]),
-        (&["check", "http://127.0.0.1:1/mcp"], &["only servers that are started as a process"]),
+        (&["check", "unix:/tmp/socket"], &["only servers that are started as a process, or at a URL"]),
+        (&["check", "http://127.0.0.1:1/mcp", "--env", "A=b"], &["--env is for servers that are started"]),
         (&["check", "text", "--header", "A: b"], &["--header is for servers at a URL"]),
         (&["check", "text", "--output", "xml"], &["'xml'", "sarif", "junit"]),
         (&["check", "text", "--timeout", "0"], &["from 0.1 to 86400"]),
@@ -235,7 +237,7 @@ fn wrong_usage_is_exit_code_2() {
         assert_eq!(end.status.code(), Some(code), "{arguments:?}: {end:?}");
         contains(&end.log, words);
     }
-    let end = run(&mut papertape(["check", "http://127.0.0.1:1/mcp", "--output", "json"]), "");
+    let end = run(&mut papertape(["check", "unix:/tmp/socket", "--output", "json"]), "");
     assert_eq!(document(&end)["error"]["kind"], "usage");
 }
 
@@ -272,6 +274,28 @@ fn codes_are_completed() {
     assert_eq!(complete("papertape check --explain PT0101", "PT0101"), "PT0101 \n");
     assert!(complete("papertape check --explain pt", "pt").contains("PT0501 \n"));
     assert_eq!(complete("papertape check gram", "gram"), "grammar \n");
+}
+
+#[test]
+fn servers_at_a_url_are_checked() {
+    let served = Served::start(&mut papertape(["serve", "text", "--http", "127.0.0.1:0"]));
+    let url = format!("http://{}/mcp", served.address);
+    let end = run(&mut papertape(["check", &url]), "");
+    contains(text(end.is_clean()), &["healthy: ", &url, "papertape-text", "2026-07-28", "2 tools"]);
+    // A path at which there is nothing, with a token that is in no output.
+    let token = scratch("check_token").join("token");
+    fs::write(&token, "secret-token-of-mine\n").unwrap();
+    let nothing = url.replace("/mcp", "/sse");
+    let mut command =
+        papertape(["check", &nothing, "--output", "json", "--header", "X-Key: my-secret", "--bearer-file"]);
+    let end = run(command.arg(&token), "");
+    assert_eq!(end.status.code(), Some(4), "{end:?}");
+    let document = document(&end);
+    let finding = finding(&document, "PT0807");
+    contains(finding["remedy"].as_str().unwrap(), &[&url]);
+    contains(&finding["evidence"].to_string(), &["authorization: [redacted]", "x-key: [redacted]"]);
+    let output = format!("{document}{}", end.log);
+    assert!(!output.contains("secret-token") && !output.contains("my-secret"), "{output}");
 }
 
 /// A server that does not respond at all is a finding, within the timeout.

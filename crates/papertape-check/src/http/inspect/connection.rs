@@ -52,7 +52,7 @@ pub(crate) async fn inspect(client: &Client, exchange: &Exchange, failure: &Fail
 }
 
 /// No TLS on a connection.
-async fn tls(client: &Client, failure: &Failure) -> Finding {
+pub(crate) async fn tls(client: &Client, failure: &Failure) -> Finding {
     let host = client.url.host_str().unwrap_or_default();
     let text = failure.cause.to_lowercase();
     if text.contains("invalidcontenttype") {

@@ -31,7 +31,8 @@ pub(crate) async fn inspect(client: &Client, opening: &Exchange) -> Finding {
         return opening.proves(wrong_scheme(&client.url, "http", "https"));
     }
     let is_html = response.media_type() == "text/html";
-    let is_mcp = response.error_code().is_some() || opening.message().is_some();
+    // An error without the id of the request may come from a server of MCP at another path.
+    let is_mcp = opening.message().is_some();
     if (is_html || matches!(response.status, 404 | 405 | 410 | 501)) && !is_mcp {
         return nothing(client, opening, response).await;
     }

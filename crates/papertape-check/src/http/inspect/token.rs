@@ -75,7 +75,7 @@ fn audience(client: &Client, resources: &[String]) -> Option<Finding> {
     let is_meant = |audience: &&str| {
         covers(audience, &client.url) || resources.iter().any(|resource| resource == audience)
     };
-    if audiences.iter().any(|audience| is_meant(&audience)) {
+    if audiences.iter().any(|audience| is_meant(audience)) {
         return None;
     }
     let says = if audiences.is_empty() {

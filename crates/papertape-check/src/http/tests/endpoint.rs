@@ -14,6 +14,16 @@ async fn another_path() {
     assert!(only(&report, "PT0807").remedy.contains(&server.url("/mcp")));
 }
 
+/// Servers say so with an error of their own.
+#[tokio::test]
+async fn another_path_with_an_error() {
+    let error = json!({"jsonrpc": "2.0", "error": {"code": -32600, "message": "MCP is elsewhere"}});
+    let server = Server::start(move |ask| (ask.path == "/").then(|| Reply::json(404, &error))).await;
+    let report = check_url(&server.url("/"), &[]).await;
+    is_only(&report, "PT0807", Severity::Breaks, "`MCP is elsewhere`");
+    assert!(only(&report, "PT0807").remedy.contains(&server.url("/mcp")));
+}
+
 #[tokio::test]
 async fn a_page() {
     let report = check(|_| Some(Reply::text(200, "text/html; charset=utf-8", "<html>Sign in</html>"))).await;

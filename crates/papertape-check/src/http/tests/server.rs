@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -94,17 +95,31 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) async fn start(fault: impl Fn(&Ask) -> Option<Reply> + Send + Sync + 'static) -> Self {
+        Self::behind(None, fault).await
+    }
+
+    /// A server with TLS.
+    pub(super) async fn behind(
+        tls: Option<TlsAcceptor>,
+        fault: impl Fn(&Ask) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (fault, sessions): (Arc<Fault>, _) = (Arc::new(fault), Arc::new(Mutex::new(HashSet::new())));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(
-                    stream,
-                    Arc::clone(&fault),
-                    Arc::clone(&sessions),
-                    format!("http://{address}"),
-                ));
+                let (fault, sessions) = (Arc::clone(&fault), Arc::clone(&sessions));
+                let (origin, tls) = (format!("http://{address}"), tls.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => answer(stream, fault, sessions, origin).await,
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                answer(stream, fault, sessions, origin).await;
+                            }
+                        }
+                    }
+                });
             }
         });
         Self { address }
@@ -117,7 +132,12 @@ impl Server {
 
 type Sessions = Arc<Mutex<HashSet<String>>>;
 
-async fn answer(mut stream: TcpStream, fault: Arc<Fault>, sessions: Sessions, origin: String) {
+async fn answer(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    fault: Arc<Fault>,
+    sessions: Sessions,
+    origin: String,
+) {
     let Some(ask) = read(&mut stream, origin).await else { return };
     let reply = fault(&ask).unwrap_or_else(|| healthy(&ask, &sessions));
     let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", reply.status);
@@ -133,9 +153,10 @@ async fn answer(mut stream: TcpStream, fault: Arc<Fault>, sessions: Sessions, or
         // Until the client has gone.
         drop(stream.read(&mut [0]).await);
     }
+    drop(stream.shutdown().await);
 }
 
-async fn read(stream: &mut TcpStream, origin: String) -> Option<Ask> {
+async fn read(stream: &mut (impl AsyncRead + Unpin), origin: String) -> Option<Ask> {
     let mut bytes = Vec::new();
     let end = loop {
         let mut chunk = [0; 4096];
