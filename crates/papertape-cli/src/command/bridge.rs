@@ -79,13 +79,16 @@ fn configured(file: &ServersFile, name: &str, options: &FromFile) -> Result<Targ
 
 fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failure> {
     let restarts = args.http.http.is_some();
+    let several = matches!(targets, Targets::All(_));
     let connect = |target: &Target| -> Result<_, Failure> {
+        let name = if several { format!("{target}: ") } else { String::new() };
         let (way, args) = (Way::new(&args.connect, target)?, Arc::new(args.connect.clone()));
         Ok(move |options| {
             let way = way.clone();
             let mut options = restarting(with_options(options, &args, way.content()), restarts);
             if !args.trace {
-                options = options.on_stderr(|line| print::err(&format!("{}\n", text::safe(line))));
+                let name = name.clone();
+                options = options.on_stderr(move |line| print::err(&format!("{name}{}\n", text::safe(line))));
             }
             way.connect(options)
         })

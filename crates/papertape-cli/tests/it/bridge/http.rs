@@ -170,3 +170,25 @@ async fn keys_and_health_are_those_of_serve() {
     std::io::Write::write_all(&mut stream, request).unwrap();
     assert_eq!(crate::http::response(&mut stream).0, 200);
 }
+
+#[tokio::test]
+async fn what_may_be_meant_for_another_host_is_refused() {
+    let books = [&faulty(), "--legacy", "books"];
+    let served = Served::start(&mut bridge(&["--http", "0"], &books));
+    let asked = || {
+        let none = ClientOptions::new().revision(Revision::NEWEST_LEGACY);
+        none.on_form(async |_| ElicitResult::accept([("seat", json!("12A"))]))
+    };
+    let (waiting, booking) = (connect(&served, asked()).await, connect(&served, asked()).await);
+    let hangs = tokio::spawn({
+        let waiting = waiting.clone();
+        async move { waiting.call("hang", json!({})).await }
+    });
+    // The other call has arrived.
+    while !booking.call("was_heard", json!({})).await.unwrap().text().contains("tools/call") {}
+    let mut booked = String::new();
+    while !booked.contains("several hosts share this server") {
+        booked = booking.call("book", json!({})).await.unwrap().text();
+    }
+    hangs.abort();
+}
