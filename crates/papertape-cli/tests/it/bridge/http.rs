@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use papertape::Client;
-use papertape::client::{CallOptions, ClientOptions};
+use papertape::client::{CallOptions, Called, ClientOptions};
 use papertape::http;
 use papertape::protocol::{ElicitResult, LogLevel, Revision, Role, Root, SamplingResult};
 use serde_json::{Value, json};
@@ -191,4 +191,25 @@ async fn what_may_be_meant_for_another_host_is_refused() {
         booked = booking.call("book", json!({})).await.unwrap().text();
     }
     hangs.abort();
+}
+
+#[tokio::test]
+async fn a_task_of_the_server_is_one_for_a_host_that_knows_tasks() {
+    let served = Served::start(&mut bridge(&["--http", "0"], &[&server()]));
+    let client = connect(&served, ClientOptions::new()).await;
+    // One that is over at once may be a result.
+    let report = match client.call_task("report", json!({})).await.unwrap() {
+        Called::Task(mut task) => task.wait().await.unwrap(),
+        Called::Result(result) => result,
+    };
+    assert_eq!(report.text(), "the report");
+    // Other calls are no tasks.
+    assert!(matches!(client.call_task("pid", json!({})).await.unwrap(), Called::Result(_)));
+    // A task that is cancelled is cancelled on the server.
+    let Called::Task(task) = client.call_task("dream", json!({})).await.unwrap() else {
+        panic!("it is no task");
+    };
+    task.cancel().await.unwrap();
+    while client.call("cancelled", json!({})).await.unwrap().text() == "0" {}
+    client.close().await;
 }
