@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::exchange::Question;
+use crate::exchange::{CALL, Question};
 use crate::failure::pass_on;
 use crate::upstream::{FOREVER, Upstream};
 
@@ -101,7 +101,7 @@ impl Relayed {
         }
         upstream.exchange.runs(number, cx);
         let mut result = JoinSet::new();
-        result.spawn(request.make(upstream.client.clone(), options));
+        result.spawn(CALL.scope(number, request.make(upstream.client.clone(), options)));
         let upstream = Arc::clone(upstream);
         Self { upstream, number, result, asking: JoinSet::new(), question: None, round: 0, task }
     }

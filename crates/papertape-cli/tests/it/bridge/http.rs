@@ -193,6 +193,25 @@ async fn what_may_be_meant_for_another_host_is_refused() {
     hangs.abort();
 }
 
+/// A server of 2026-07-28 needs its input for a call.
+#[tokio::test]
+async fn what_is_meant_for_a_call_goes_to_its_host() {
+    let served = Served::start(&mut bridge(&["--http", "0"], &[&server()]));
+    let rows = async |row: u8| {
+        let options = ClientOptions::new().tasks(false);
+        let options = options.on_form(move |_| async move { ElicitResult::accept([("row", json!(row))]) });
+        connect(&served, options).await
+    };
+    let (waiting, first, second) = (rows(1).await, rows(2).await, rows(3).await);
+    let (begun, mut begins) = mpsc::unbounded_channel();
+    let progress = CallOptions::new().on_progress(move |_| begun.send(()).unwrap_or_default());
+    let waits = tokio::spawn(async move { waiting.call_with("wait", json!({}), progress).await });
+    begins.recv().await.unwrap();
+    let (first, second) = tokio::join!(first.call("seat", json!({})), second.call("seat", json!({})));
+    assert_eq!((first.unwrap().text(), second.unwrap().text()), ("row 2".to_owned(), "row 3".to_owned()));
+    waits.abort();
+}
+
 #[tokio::test]
 async fn a_task_of_the_server_is_one_for_a_host_that_knows_tasks() {
     let served = Served::start(&mut bridge(&["--http", "0"], &[&server()]));
