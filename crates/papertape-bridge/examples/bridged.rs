@@ -117,6 +117,7 @@ async fn main() -> std::io::Result<()> {
             Ok(())
         })
         .tool("marks", async |_: (), cx: Cx<App>| Ok(cx.state().marks.load(Ordering::Relaxed).to_string()))
+        .tool(Tool::new("dream").long_running(), wait)
         .tool("pid", pid)
         .tool("exit", exit)
         .tool("grow", move |_: (), _: Cx<App>| {

@@ -1,7 +1,7 @@
 //! What a server sends by itself, and the calls of the host that can carry it: requests for input, progress, log messages and
 //! notifications.
 //!
-//! Servers of session-based revisions do not say which call a request belongs to. Behind a bridge for one host it goes with any
+//! Servers of stateless revisions need input for a call. Those of session-based revisions do not say which call a request belongs to. Behind a bridge for one host it goes with any
 //! call that is running. Where several hosts share a server, it is refused unless one call alone is running, so that no
 //! host sees what was meant for another.
 
@@ -22,6 +22,11 @@ use tokio::time::sleep;
 
 use crate::lock;
 
+tokio::task_local! {
+    /// The call that the current task makes to the server: what a server of a stateless revision needs is handled in it.
+    pub(crate) static CALL: u64;
+}
+
 /// How long a request of the server waits for a call that can carry it.
 const HOLD: Duration = Duration::from_secs(10);
 
@@ -33,7 +38,7 @@ const MOST_WAITING: usize = 100;
 /// A request of the server, until it has its response.
 pub(crate) struct Question {
     pub(crate) request: RawInputRequest,
-    /// The only call that may carry it, where hosts share the server.
+    /// The call that it belongs to, if that is known.
     only: Option<u64>,
     answer: oneshot::Sender<Result<Value, RpcError>>,
 }
@@ -117,7 +122,11 @@ impl Exchange {
         let params = params.to_value().map_err(|inexact| RpcError::invalid_params(inexact.to_string()))?;
         let request =
             RawInputRequest::new(&method, params).ok_or_else(|| RpcError::method_not_found(&method))?;
-        let only = if self.is_shared() { Some(self.only_call(&method)?) } else { None };
+        let only = match CALL.try_with(|number| *number) {
+            Ok(number) => Some(number),
+            Err(_) if self.is_shared() => Some(self.only_call(&method)?),
+            Err(_) => None,
+        };
         if only.is_none()
             && let Some(response) = self.host_or_call(&request).await?
         {

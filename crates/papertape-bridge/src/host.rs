@@ -71,7 +71,7 @@ pub(crate) struct FirstMessage {
     pub(crate) framing: Framing,
     /// Its id, if it is a request.
     pub(crate) id: Option<Value>,
-    /// The revision that a handshake asks for: one of the two kinds that are without effect when they are made twice.
+    /// What it asks for, if it has no effect, so that it may be made twice.
     pub(crate) handshake: Option<Handshake>,
 }
 
@@ -82,6 +82,8 @@ pub(crate) enum Handshake {
     Initialize(String),
     /// `server/discover` with this revision.
     Discover(String),
+    /// A list, requested in a stateless revision without a handshake.
+    List,
 }
 
 impl Handshake {
@@ -90,10 +92,16 @@ impl Handshake {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         match message.get("method")?.as_str()? {
             "initialize" => text(params.get("protocolVersion")).map(Self::Initialize),
-            "server/discover" => {
-                text(params.pointer("/_meta/io.modelcontextprotocol~1protocolVersion")).map(Self::Discover)
+            method => {
+                let revision = text(params.pointer("/_meta/io.modelcontextprotocol~1protocolVersion"))?;
+                match method {
+                    "server/discover" => Some(Self::Discover(revision)),
+                    "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+                        Some(Self::List)
+                    }
+                    _ => None,
+                }
             }
-            _ => None,
         }
     }
 
@@ -105,6 +113,8 @@ impl Handshake {
                 let supported = result.get("supportedVersions").and_then(Value::as_array);
                 supported.is_some_and(|supported| supported.contains(&revision.as_str().into()))
             }
+            // Results of older revisions have no such member.
+            Self::List => result.get("resultType").is_some(),
         }
     }
 }
@@ -145,7 +155,7 @@ impl FirstMessage {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{FirstMessage, Host};
+    use super::{FirstMessage, Handshake, Host};
 
     fn declared(message: &Value) -> Value {
         serde_json::to_value(Host::of(message).capabilities).unwrap()
@@ -170,6 +180,27 @@ mod tests {
             declared(&json!({"id": 1, "method": "ping"}))["elicitation"],
             json!({"form": {}, "url": {}})
         );
+    }
+
+    #[test]
+    fn a_handshake_is_accepted_in_its_own_revision() {
+        let initialize = json!({"method": "initialize", "params": {"protocolVersion": "2025-06-18"}});
+        let initialize = Handshake::of(&initialize).unwrap();
+        assert!(initialize.is_accepted_by(&json!({"protocolVersion": "2025-06-18"})));
+        assert!(!initialize.is_accepted_by(&json!({"protocolVersion": "2024-11-05"})));
+        let modern = |method: &str| {
+            let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+            Handshake::of(&json!({"method": method, "params": {"_meta": meta}}))
+        };
+        let discover = modern("server/discover").unwrap();
+        assert!(discover.is_accepted_by(&json!({"supportedVersions": ["2026-07-28"]})));
+        assert!(!discover.is_accepted_by(&json!({"supportedVersions": ["2025-11-25"]})));
+        let list = modern("tools/list").unwrap();
+        assert!(list.is_accepted_by(&json!({"resultType": "complete", "tools": []})));
+        assert!(!list.is_accepted_by(&json!({"tools": []})));
+        // What may have an effect is not tried.
+        assert_eq!(modern("tools/call"), None);
+        assert_eq!(Handshake::of(&json!({"method": "tools/list", "params": {}})), None);
     }
 
     #[tokio::test]

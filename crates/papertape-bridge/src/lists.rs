@@ -185,7 +185,7 @@ fn replace_tools(tools: &Tools, listed: Listed<ToolDefinition>, filter: &Filter)
         }
         let handler =
             move |arguments: RawJson, cx: Cx| call(Arc::clone(&member), original.clone(), arguments, cx);
-        all.push((Tool::from(tool).unchecked(), handler));
+        all.push((Tool::from(tool).unchecked().may_become_task(), handler));
     }
     let names: Vec<String> = names.into_iter().collect();
     for pattern in filter.unmatched(&names) {

@@ -2,7 +2,7 @@
 //! other as it is.
 //!
 //! The host's handshake is forwarded. If the server accepts its revision, bytes are copied from then on. If it does not, it is
-//! ended, and the bridge translates: handshakes have no effect, so nothing has been done twice.
+//! ended, and the bridge translates: handshakes and lists have no effect, so nothing has been done twice.
 
 use std::io;
 use std::pin::pin;

@@ -12,9 +12,10 @@ use papertape::server::ToolErrorKind;
 use papertape::wire::RpcError;
 use papertape::{Client, Cx, ToolError};
 use serde_json::{Map, Value};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::exchange::Question;
+use crate::exchange::{CALL, Question};
 use crate::failure::pass_on;
 use crate::upstream::{FOREVER, Upstream};
 
@@ -64,6 +65,15 @@ pub(crate) struct Relayed {
     /// What a host of a stateless revision was asked last.
     question: Option<Question>,
     round: usize,
+    /// Notified when the server has turned the call into a task.
+    task: Arc<Notify>,
+}
+
+/// How far a request has come.
+enum Step {
+    Done(Result<Output, ToolError>),
+    /// It is a task on the server, and becomes one for the host.
+    Task,
 }
 
 impl Drop for Relayed {
@@ -75,23 +85,25 @@ impl Drop for Relayed {
 impl Relayed {
     fn begin(upstream: &Arc<Upstream>, number: u64, request: Request, cx: &Cx) -> Self {
         let (exchange, of_task) = (Arc::clone(&upstream.exchange), Arc::clone(&upstream.exchange));
-        let mut changes = 0;
+        let task = Arc::new(Notify::new());
+        let (mut changes, became_task) = (0, Arc::clone(&task));
         let mut options = CallOptions::new()
             .timeout(FOREVER)
             .total_timeout(FOREVER)
             .on_progress(move |step| exchange.progress(number, &step))
-            .on_status(move |task| {
+            .on_status(move |state| {
+                became_task.notify_one();
                 changes += 1;
-                of_task.status(number, changes, task.message.as_deref());
+                of_task.status(number, changes, state.message.as_deref());
             });
         for (name, value) in cx.meta() {
             options = options.meta(name, value.clone());
         }
         upstream.exchange.runs(number, cx);
         let mut result = JoinSet::new();
-        result.spawn(request.make(upstream.client.clone(), options));
+        result.spawn(CALL.scope(number, request.make(upstream.client.clone(), options)));
         let upstream = Arc::clone(upstream);
-        Self { upstream, number, result, asking: JoinSet::new(), question: None, round: 0 }
+        Self { upstream, number, result, asking: JoinSet::new(), question: None, round: 0, task }
     }
 
     /// How often the host was asked so far.
@@ -121,19 +133,49 @@ impl Relayed {
         Ok(())
     }
 
-    /// Runs until the server has responded, or the host has to be asked.
-    async fn run(&mut self, cx: &Cx) -> Result<Output, ToolError> {
-        if let Some(question) = self.question.take() {
-            self.ask(question, cx)?;
+    /// Runs until the server has responded, the host has to be asked, or the call becomes a task.
+    async fn run(&mut self, cx: &Cx) -> Step {
+        if let Some(question) = self.question.take()
+            && let Err(asking) = self.ask(question, cx)
+        {
+            return Step::Done(Err(asking));
         }
-        let exchange = Arc::clone(&self.upstream.exchange);
+        let (exchange, task) = (Arc::clone(&self.upstream.exchange), Arc::clone(&self.task));
         loop {
             tokio::select! {
                 biased;
-                Some(result) = self.result.join_next() => return result?.map_err(|error| pass_on(&error, cx)),
+                Some(result) = self.result.join_next() => {
+                    let result = result.map_err(ToolError::internal);
+                    return Step::Done(result.and_then(|result| result.map_err(|error| pass_on(&error, cx))));
+                }
+                () = task.notified(), if cx.can_become_task() => return Step::Task,
                 Some(_) = self.asking.join_next() => {}
-                question = exchange.next(self.number) => self.ask(question, cx)?,
+                question = exchange.next(self.number) => {
+                    if let Err(asking) = self.ask(question, cx) {
+                        return Step::Done(Err(asking));
+                    }
+                }
             }
+        }
+    }
+
+    /// Keeps it if the host has to be asked.
+    fn end(self, outcome: Result<Output, ToolError>) -> Result<Output, ToolError> {
+        if self.question.is_some() {
+            let (upstream, number) = (Arc::clone(&self.upstream), self.number);
+            upstream.keep_waiting(number, self);
+        }
+        outcome
+    }
+
+    /// The rest of a call that has become a task.
+    async fn rest(mut self, cx: Cx) -> Result<CallToolResult, ToolError> {
+        match self.run(&cx).await {
+            Step::Done(outcome) => match self.end(outcome)? {
+                Output::Called(result) => Ok(result),
+                _ => Err(ToolError::internal("a result of another kind")),
+            },
+            Step::Task => Err(ToolError::internal("a task becomes no other one")),
         }
     }
 }
@@ -155,9 +197,8 @@ pub(crate) async fn relay(upstream: &Arc<Upstream>, request: Request, cx: &Cx) -
         })?
     };
     upstream.exchange.runs(number, cx);
-    let outcome = relayed.run(cx).await;
-    if relayed.question.is_some() {
-        upstream.keep_waiting(number, relayed);
+    match relayed.run(cx).await {
+        Step::Done(outcome) => relayed.end(outcome),
+        Step::Task => Err(cx.become_task(relayed.rest(cx.clone()))),
     }
-    outcome
 }

@@ -79,12 +79,15 @@ fn configured(file: &ServersFile, name: &str, options: &FromFile) -> Result<Targ
 
 async fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failure> {
     let restarts = args.http.http.is_some();
-    let connect = |connector: ConfiguredConnector| {
+    let several = matches!(targets, Targets::All(_));
+    let connect = |target: &Target, connector: ConfiguredConnector| {
+        let name = if several { format!("{target}: ") } else { String::new() };
         let args = Arc::new(args.connect.clone());
         move |options| {
             let mut options = restarting(with_options(options, &args, connector.content()), restarts);
             if !args.trace {
-                options = options.on_stderr(|line| print::err(&format!("{}\n", text::safe(line))));
+                let name = name.clone();
+                options = options.on_stderr(move |line| print::err(&format!("{name}{}\n", text::safe(line))));
             }
             connector.clone().connect(options)
         }
@@ -92,7 +95,7 @@ async fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failur
     let bridge = match targets {
         Targets::One(target) => {
             let connector = ConfiguredConnector::new(&args.connect, target).await?;
-            let bridge = Bridge::new(connect(connector.clone()));
+            let bridge = Bridge::new(connect(target, connector.clone()));
             match connector {
                 ConfiguredConnector::Process(command) if passes_through(&args.connect) => {
                     bridge.pass_through(command)
@@ -104,7 +107,7 @@ async fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failur
             let mut bridge = Bridge::of_several();
             for target in targets {
                 let connector = ConfiguredConnector::new(&args.connect, target).await?;
-                bridge = bridge.server(target.to_string(), connect(connector));
+                bridge = bridge.server(target.to_string(), connect(target, connector));
             }
             bridge
         }

@@ -201,7 +201,12 @@ impl ServiceCore {
         server.subscribers.restrict(&visible_resources);
         let has_tasks = server.tasks.is_some()
             || server.changing.tools
-            || server.tools.snapshot().items.iter().any(|tool| tool.is_long_running());
+            || server
+                .tools
+                .snapshot()
+                .items
+                .iter()
+                .any(|tool| tool.is_long_running() || tool.may_become_task());
         let has_apps = server.resources.snapshot().without_apps().is_some()
             || server.tools.snapshot().without_apps().is_some();
         Self {

@@ -26,6 +26,7 @@ mod model_api;
 mod own_process;
 mod peer;
 mod properties;
+mod proxying;
 mod skills;
 mod state;
 mod stdio_process;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use papertape::Client;
-use papertape::client::{CallOptions, ClientOptions};
+use papertape::client::{CallOptions, Called, ClientOptions};
 use papertape::http;
 use papertape::protocol::{ElicitResult, LogLevel, Revision, Role, Root, SamplingResult};
 use serde_json::{Value, json};
@@ -169,4 +169,66 @@ async fn keys_and_health_are_those_of_serve() {
     let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     std::io::Write::write_all(&mut stream, request).unwrap();
     assert_eq!(crate::http::response(&mut stream).0, 200);
+}
+
+#[tokio::test]
+async fn what_may_be_meant_for_another_host_is_refused() {
+    let books = [&faulty(), "--legacy", "books"];
+    let served = Served::start(&mut bridge(&["--http", "0"], &books));
+    let asked = || {
+        let none = ClientOptions::new().revision(Revision::NEWEST_LEGACY);
+        none.on_form(async |_| ElicitResult::accept([("seat", json!("12A"))]))
+    };
+    let (waiting, booking) = (connect(&served, asked()).await, connect(&served, asked()).await);
+    let hangs = tokio::spawn({
+        let waiting = waiting.clone();
+        async move { waiting.call("hang", json!({})).await }
+    });
+    // The other call has arrived.
+    while !booking.call("was_heard", json!({})).await.unwrap().text().contains("tools/call") {}
+    let mut booked = String::new();
+    while !booked.contains("several hosts share this server") {
+        booked = booking.call("book", json!({})).await.unwrap().text();
+    }
+    hangs.abort();
+}
+
+/// A server of 2026-07-28 needs its input for a call.
+#[tokio::test]
+async fn what_is_meant_for_a_call_goes_to_its_host() {
+    let served = Served::start(&mut bridge(&["--http", "0"], &[&server()]));
+    let rows = async |row: u8| {
+        let options = ClientOptions::new().tasks(false);
+        let options = options.on_form(move |_| async move { ElicitResult::accept([("row", json!(row))]) });
+        connect(&served, options).await
+    };
+    let (waiting, first, second) = (rows(1).await, rows(2).await, rows(3).await);
+    let (begun, mut begins) = mpsc::unbounded_channel();
+    let progress = CallOptions::new().on_progress(move |_| begun.send(()).unwrap_or_default());
+    let waits = tokio::spawn(async move { waiting.call_with("wait", json!({}), progress).await });
+    begins.recv().await.unwrap();
+    let (first, second) = tokio::join!(first.call("seat", json!({})), second.call("seat", json!({})));
+    assert_eq!((first.unwrap().text(), second.unwrap().text()), ("row 2".to_owned(), "row 3".to_owned()));
+    waits.abort();
+}
+
+#[tokio::test]
+async fn a_task_of_the_server_is_one_for_a_host_that_knows_tasks() {
+    let served = Served::start(&mut bridge(&["--http", "0"], &[&server()]));
+    let client = connect(&served, ClientOptions::new()).await;
+    // One that is over at once may be a result.
+    let report = match client.call_task("report", json!({})).await.unwrap() {
+        Called::Task(mut task) => task.wait().await.unwrap(),
+        Called::Result(result) => result,
+    };
+    assert_eq!(report.text(), "the report");
+    // Other calls are no tasks.
+    assert!(matches!(client.call_task("pid", json!({})).await.unwrap(), Called::Result(_)));
+    // A task that is cancelled is cancelled on the server.
+    let Called::Task(task) = client.call_task("dream", json!({})).await.unwrap() else {
+        panic!("it is no task");
+    };
+    task.cancel().await.unwrap();
+    while client.call("cancelled", json!({})).await.unwrap().text() == "0" {}
+    client.close().await;
 }

@@ -1,8 +1,10 @@
 //! Bytes that pass unchanged, between a host and a server that speak alike.
 
+use std::path::Path;
 use std::process::Command;
 
 use papertape_testing::process::{OPEN, Process, call, run};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::host::{bridge, in_front_of, server};
@@ -31,7 +33,8 @@ fn a_server_that_speaks_as_the_host_does_is_not_translated() {
         format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
     };
     let count = json!({"name": "count", "arguments": {"to": 0}});
-    passes(&(request(1, "server/discover", json!({})) + &request(2, "tools/call", count)));
+    passes(&(request(1, "server/discover", json!({})) + &request(2, "tools/call", count.clone())));
+    passes(&(request(1, "tools/list", json!({})) + &request(2, "tools/call", count)));
     let opening = OPEN.lines().map(|body| format!("Content-Length: {}\r\n\r\n{body}", body.len()));
     passes(&opening.collect::<String>());
 }
@@ -61,6 +64,21 @@ fn a_server_that_exits_ends_the_bridge() {
     let end = process.wait();
     assert_eq!(end.status.code(), Some(4), "{end:?}");
     assert!(end.log.contains("the server has exited (exit status: 7)"), "{}", end.log);
+}
+
+#[test]
+fn a_signal_ends_the_bridge_and_the_server() {
+    for options in [&[][..], &["--revision", "2025-11-25"]] {
+        let mut process = Process::start(&mut bridge(options, &[&server()]));
+        process.send(OPEN);
+        assert_eq!(process.message()["id"], "open");
+        process.send(call(1, "pid", &json!({})));
+        let pid = process.message()["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+        process.signal(Signal::TERM);
+        let end = process.wait();
+        assert_eq!(end.status.code(), Some(143), "{end:?}");
+        assert!(!Path::new("/proc").join(pid).exists(), "{options:?}");
+    }
 }
 
 /// A server that has not accepted the handshake is ended before another one is started.

@@ -126,3 +126,43 @@ fn a_change_of_roots_is_announced_to_a_legacy_server() {
     while !host.call("was_heard", &json!({})).to_string().contains("roots/list_changed") {}
     host.end();
 }
+
+#[test]
+fn an_error_of_the_host_is_one_for_the_server() {
+    let server = [&faulty(), "--legacy", "asks", "roots/list"];
+    let mut host = Host::legacy(&mut bridge(&["--revision", "2025-11-25"], &server), &capabilities());
+    host.begin("tools/call", json!({"name": "fault", "arguments": {}}));
+    let request = host.process.message();
+    let error = json!({"code": -1, "message": "the user has said no"});
+    host.send(&json!({"jsonrpc": "2.0", "id": request["id"], "error": error}));
+    let told = host.process.message();
+    let text = told["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("the user has said no") && text.contains("-1"), "{text}");
+    host.end();
+}
+
+#[test]
+fn a_request_that_the_server_cancels_is_cancelled_on_the_host() {
+    let server = [&faulty(), "--legacy", "asks-and-cancels"];
+    let mut host = Host::legacy(&mut bridge(&["--revision", "2025-11-25"], &server), &capabilities());
+    let id = host.begin("tools/call", json!({"name": "fault", "arguments": {}}));
+    let mut open = Vec::new();
+    loop {
+        // It may be cancelled before it has reached the host at all.
+        let message = host.process.message();
+        match message["method"].as_str() {
+            Some("elicitation/create") => open.push(message["id"].clone()),
+            Some("notifications/cancelled") => open.retain(|id| *id != message["params"]["requestId"]),
+            _ => {
+                assert_eq!(message["id"], id, "{message}");
+                break;
+            }
+        }
+    }
+    while !open.is_empty() {
+        let message = host.process.message();
+        assert_eq!(message["method"], "notifications/cancelled", "{message}");
+        open.retain(|id| *id != message["params"]["requestId"]);
+    }
+    host.end();
+}

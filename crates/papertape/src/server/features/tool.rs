@@ -49,6 +49,8 @@ struct TaskMode {
     only: bool,
     /// The input requests that are made before there is a task.
     after: Vec<String>,
+    /// Its handler decides, while it runs.
+    late: bool,
 }
 
 impl Tool {
@@ -139,6 +141,13 @@ impl Tool {
     #[must_use]
     pub fn long_running(mut self) -> Self {
         self.task_mode.enabled = true;
+        self
+    }
+
+    /// Its handler may turn a call into a task while it runs: [`Cx::become_task`].
+    #[must_use]
+    pub fn may_become_task(mut self) -> Self {
+        self.task_mode.late = true;
         self
     }
 
@@ -476,6 +485,11 @@ impl RegisteredTool {
     /// Whether its calls may become tasks.
     pub(crate) fn is_long_running(&self) -> bool {
         self.work.task_mode.enabled
+    }
+
+    /// Whether its handler may turn a call into a task.
+    pub(crate) fn may_become_task(&self) -> bool {
+        self.work.task_mode.late
     }
 
     /// Whether it needs a client that supports tasks.

@@ -1,8 +1,9 @@
 //! `Cx`: what a handler can do besides returning.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,7 +13,9 @@ use crate::protocol::capabilities::Abilities;
 use crate::protocol::meta::Trace;
 use crate::protocol::{LogLevel, RawJson, method};
 use crate::server::elicitation::request_state::RequestState;
-use crate::server::pipeline::run::Call;
+use crate::server::features::tool::ToolOutput;
+use crate::server::handler::error::{Failure, ToolError};
+use crate::server::pipeline::run::{Call, Feature, Output, Run};
 use crate::sync::lock;
 use papertape_oauth::Principal;
 
@@ -174,6 +177,34 @@ impl<S> Cx<S> {
         if self.call.revision.can_come_back() {
             self.call.session.close_stream(retry);
         }
+    }
+
+    /// Whether the call can become a task: its client supports tasks, it is a tool's, there is no middleware around it, and it
+    /// is not one yet.
+    #[must_use]
+    pub fn can_become_task(&self) -> bool {
+        let call = &self.call;
+        let is_tool = matches!(call.feature, Feature::Tool(_));
+        let is_task = call.flags.status.get().is_some();
+        is_tool
+            && !is_task
+            && call.abilities.tasks
+            && self.input_comes_with_the_request()
+            && !call.has_middleware()
+    }
+
+    /// Turns the call into a task that runs this to its end: for a proxy, whose own call has become one. The error is to be passed
+    /// on with `?`.
+    ///
+    /// If input is requested from there ([`Cx::ask`]), the handler runs again from the beginning, and
+    /// [`Cx::can_become_task`] is false.
+    pub fn become_task<O, F>(&self, rest: F) -> ToolError
+    where
+        O: ToolOutput,
+        F: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        let run: Run = Box::pin(async move { rest.await?.into_result().map(Output::Tool) });
+        ToolError(Failure::Task(Mutex::new(run)))
     }
 
     /// The capabilities of the client.

@@ -3,10 +3,12 @@
 use std::error::Error;
 use std::fmt;
 use std::io::Write;
+use std::sync::Mutex;
 
 use serde_json::Value;
 
 use crate::server::elicitation::ask::ClientRequest;
+use crate::server::pipeline::run::Run;
 use crate::wire::{RpcError, shown};
 
 /// Why a tool gives no result.
@@ -36,6 +38,8 @@ pub(crate) enum Failure {
     Internal(Box<dyn Error + Send + Sync>),
     /// Input of the client is needed first.
     InputRequired(Vec<(String, ClientRequest)>),
+    /// The call becomes a task, which this runs to its end.
+    Task(Mutex<Run>),
 }
 
 impl ToolError {
@@ -76,6 +80,7 @@ impl ToolError {
             Failure::Rpc(_) => ToolErrorKind::Rpc,
             Failure::Internal(_) => ToolErrorKind::Internal,
             Failure::InputRequired(_) => ToolErrorKind::InputRequired,
+            Failure::Task(_) => ToolErrorKind::Task,
         }
     }
 }
@@ -94,6 +99,8 @@ pub enum ToolErrorKind {
     Internal,
     /// No error: the client is asked for input first, and the handler runs again.
     InputRequired,
+    /// No error: the call becomes a task. See [`Cx::become_task`](crate::Cx::become_task).
+    Task,
 }
 
 /// For this `ToolError` itself must not implement [`std::error::Error`].
@@ -138,6 +145,7 @@ impl fmt::Display for ToolError {
                 let names: Vec<&str> = requests.iter().map(|(name, _)| name.as_str()).collect();
                 write!(f, "needs input: {}", names.join(", "))
             }
+            Failure::Task(_) => f.write_str("becomes a task"),
         }
     }
 }
@@ -149,7 +157,7 @@ impl fmt::Debug for ToolError {
             ToolErrorKind::Refused => "refused: ",
             ToolErrorKind::Rpc => "rpc: ",
             ToolErrorKind::Internal => "internal: ",
-            ToolErrorKind::InputRequired => "",
+            ToolErrorKind::InputRequired | ToolErrorKind::Task => "",
         };
         write!(f, "{kind}{self}")
     }

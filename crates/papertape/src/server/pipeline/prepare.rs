@@ -94,7 +94,8 @@ fn tool_call(
         }));
     }
     // A handler that elicits input is run again with the same arguments.
-    let kept = (as_task || asks_by_request(&call)).then(|| arguments.clone());
+    let late = !as_task && tool.may_become_task() && call.abilities.tasks;
+    let kept = (as_task || late || asks_by_request(&call)).then(|| arguments.clone());
     match start(&call, |cx| tool.start(arguments, bytes, cx))? {
         Ok(run) => {
             let again = kept.map(|kept| move |cx: Cx| tool.start(kept.clone(), bytes, cx));
@@ -103,6 +104,10 @@ fn tool_call(
                 Some(again) if as_task => {
                     let called = Arc::clone(&call);
                     tasks::create(call, run, move || started(&called, again(Cx::new(&called))))
+                }
+                Some(again) if late => {
+                    let called = Arc::clone(&call);
+                    tasks::create_late(call, run, move || started(&called, again(Cx::new(&called))))
                 }
                 Some(again) => {
                     let run = request_state::repeated(&call, run, again);

@@ -109,6 +109,7 @@ pub(crate) fn complete(call: &Call, outcome: HandlerOutcome) -> Result<Output, R
             _ => Err(RpcError::internal(message)),
         },
         Ok(Err(ToolError(Failure::InputRequired(_)))) => Err(RpcError::internal(NO_INPUT)),
+        Ok(Err(ToolError(Failure::Task(_)))) => Err(RpcError::internal("this call cannot become a task")),
         // For a client, a resource that its handler refuses to read does not exist.
         Ok(Err(ToolError(Failure::Refused(error)))) => Err(match call.feature.uri() {
             Some(uri) => resource_not_found(uri, error.message, call.revision),

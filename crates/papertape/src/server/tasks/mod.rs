@@ -12,7 +12,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -94,6 +94,25 @@ where
     let tasks = Arc::clone(&call.service.tasks);
     let creating = Arc::clone(&call);
     PreparedCall::new(call, Box::pin(async move { tasks.create(creating, run, again).await }))
+}
+
+/// A call whose handler may turn it into a task while it runs.
+pub(crate) fn create_late<F>(call: Arc<Call>, run: Run, again: F) -> PreparedCall
+where
+    F: Fn() -> Run + Send + Sync + 'static,
+{
+    let tasks = Arc::clone(&call.service.tasks);
+    let creating = Arc::clone(&call);
+    let run = async move {
+        match run.await {
+            Err(ToolError(Failure::Task(rest))) => {
+                let rest = rest.into_inner().unwrap_or_else(PoisonError::into_inner);
+                tasks.create(creating, rest, again).await
+            }
+            outcome => outcome,
+        }
+    };
+    PreparedCall::new(call, Box::pin(run))
 }
 
 /// The error for a client that does not declare tasks and would have to.
