@@ -98,7 +98,9 @@ impl Lists {
                 Ok(Some(Change::Resources)) => self.copy_resources(&members).await,
                 Ok(Some(_)) => {}
                 Ok(None) => return,
-                Err(error) => return tracing::warn!("changes of lists are not followed any more: {error}"),
+                Err(error) => {
+                    return member.warn(format_args!("its lists are not followed any more: {error}"));
+                }
             }
         }
     }
@@ -140,7 +142,7 @@ where
                 all.extend(entries.into_iter().map(|entry| (index, (Arc::clone(&member), entry.item))));
             }
             Ok((_, member, Err(error))) => {
-                tracing::warn!(server = member.name(), "its {list} are left out: {error}");
+                member.warn(format_args!("its {list} are left out: {error}"));
             }
             Err(error) => tracing::error!("a list was not read: {error}"),
         }

@@ -1,5 +1,7 @@
 //! One of the servers behind a bridge: its name, and the sessions with it.
 
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use papertape::client::ClientError;
@@ -23,6 +25,8 @@ pub(crate) struct Member {
     /// Connects for each session of a host.
     per_session: Option<Connect>,
     opened: Mutex<Vec<Weak<Upstream>>>,
+    /// The bridge ends: what fails from now on is not worth a warning.
+    closing: AtomicBool,
 }
 
 /// What is kept for the session of a host: its session with each server, by the address of the member.
@@ -39,7 +43,8 @@ impl Member {
         first: Arc<Upstream>,
         per_session: Option<Connect>,
     ) -> Arc<Self> {
-        Arc::new(Self { name, prefix, first, per_session, opened: Mutex::default() })
+        let (opened, closing) = Default::default();
+        Arc::new(Self { name, prefix, first, per_session, opened, closing })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -106,8 +111,16 @@ impl Member {
         relay(&self.of(cx).await?, request, cx).await
     }
 
+    /// Warns of something that is wrong with the server.
+    pub(crate) fn warn(&self, problem: impl fmt::Display) {
+        if !self.closing.load(Ordering::Relaxed) {
+            tracing::warn!(server = self.name, "{problem}");
+        }
+    }
+
     /// Ends all sessions with the server.
     pub(crate) async fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
         let opened: Vec<_> = lock(&self.opened).drain(..).collect();
         for upstream in opened.into_iter().filter_map(|upstream| upstream.upgrade()) {
             upstream.client.clone().close().await;

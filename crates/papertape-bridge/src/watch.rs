@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use papertape::Client;
 use papertape::client::{Change, SubscriptionFilter};
 use papertape::server::Resources;
 use tokio::task::JoinSet;
@@ -22,8 +21,7 @@ pub(crate) async fn watch(resources: Resources, members: Vec<Arc<Member>>) {
             subscriptions.entry(uri.clone()).or_insert_with(|| {
                 let mut tasks = JoinSet::new();
                 for member in &members {
-                    let client = member.first().client.clone();
-                    tasks.spawn(follow(client, member.name().to_owned(), uri.clone(), resources.clone()));
+                    tasks.spawn(follow(Arc::clone(member), uri.clone(), resources.clone()));
                 }
                 tasks
             });
@@ -32,11 +30,13 @@ pub(crate) async fn watch(resources: Resources, members: Vec<Arc<Member>>) {
 }
 
 /// Passes on the changes of one resource of one server.
-async fn follow(client: Client, server: String, uri: String, resources: Resources) {
-    let mut changes = match client.listen(SubscriptionFilter::new().resource(&uri)).await {
+async fn follow(member: Arc<Member>, uri: String, resources: Resources) {
+    let mut changes = match member.first().client.listen(SubscriptionFilter::new().resource(&uri)).await {
         Ok(changes) => changes,
         // Another server may have it.
-        Err(error) => return tracing::info!(server, uri, "a resource is not watched: {error}"),
+        Err(error) => {
+            return tracing::info!(server = member.name(), uri, "a resource is not watched: {error}");
+        }
     };
     // It may have changed between the host's subscription and this one.
     resources.updated(&uri);
@@ -45,7 +45,7 @@ async fn follow(client: Client, server: String, uri: String, resources: Resource
             Ok(Some(Change::Resource(changed))) => resources.updated(&changed),
             Ok(Some(_)) => {}
             Ok(None) => return,
-            Err(error) => return tracing::warn!(server, uri, "a resource is not watched any more: {error}"),
+            Err(error) => return member.warn(format_args!("{uri} is not watched any more: {error}")),
         }
     }
 }
