@@ -54,7 +54,7 @@ class UnknownToolSucceeds(Server):
     call = ("subtract", SUM)
 
     def called(self, name, arguments):
-        return super().called("add", arguments)
+        return super().called(name, arguments) if name == "add" else text("done")
 
 
 class SlowCallBlocks(Server):

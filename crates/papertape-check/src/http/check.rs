@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::code::http::{PT0801, PT0812, PT0824};
 use crate::definitions::{self, Lists};
 use crate::drive::{LATEST_LEGACY, MODERN, OLDER};
+use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::hosts::affected;
 use crate::http::channel::{Channel, HttpSession, initialize, stateless};
@@ -33,6 +34,7 @@ pub async fn check_http(url: &str, headers: &[(String, String)], options: &Optio
         Ok(client) => client,
         Err(why) => {
             let finding = Finding::new(PT0801, format!("the URL cannot be used: {why}"))
+                .evidence(Evidence::fact("nothing was sent"))
                 .remedy("write the whole URL: http://HOST:PORT/mcp, or https://");
             let mut report = Report::new(vec![finding], ServerSummary::default());
             report.skipped.push("everything: nothing was sent".to_owned());

@@ -192,16 +192,16 @@ impl Client {
         let query = if url.query().is_some() { "?[redacted]" } else { "" };
         let host = url.host_str().unwrap_or_default();
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        let mut shown = format!("{} {}{query} HTTP/1.1\r\n", request.method, url.path());
+        let mut shown = format!("{} {}{query} HTTP/1.1\n", request.method, url.path());
         if !headers.contains_key("host") {
-            shown += &format!("host: {host}{port}\r\n");
+            shown += &format!("host: {host}{port}\n");
         }
         for (name, value) in &headers {
             let is_callers = !request.headers.contains_key(name);
             let value = if is_callers { "[redacted]" } else { value.to_str().unwrap_or_default() };
-            shown += &format!("{name}: {value}\r\n");
+            shown += &format!("{name}: {value}\n");
         }
-        shown += "\r\n";
+        shown.push('\n');
         shown += body.as_deref().unwrap_or_default();
         let mut builder = self.http.request(request.method.clone(), url.clone()).headers(headers);
         if let Some(body) = body {

@@ -72,15 +72,15 @@ impl Shown {
     /// The status line, the headers that are shown, and the body.
     pub(crate) fn new(status: u16, headers: &HeaderMap, body: &[u8], redactor: &Redactor) -> Self {
         let reason = reqwest::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
-        let mut head = format!("HTTP {status} {}\r\n", reason.unwrap_or_default()).into_bytes();
+        let mut head = format!("HTTP {status} {}\n", reason.unwrap_or_default()).into_bytes();
         for name in SHOWN {
             for value in headers.get_all(name) {
                 head.extend_from_slice(format!("{name}: ").as_bytes());
                 head.extend_from_slice(value.as_bytes());
-                head.extend_from_slice(b"\r\n");
+                head.extend_from_slice(b"\n");
             }
         }
-        head.extend_from_slice(b"\r\n");
+        head.extend_from_slice(b"\n");
         Self { head: redactor.redact_bytes(head), body: redactor.redact_bytes(body.to_vec()) }
     }
 }

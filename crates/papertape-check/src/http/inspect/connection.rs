@@ -28,17 +28,18 @@ pub(crate) async fn inspect(client: &Client, exchange: &Exchange, failure: &Fail
     let host = client.url.host_str().unwrap_or_default();
     let port = client.url.port_or_known_default().unwrap_or_default();
     let cause = quote(&failure.cause);
+    let fact = || Evidence::fact(failure.cause.clone());
     match failure.kind {
-        FailureKind::Name => finding(PT0802, format!("the name `{host}` does not resolve: {cause}"))
+        FailureKind::Name => finding(PT0802, format!("the name `{host}` does not resolve: {cause}")).evidence(fact())
             .remedy("check the spelling of the host; if it is a name in a private network, connect to that first"),
-        FailureKind::Refused => finding(PT0803, format!("nothing listens on port {port} of {host}: {cause}"))
+        FailureKind::Refused => finding(PT0803, format!("nothing listens on port {port} of {host}: {cause}")).evidence(fact())
             .remedy(if is_local(&client.url) {
                 "start the server, and compare the port with the one that it says it listens on"
             } else {
                 "compare the port; the server must listen on an address that is reached from other machines, and a container must publish its port"
             }),
         FailureKind::Unreachable => {
-            finding(PT0803, format!("there is no connection to {host}:{port}: {cause}")).remedy(
+            finding(PT0803, format!("there is no connection to {host}:{port}: {cause}")).evidence(fact()).remedy(
                 "check the address, the firewall and the proxy settings: a refused connection would have been reported at once",
             )
         }

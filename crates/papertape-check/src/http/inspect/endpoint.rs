@@ -69,19 +69,16 @@ async fn nothing(client: &Client, opening: &Exchange, response: &Response) -> Fi
             break;
         }
     }
-    let tried = Evidence::fact(if remedy.is_some() {
-        "another path was tried"
-    } else {
-        "`/mcp`, `/sse` and `/` were tried, too"
-    });
+    let tried =
+        remedy.is_none().then(|| Evidence::fact("`/mcp`, `/sse` and `/` do not answer as MCP, either"));
     let remedy = remedy.unwrap_or_else(|| {
         "check the path of the URL, and what is in front of the server: a proxy that does not forward the path, or a login page".to_owned()
     });
-    opening
-        .proves(
-            finding(PT0807, format!("there is no MCP endpoint at {url}: it answers {what}")).remedy(remedy),
-        )
-        .evidence(tried)
+    let mut found = opening.proves(
+        finding(PT0807, format!("there is no MCP endpoint at {url}: it answers {what}")).remedy(remedy),
+    );
+    found.evidence.extend(tried);
+    found
 }
 
 /// Which transport answers at a URL, if any.

@@ -75,7 +75,7 @@ fn audience(client: &Client, resources: &[String]) -> Option<Finding> {
     let is_meant = |audience: &&str| {
         covers(audience, &client.url) || resources.iter().any(|resource| resource == audience)
     };
-    if audiences.iter().any(|audience| is_meant(audience)) {
+    if audiences.iter().any(is_meant) {
         return None;
     }
     let says = if audiences.is_empty() {
@@ -86,9 +86,11 @@ fn audience(client: &Client, resources: &[String]) -> Option<Finding> {
             audiences.iter().take(3).map(|audience| quote(audience)).collect::<Vec<_>>().join(" and ")
         )
     };
+    let aud = claims.get("aud").unwrap_or(&Value::Null);
     let message = format!("the token {says}, not for {}, and is accepted", shown(&client.url));
     Some(
         finding(PT0831, message)
+            .evidence(Evidence::fact(format!("the claim `aud` of the token: {}", quote(&aud.to_string()))))
             .remedy("accept tokens whose `aud` is the URL of the server only, and refuse the rest with 401"),
     )
 }

@@ -41,7 +41,7 @@ fn is_only(report: &Report, code: &str, severity: Severity, says: &str) {
     let finding = only(report, code);
     assert_eq!(finding.severity, severity, "{finding:#?}");
     assert!(finding.message.contains(says), "{finding:#?}");
-    assert!(!finding.remedy.is_empty(), "{finding:#?}");
+    assert!(!finding.remedy.is_empty() && !finding.evidence.is_empty(), "{finding:#?}");
     let others: Vec<&Finding> = report
         .findings
         .iter()
