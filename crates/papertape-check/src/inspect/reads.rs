@@ -50,6 +50,11 @@ fn one(run: &Run, read: &Read, exchange: &Exchange) -> Option<Finding> {
     }
     let response = exchange.response.as_ref()?;
     let finding = if let Some(error) = exchange.error() {
+        // Example values as arguments are often not what a prompt wants.
+        let guessed = exchange.request.pointer("/params/arguments").and_then(Value::as_object);
+        if guessed.is_some_and(|arguments| !arguments.is_empty()) {
+            return None;
+        }
         let said = error.get("message").and_then(Value::as_str).unwrap_or_default();
         Finding::new(
             PT0615,

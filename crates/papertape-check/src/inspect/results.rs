@@ -43,7 +43,8 @@ pub(crate) fn inspect(run: &Run, call: &Call) -> Vec<Finding> {
         return done(findings, call);
     }
     if let Some(said) = error_text(result).filter(|_| !asks_for_an_error(exchange)) {
-        let finding = as_success(&call.tool, said).evidence(sent(exchange));
+        // The arguments are valid, so that it may be what was asked for.
+        let finding = as_success(&call.tool, said).severity(Severity::Note).evidence(sent(exchange));
         findings.push(finding.evidence(response_bytes(run, response)));
     }
     if run.opened.as_deref().is_some_and(|revision| revision >= STRUCTURED)

@@ -68,8 +68,6 @@ pub(crate) struct Unsolicited {
     pub(crate) value: Value,
     /// Where it is on stdout.
     pub(crate) offset: u64,
-    /// When it arrived, after the start of the process.
-    pub(crate) time: Duration,
 }
 
 impl Exchange {
@@ -330,7 +328,7 @@ impl Session {
         }
         let answer = answer(&value);
         if self.unsolicited.len() < UNSOLICITED {
-            self.unsolicited.push(Unsolicited { value, offset, time });
+            self.unsolicited.push(Unsolicited { value, offset });
         }
         if let Some(answer) = answer {
             // A server that does not read it will not read what comes next, either.
