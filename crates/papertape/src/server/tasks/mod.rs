@@ -17,7 +17,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedMutexGuard};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tracing::Instrument;
@@ -55,6 +55,8 @@ pub(crate) struct Tasks {
     limits: Limits,
     subscribers: Arc<Subscribers>,
     running: Mutex<HashMap<String, Arc<RunningTask>>>,
+    /// Held while a task that does not run in this process is read and changed.
+    elsewhere: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A task that runs in this process.
@@ -123,7 +125,7 @@ pub(crate) fn needs_tasks(message: impl Into<String>) -> RpcError {
 
 impl Tasks {
     pub(crate) fn new(store: Arc<dyn TaskStore>, limits: Limits, subscribers: Arc<Subscribers>) -> Self {
-        Self { store, limits, subscribers, running: Mutex::default() }
+        Self { store, limits, subscribers, running: Mutex::default(), elsewhere: Arc::default() }
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<RunningTask>>> {
@@ -329,30 +331,47 @@ impl Tasks {
         }
     }
 
-    async fn cancel(self: Arc<Self>, mut task: Task) {
-        let running = self.running().get(&task.task_id).cloned();
-        let Some(running) = running else {
-            // It is over, or was created by a process that is gone.
-            if !task.status.is_over() {
-                task.cancel();
-                task.last_updated_at = now();
-                self.store_and_notify(&task).await;
-            }
-            return;
-        };
-        if running.cancelling.swap(true, Ordering::Relaxed) {
-            return;
-        }
+    /// Cancels the task with that id, unless it is over.
+    async fn cancel(self: Arc<Self>, id: &str, principal: Option<&Principal>) -> Result<(), ToolError> {
+        // Looked up before it is read: the end of a task that no longer runs here has been stored, so it is read as over.
+        let running = self.running().get(id).cloned();
+        let task = self.find(id, principal).await?;
         // The client may go while this is being stored.
-        let cancelling = async move {
-            let _stop = StopOnDrop { tasks: &self, id: &task.task_id, running: &running };
-            self.change(&running, Task::cancel).await;
+        let cancelling = match running {
+            Some(running) if running.cancelling.swap(true, Ordering::Relaxed) => return Ok(()),
+            None if task.status.is_over() => return Ok(()),
+            Some(running) => tokio::spawn(self.cancel_here(task, running).in_current_span()),
+            None => {
+                let one_at_a_time = Arc::clone(&self.elsewhere).lock_owned().await;
+                tokio::spawn(self.cancel_elsewhere(task, one_at_a_time).in_current_span())
+            }
         };
-        if let Err(error) = tokio::spawn(cancelling.in_current_span()).await
-            && let Ok(panic) = error.try_into_panic()
-        {
-            resume_unwind(panic);
+        match cancelling.await {
+            Ok(cancelled) => cancelled,
+            Err(error) => error.try_into_panic().map_or(Ok(()), |panic| resume_unwind(panic)),
         }
+    }
+
+    async fn cancel_here(self: Arc<Self>, task: Task, running: Arc<RunningTask>) -> Result<(), ToolError> {
+        let _stop = StopOnDrop { tasks: &self, id: &task.task_id, running: &running };
+        self.change(&running, Task::cancel).await;
+        Ok(())
+    }
+
+    /// Cancels a task that does not run in this process: it runs in another, or the one that created it is gone.
+    async fn cancel_elsewhere(
+        self: Arc<Self>,
+        task: Task,
+        _until_stored: OwnedMutexGuard<()>,
+    ) -> Result<(), ToolError> {
+        // Another request may have cancelled it since it was read.
+        let task = self.store.get(&task.task_id).await?;
+        if let Some(mut task) = task.filter(|task| !task.status.is_over()) {
+            task.cancel();
+            task.last_updated_at = now();
+            self.store_and_notify(&task).await;
+        }
+        Ok(())
     }
 }
 

@@ -45,8 +45,7 @@ pub(crate) fn prepare(
             })
         }
         TaskOperation::Cancel => Box::pin(async move {
-            let task = tasks.find(&id, principal.as_deref()).await?;
-            tasks.cancel(task).await;
+            tasks.cancel(&id, principal.as_deref()).await?;
             Ok(Output::Object(acknowledged()))
         }),
     };

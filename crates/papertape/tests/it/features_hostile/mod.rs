@@ -13,6 +13,7 @@ mod input_requests;
 mod middleware;
 mod middleware_changes;
 mod shapes;
+mod task_cancellation;
 mod task_status;
 mod task_stores;
 mod tasks;
