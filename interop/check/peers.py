@@ -21,6 +21,7 @@ SECONDS = 5
 LONGEST = 30
 
 LONGEST_QUOTE = 200
+SHORT = 60
 # What says that something is wrong, the plainest first.
 TROUBLE = [
     re.compile(r"^Error: |\bReason: ", re.MULTILINE),
@@ -45,10 +46,14 @@ class Said:
 
 
 def quoted(words, place):
-    """The statement around this place, shortened. A line that is indented goes on with the statement before it."""
-    begins = [0, *(found.end() for found in re.finditer(r"\n(?=[^\s\]})])", words)), len(words) + 1]
-    begin = max(each for each in begins if each <= place)
-    end = min(each for each in begins if each > place)
+    """The line around this place, shortened; if it is short, with the lines before and after it that belong together."""
+    begin, end = words.rfind("\n", 0, place) + 1, words.find("\n", place)
+    end = len(words) if end < 0 else end
+    if len(words[begin:end].strip()) < SHORT:
+        # A line that is indented goes on with the statement before it.
+        begins = [0, *(found.end() for found in re.finditer(r"\n(?=[^\s\]})])", words)), len(words) + 1]
+        begin = max(each for each in begins if each <= place)
+        end = min(each for each in begins if each > place)
     before, after = " ".join(words[begin:place].split()), " ".join(words[place:end].split())
     if len(before) + len(after) > LONGEST_QUOTE:
         before = shortened(before[::-1], max(40, LONGEST_QUOTE - len(after)))[::-1]
@@ -108,10 +113,18 @@ def plain(words):
     """The words without what differs from run to run and from machine to machine: paths, ports, times."""
     words = "\n".join(message(line) for line in words.splitlines())
     words = re.sub(r"\x1b\[[0-9;]*m", "", words)
-    words = re.sub(r"(?<![\w:/])(file://)?/(?:[^\s/'\"`:]+/)+", "", words)
+    words = re.sub(r"(?<![\w:/])(file://)?(/(?:[^\s/'\"`:]+/)+)", folder, words)
     words = re.sub(r"\b(node|python3)-[\w-]{12,}", r"\1", words)  # a name that mcporter makes of a path
     words = re.sub(r"(127\.0\.0\.1|localhost):\d+", r"\1:PORT", words)
-    return re.sub(r"\b\d+(\.\d+)? ?(ms|s)\b(?= ·)", "", words)
+    words = re.sub(r"\bTCP port \d+", "TCP port PORT", words)
+    words = re.sub(r"\b\d+(\.\d+)? ?m?s (?=after the start)", "some time ", words)
+    words = re.sub(r"\bafter \d+ ms(?=, before)", "after some time", words)
+    return re.sub(r"\b\d+(\.\d+)? ?m?s\b(?= ·)", "", words)
+
+
+def folder(found):
+    """Nothing in place of a folder of this machine; a path in JSON is none."""
+    return "" if os.path.isdir(found[2]) else found[0]
 
 
 def message(line):

@@ -29,7 +29,7 @@ class StrayLineInACall(Server):
     """Prints a line in the middle of a call"""
 
     codes = ("PT0101",)
-    names = rf"adding 20 and 22|{NOT_JSON}"
+    names = rf"adding \d+ and \d+|{NOT_JSON}"
     call = ("add", {"a": 20, "b": 22})
 
     def add(self, a, b):

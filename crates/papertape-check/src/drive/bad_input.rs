@@ -25,6 +25,9 @@ const RESTARTS: usize = 6;
 /// A request to which there is no response so long after a later one was answered gets none.
 const UNANSWERED: Duration = Duration::from_secs(10);
 
+/// A server is silent if it does not respond for so long, at least.
+const SILENT: Duration = Duration::from_secs(10);
+
 /// How deep the arrays of the deepest input are: parsers with a limit have 127 or more.
 const NESTING: usize = 300;
 
@@ -190,6 +193,7 @@ fn nested(opening: Opening) -> String {
 
 async fn trial(client: &mut Client, input: Input, message: Message) -> Trial {
     let (request, sent) = send(client, message).await;
+    client.wait = client.wait.max(SILENT);
     let after = match client.ping().await {
         Ok(_) => After::Alive,
         Err(NoResponse::Timeout | NoResponse::OutputEnded) => After::Silent,
@@ -199,8 +203,7 @@ async fn trial(client: &mut Client, input: Input, message: Message) -> Trial {
         }
     };
     if let (Some(request), After::Alive) = (request, after) {
-        let wait = client.wait.min(UNANSWERED);
-        let _ = client.session.response(request, wait).await;
+        let _ = client.session.response(request, UNANSWERED).await;
     }
     let response = request.and_then(|request| client.session.exchanges.get(request)?.response.clone());
     let response = response.map(|response| {

@@ -12,6 +12,9 @@ use crate::drive::{LATEST_LEGACY, MODERN, legacy, lists};
 use crate::stdio::process::ServerProcess;
 use crate::stdio::session::{NoResponse, Session};
 
+/// A server that did not respond to a probe may only be slow to start: `initialize` after it is waited for so long at least.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// `_meta` of a request.
 pub(crate) fn meta(revision: &str) -> Value {
     json!({
@@ -38,7 +41,7 @@ pub(crate) async fn run(
     let over = matches!(progress.failure, Some(NoResponse::Exited | NoResponse::OutputEnded));
     if let (Some(wait), None, false) = (then, &progress.opened, over) {
         // What is wrong with it is seen in the exchange.
-        drop(legacy::initialize(&mut session, LATEST_LEGACY, wait).await);
+        drop(legacy::initialize(&mut session, LATEST_LEGACY, wait.max(PATIENCE)).await);
     }
     Ok(Run::finish(Opening::Modern, session, progress, ending).await)
 }

@@ -1,11 +1,16 @@
 //! Whether a server offers what it declares, and nothing else: each feature is asked for, once.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use crate::definitions::Lists;
 use crate::drive::client::Client;
 use crate::drive::run::Opening;
 use crate::stdio::session::{NoResponse, Session, Unsolicited};
+
+/// A subscription is acknowledged at once: there is no acknowledgement if it does not come in this time, at least.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 
 /// A feature, and the request that asked for it.
 #[derive(Debug)]
@@ -101,7 +106,7 @@ pub(crate) async fn listen(client: &mut Client, lists: &Lists) -> Option<Listen>
     let request = client.begin("subscriptions/listen", json!({"notifications": filter})).await;
     let index = client.session.exchanges.len().saturating_sub(1);
     let begin = client.session.unsolicited.len();
-    let wait = client.wait;
+    let wait = client.wait.max(UNACKNOWLEDGED);
     let failure = match request {
         Ok(_) => {
             let answered = |session: &Session| {

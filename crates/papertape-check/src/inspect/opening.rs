@@ -250,7 +250,9 @@ fn probe(drive: &Drive, run: &Run) -> Option<Finding> {
         }
     }
     let first = opens.exchanges.first().and_then(|exchange| exchange.response.as_ref());
-    if discover.response.is_none() && run.failure == Some(NoResponse::Timeout) {
+    // What is answered after it shows that the server had started.
+    let after = initialize(run).is_some_and(|exchange| exchange.response.is_some());
+    if discover.response.is_none() && run.failure == Some(NoResponse::Timeout) && after {
         let usual = first.map(|response| format!("; `initialize` is answered in {}", time(response.elapsed)));
         return Some(
             Finding::new(PT0309, format!("`server/discover` is not answered{}", usual.unwrap_or_default()))
