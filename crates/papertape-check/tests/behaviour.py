@@ -134,9 +134,12 @@ def respond(request):
             probed = True
             if FAULT == "exits-at-a-probe":
                 sys.exit("KeyError: 'server/discover'")
-            if FAULT in ("ignores-a-probe", "refuses-after-a-probe"):
+            if FAULT in ("ignores-a-probe", "refuses-after-a-probe", "answers-a-probe-late"):
                 return None
         case "initialize":
+            if FAULT == "answers-a-probe-late" and probed:
+                send({"jsonrpc": "2.0", "id": 1, **complete({"supportedVersions": [MODERN], "capabilities": {"tools": {}}})})
+                return {"error": {"code": -32022, "message": "serving 2026-07-28", "data": {"supported": [MODERN]}}}
             if FAULT == "refuses-after-a-probe" and probed:
                 return {"error": {"code": -32000, "message": "already initialized"}}
             return opened(params.get("protocolVersion"))

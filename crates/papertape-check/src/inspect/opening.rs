@@ -188,6 +188,9 @@ fn eras(drive: &Drive) -> Option<Finding> {
             .remedy("nothing, unless such a host is to use it; `papertape bridge` makes it available to them")
             .affects(affected("PT0306"));
             let discover = other.exchanges.first();
+            if discover.is_some_and(|exchange| exchange.result().is_some()) {
+                return None;
+            }
             Some(match discover.and_then(|exchange| exchange.response.as_ref()) {
                 Some(response) => finding.evidence(response_bytes(other, response)),
                 None => finding,
@@ -201,7 +204,8 @@ fn eras(drive: &Drive) -> Option<Finding> {
 fn probe(drive: &Drive, run: &Run) -> Option<Finding> {
     let discover = run.exchanges.first().filter(|exchange| exchange.method == "server/discover")?;
     let opens = drive.opened().find(|run| matches!(run.opening, Opening::Legacy(_)))?;
-    if run.opened.is_some() {
+    // A response that came too late opens nothing, and decides how what follows is answered.
+    if run.opened.is_some() || discover.result().is_some() {
         return None;
     }
     if discover.response.is_none() && run.failure == Some(NoResponse::Exited) {

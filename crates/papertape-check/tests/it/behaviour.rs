@@ -76,6 +76,10 @@ servers! {
         healthy(report);
         with_code(report, "PT0309");
     }
+    a_probe_that_is_answered_too_late_is_no_fault: server("answers-a-probe-late"), PATIENT, |report| {
+        healthy(report);
+        assert!(report.findings.iter().all(|finding| finding.code.name() != "PT0306"), "{:#?}", report.findings);
+    }
     another_id: server("other-id"), PATIENT, |report| {
         says(only(report, "PT0311"), "4711");
     }
