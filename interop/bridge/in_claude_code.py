@@ -95,6 +95,9 @@ def main(claude, home, servers):
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
         "ENABLE_TOOL_SEARCH": "false",  # every tool is offered at once
+        # A session begins when all servers are connected, however slow the machine is.
+        "MCP_CONNECTION_NONBLOCKING": "false",
+        "MCP_CONNECT_TIMEOUT_MS": "60000",
         "MCP_TIMEOUT": "60000",
     }
 
