@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use papertape::client::{ClientError, ClientOptions};
 use papertape::stdio::ServerCommand;
-use papertape::wire::Framing;
 use papertape::{Client, Server, streams};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -29,6 +28,12 @@ type Opening = Pin<Box<dyn Future<Output = Result<Client, ClientError>> + Send>>
 
 /// Connects to a server with the options of the bridge. It is called for each session with the server.
 pub(crate) type Connect = Arc<dyn Fn(ClientOptions) -> Opening + Send + Sync>;
+
+/// A server that has been connected to: its number, its name, how to connect to it again, and the session.
+type Opened = (usize, String, Connect, Result<Arc<Upstream>, ClientError>);
+
+/// What the first request of a host gets if it comes too late.
+const STOPPED: &str = "the bridge was stopped before the server was ready";
 
 /// A bridge to servers, for hosts that do not speak their revision, their framing or their transport.
 ///
@@ -149,21 +154,32 @@ impl Bridge {
         let stop = pin!(stop);
         let mut reader = UntilStopped::new(reader, stop);
         let Some(first) = FirstMessage::read(&mut reader).await? else { return Ok(()) };
-        if let Some(accepted) = self.pass(&first).await {
+        let accepted = tokio::select! {
+            accepted = self.pass(&first) => accepted,
+            () = reader.stopped() => return Ok(fail(&mut writer, &first, STOPPED).await?),
+        };
+        if let Some(accepted) = accepted {
             let rest = first.bytes.get(first.length..).unwrap_or_default();
             return match accepted.pass(rest, reader, writer).await? {
                 Some(status) => Err(BridgeError::Exited(status)),
                 None => Ok(()),
             };
         }
-        let (server, connections) = match self.open(&first.host, Hosts::One).await {
-            Ok(opened) => opened,
-            Err(error) => {
-                if let Some(id) = &first.id {
-                    writer.write_all(&failure(id, &error, first.framing)).await?;
-                    writer.flush().await?;
-                }
+        let mut opening = JoinSet::new();
+        let opened = tokio::select! {
+            opened = self.open(&first.host, Hosts::One, &mut opening) => Some(opened),
+            () = reader.stopped() => None,
+        };
+        let (server, connections) = match opened {
+            Some(Ok(opened)) => opened,
+            Some(Err(error)) => {
+                let message = format!("the bridge cannot use the server: {error}");
+                fail(&mut writer, &first, &message).await?;
                 return Err(error.into());
+            }
+            None => {
+                opening.shutdown().await;
+                return Ok(fail(&mut writer, &first, STOPPED).await?);
             }
         };
         let served = streams::serve(server, first.bytes.chain(reader), writer).await;
@@ -183,12 +199,18 @@ impl Bridge {
     /// # Errors
     /// If no server can be connected.
     pub async fn connect(self) -> Result<(Server, Connections), ClientError> {
-        self.open(&Host::any(), Hosts::Several).await
+        self.open(&Host::any(), Hosts::Several, &mut JoinSet::new()).await
     }
 
-    async fn open(self, host: &Host, hosts: Hosts) -> Result<(Server, Connections), ClientError> {
+    /// Connects to the servers, with `opening`: if this is dropped, those that are being connected are left there.
+    async fn open(
+        self,
+        host: &Host,
+        hosts: Hosts,
+        opening: &mut JoinSet<Opened>,
+    ) -> Result<(Server, Connections), ClientError> {
         let Self { servers, several, filter, per_session, .. } = self;
-        let (mut opening, mut prefixes) = (JoinSet::new(), Vec::new());
+        let mut prefixes = Vec::new();
         for (index, (name, connect)) in servers.into_iter().enumerate() {
             // Those of all servers: one that fails does not rename the tools of others.
             prefixes.push(free_prefix(&name, &prefixes));
@@ -255,12 +277,20 @@ fn free_prefix(name: &str, taken: &[String]) -> String {
     names.find(|name| !taken.contains(name)).unwrap_or(plain)
 }
 
-/// The error response to the first request of a host whose server cannot be used.
-fn failure(id: &Value, error: &ClientError, framing: Framing) -> Vec<u8> {
-    let error = json!({"code": -32603, "message": format!("the bridge cannot use the server: {error}")});
-    let mut frame = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string().into_bytes();
-    framing.seal(&mut frame, 0);
-    frame
+/// Writes the error responses to the first message of a host whose server cannot be used.
+async fn fail(writer: &mut (impl AsyncWrite + Unpin), first: &FirstMessage, message: &str) -> io::Result<()> {
+    let error = json!({"code": -32603, "message": message});
+    let response = |id| json!({"jsonrpc": "2.0", "id": id, "error": error});
+    let mut responses: Vec<Value> = first.ids.iter().map(response).collect();
+    let response: Value = match responses.pop() {
+        None => return Ok(()),
+        Some(only) if !first.is_batch => only,
+        Some(last) => responses.into_iter().chain([last]).collect(),
+    };
+    let mut frame = response.to_string().into_bytes();
+    first.framing.seal(&mut frame, 0);
+    writer.write_all(&frame).await?;
+    writer.flush().await
 }
 
 impl fmt::Debug for Bridge {
@@ -275,7 +305,90 @@ impl fmt::Debug for Bridge {
 
 #[cfg(test)]
 mod tests {
-    use super::free_prefix;
+    use std::future::{Future, pending};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use papertape::Client;
+    use papertape::client::ClientError;
+    use papertape::stdio::ServerCommand;
+    use serde_json::{Value, json};
+    use tokio::io::AsyncWriteExt;
+    use tokio::sync::Notify;
+
+    use super::{Bridge, BridgeError, STOPPED, free_prefix};
+
+    const OPEN: &str =
+        r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#;
+
+    /// How serving a host ends that stays, and what it gets.
+    async fn serve(
+        bridge: Bridge,
+        message: &str,
+        stop: impl Future<Output = ()>,
+    ) -> (Result<(), BridgeError>, Value) {
+        let (mut host, input) = tokio::io::duplex(1_000_000);
+        host.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        let mut output = Vec::new();
+        let ended = bridge.serve_until(input, &mut output, stop).await;
+        (ended, serde_json::from_slice(&output).unwrap())
+    }
+
+    /// A connection that does not open, and says when it begins and is dropped.
+    async fn connecting(begun: Arc<Notify>, dropped: Arc<AtomicBool>) -> Result<Client, ClientError> {
+        struct OnDrop(Arc<AtomicBool>);
+        impl Drop for OnDrop {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::SeqCst);
+            }
+        }
+        let _dropped = OnDrop(dropped);
+        begun.notify_one();
+        pending().await
+    }
+
+    #[tokio::test]
+    async fn a_bridge_is_stopped_while_it_connects() {
+        let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
+        let (begins, drops) = (Arc::clone(&begun), Arc::clone(&dropped));
+        let bridge = Bridge::new(move |_| connecting(Arc::clone(&begins), Arc::clone(&drops)));
+        let (ended, response) = serve(bridge, OPEN, begun.notified()).await;
+        assert!(ended.is_ok(), "{ended:?}");
+        assert!(dropped.load(Ordering::SeqCst), "it still connects");
+        assert_eq!(
+            response,
+            json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": STOPPED}})
+        );
+    }
+
+    #[tokio::test]
+    async fn a_bridge_is_stopped_during_the_handshake_of_a_process() {
+        let started = std::env::temp_dir().join(format!("papertape-bridge-{}", std::process::id()));
+        let file = started.to_str().unwrap();
+        let command =
+            ServerCommand::new("sh").args(["-c", "echo > \"$1\"; exec cat > /dev/null", "sh", file]);
+        let bridge = Bridge::new(|_| pending()).pass_through(command);
+        let stop = async {
+            while !started.exists() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let (ended, response) = serve(bridge, OPEN, stop).await;
+        std::fs::remove_file(&started).unwrap();
+        assert!(ended.is_ok(), "{ended:?}");
+        assert_eq!(response["error"]["message"], STOPPED, "{response}");
+    }
+
+    #[tokio::test]
+    async fn every_request_of_a_batch_gets_the_error_of_a_server_that_cannot_be_used() {
+        let batch = r#"[{"id":1,"method":"a"},{"method":"b"},{"id":"2","method":"c"}]"#;
+        let no_server = |options| papertape::stdio::connect_with(ServerCommand::new("/no/server"), options);
+        let (ended, response) = serve(Bridge::new(no_server), batch, pending()).await;
+        assert!(matches!(ended, Err(BridgeError::Server(_))), "{ended:?}");
+        let ids: Vec<&Value> = response.as_array().unwrap().iter().map(|response| &response["id"]).collect();
+        assert_eq!(ids, [&json!(1), &json!("2")], "{response}");
+        assert!(response[0]["error"]["message"].as_str().unwrap().contains("/no/server"), "{response}");
+    }
 
     #[test]
     fn prefixes_are_plain_and_differ() {

@@ -1,6 +1,7 @@
 //! What a host says about itself in its first message.
 
 use std::io;
+use std::slice;
 
 use papertape::Cx;
 use papertape::protocol::capabilities::{Abilities, ClientCapabilities, Implementation};
@@ -69,8 +70,9 @@ pub(crate) struct FirstMessage {
     /// How many of them are the message.
     pub(crate) length: usize,
     pub(crate) framing: Framing,
-    /// Its id, if it is a request.
-    pub(crate) id: Option<Value>,
+    /// The ids of the requests in it, which are several in a batch.
+    pub(crate) ids: Vec<Value>,
+    pub(crate) is_batch: bool,
     /// What it asks for, if it has no effect, so that it may be made twice.
     pub(crate) handshake: Option<Handshake>,
 }
@@ -129,8 +131,9 @@ impl FirstMessage {
             if reader.read_buf(&mut bytes).await? == 0 {
                 // What has no end is not a message, but the host gets the error that it deserves.
                 let (host, framing) = (Host::any(), Framing::Line);
-                let rest = Self { host, length: bytes.len(), bytes, framing, id: None, handshake: None };
-                return Ok(Some(rest).filter(|rest| !rest.bytes.is_empty()));
+                let (length, ids) = (bytes.len(), Vec::new());
+                let rest = Self { host, bytes, length, framing, ids, is_batch: false, handshake: None };
+                return Ok(Some(rest).filter(|rest| rest.length > 0));
             }
             decoder.push(bytes.get(before..).unwrap_or_default());
             while let Some(piece) = decoder.next_piece() {
@@ -142,13 +145,23 @@ impl FirstMessage {
                     PieceKind::Unfinished(_) | PieceKind::Skipped | PieceKind::Broken(_) => b"",
                 };
                 let message: Value = serde_json::from_slice(body).unwrap_or_default();
-                let id = message.get("id").filter(|_| message.get("method").is_some()).cloned();
                 let (host, handshake) = (Host::of(&message), Handshake::of(&message));
-                let framing = piece.framing;
-                return Ok(Some(Self { host, bytes, length, framing, id, handshake }));
+                let (framing, ids, is_batch) = (piece.framing, ids(&message), message.is_array());
+                return Ok(Some(Self { host, bytes, length, framing, ids, is_batch, handshake }));
             }
+            // Blank lines are not kept: a host can send any number of them.
+            bytes.drain(..length);
+            length = 0;
         }
     }
+}
+
+/// The ids of the requests in a message or a batch.
+fn ids(message: &Value) -> Vec<Value> {
+    let members = message.as_array().map_or(slice::from_ref(message), Vec::as_slice);
+    let requests = members.iter().filter(|member| member.get("method").is_some());
+    let ids = requests.filter_map(|request| request.get("id"));
+    ids.filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned().collect()
 }
 
 #[cfg(test)]
@@ -209,9 +222,26 @@ mod tests {
             ["{\"id\":7,\"method\":\"ping\"}\n{", "Content-Length: 24\r\n\r\n{\"id\":7,\"method\":\"ping\"}X"]
         {
             let first = FirstMessage::read(&mut input.as_bytes()).await.unwrap().unwrap();
-            assert_eq!(first.id, Some(json!(7)), "{input}");
+            assert_eq!(first.ids, [json!(7)], "{input}");
             assert_eq!(first.bytes, input.as_bytes());
         }
         assert!(FirstMessage::read(&mut &b""[..]).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn blank_lines_before_the_first_message_are_not_kept() {
+        let blank = b"\n \r\n".repeat(100_000);
+        let mut input = &[&blank[..], b"{\"id\":7,\"method\":\"ping\"}\n"].concat()[..];
+        let first = FirstMessage::read(&mut input).await.unwrap().unwrap();
+        assert_eq!(first.ids, [json!(7)]);
+        assert!(first.bytes.len() < blank.len() / 2, "{} bytes are kept", first.bytes.len());
+        assert!(first.bytes.get(..first.length).unwrap().ends_with(b"\"ping\"}\n"));
+    }
+
+    #[tokio::test]
+    async fn every_request_of_a_batch_has_an_id() {
+        let input = br#"[{"id":1,"method":"a"},{"method":"b"},{"id":"2","method":"c"},{"id":3},{"id":null,"method":"d"},5]"#;
+        let first = FirstMessage::read(&mut &[input, &b"\n"[..]].concat()[..]).await.unwrap().unwrap();
+        assert_eq!((first.ids, first.is_batch), (vec![json!(1), json!("2")], true));
     }
 }

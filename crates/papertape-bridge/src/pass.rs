@@ -93,7 +93,7 @@ async fn read_response(output: &mut ChildStdout, first: &FirstMessage) -> Option
             let is_response = message.get("method").is_none();
             // An error without an id is about the only message that there was.
             let is_ours =
-                message.get("id") == first.id.as_ref() || message.get("id").is_none_or(Value::is_null);
+                message.get("id") == first.ids.first() || message.get("id").is_none_or(Value::is_null);
             if is_response && is_ours {
                 let result = message.get("result").filter(|_| piece.framing == first.framing)?;
                 return first.handshake.as_ref()?.is_accepted_by(result).then_some(written);

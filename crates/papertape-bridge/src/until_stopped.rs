@@ -19,6 +19,16 @@ impl<'a, R, F> UntilStopped<'a, R, F> {
     }
 }
 
+impl<R, F: Future<Output = ()>> UntilStopped<'_, R, F> {
+    /// Waits for the stop, while nothing is read.
+    pub(crate) async fn stopped(&mut self) {
+        if let Some(stop) = &mut self.stop {
+            stop.as_mut().await;
+            self.stop = None;
+        }
+    }
+}
+
 impl<R: AsyncRead + Unpin, F: Future<Output = ()>> AsyncRead for UntilStopped<'_, R, F> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
