@@ -87,5 +87,12 @@ for line in sys.stdin:
     if FAULT != "refuses-headers" and "id" in request and not (FAULT == "unanswered" and request["method"] == "tools/list"):
         send({"jsonrpc": "2.0", "id": request["id"], **respond(request)})
 
+if FAULT == "half-a-message":
+    write(b'{"jsonrpc":"2.0","method":"notifications/mess')
+    time.sleep(600)
+if FAULT == "busy-at-the-end":
+    over = time.monotonic() + 7
+    while time.monotonic() < over:
+        pass
 if FAULT == "fails":
     sys.exit(7)

@@ -6,13 +6,16 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use crate::stdio::processes::Process;
-use crate::stdio::session::{Exchange, Session};
+use crate::stdio::session::Session;
 
 /// How long a server has to exit at the end of its input, and at SIGTERM: more than hosts give it.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// How long it has at most, if it has been slow to respond: then the machine is busy, or it cleans up as slowly as it starts.
+/// How long it has at most, while it is busy: it may clean up, or the machine may give it little time.
 const LONGEST_GRACE: Duration = Duration::from_secs(60);
+
+/// So much CPU time in `GRACE` means that it is busy.
+const BUSY: Duration = Duration::from_millis(50);
 
 /// How long processes that a server has started have to exit after it.
 const REST: Duration = Duration::from_secs(3);
@@ -43,7 +46,7 @@ pub(crate) struct Ended {
     pub(crate) time: Duration,
     /// From the first thing that was tried until it exited.
     pub(crate) took: Duration,
-    /// How long it was waited for after each thing that was tried.
+    /// How long it was waited for at most after one thing that was tried.
     pub(crate) grace: Duration,
     /// Processes that were left a while after it had exited. They have been killed since.
     pub(crate) left: Vec<Process>,
@@ -68,7 +71,7 @@ pub(crate) enum Cause {
 pub(crate) async fn end(session: &mut Session, tried: Ending) -> Ended {
     let stderr_before = session.process.stderr().total;
     let began = Instant::now();
-    let grace = grace(session.exchanges.iter().filter_map(Exchange::elapsed).max());
+    let mut grace = Duration::ZERO;
     let order = match tried {
         Ending::EndOfInput => &[Cause::EndOfInput, Cause::Terminate][..],
         Ending::Terminate => &[Cause::Terminate, Cause::EndOfInput],
@@ -83,11 +86,9 @@ pub(crate) async fn end(session: &mut Session, tried: Ending) -> Ended {
             } else {
                 session.end_input();
             }
-            let deadline = Instant::now() + grace;
-            // Responses that come now count.
-            session.settle(grace).await;
-            let left = deadline.saturating_duration_since(Instant::now());
-            cause = session.process.exits_within(left).await.map(|_| *step);
+            let waited = Instant::now();
+            cause = exits(session).await.then_some(*step);
+            grace = grace.max(waited.elapsed());
         }
     }
     let cause = cause.unwrap_or(Cause::Kill);
@@ -102,9 +103,30 @@ pub(crate) async fn end(session: &mut Session, tried: Ending) -> Ended {
     Ended { tried, cause, status, time, took, grace, left, stderr_before }
 }
 
-/// How long a server has to exit that has taken so long for a response.
-fn grace(slowest: Option<Duration>) -> Duration {
-    slowest.map_or(GRACE, |slowest| (slowest * 4).clamp(GRACE, LONGEST_GRACE))
+/// Waits for a server to exit, and longer while it is busy, unless it has answered nothing at all.
+async fn exits(session: &mut Session) -> bool {
+    let answers = session.exchanges.iter().any(|exchange| exchange.response.is_some());
+    let limit = Instant::now() + LONGEST_GRACE;
+    let mut used = cpu(session);
+    loop {
+        let deadline = Instant::now() + GRACE;
+        // Responses that come now count.
+        session.settle(GRACE).await;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if session.process.exits_within(left).await.is_some() {
+            return true;
+        }
+        let before = std::mem::replace(&mut used, cpu(session));
+        let busy = used.saturating_sub(before) >= BUSY;
+        if !answers || !busy || Instant::now() >= limit {
+            return false;
+        }
+    }
+}
+
+/// The CPU time of a server and of what it has started.
+fn cpu(session: &Session) -> Duration {
+    session.process.processes().iter().map(|process| process.cpu).sum()
 }
 
 /// The processes that do not exit soon after the first one.
@@ -116,21 +138,5 @@ async fn left(session: &Session) -> Vec<Process> {
             return left;
         }
         sleep(POLL).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::grace;
-
-    #[test]
-    fn a_server_that_is_slow_to_respond_has_more_time_to_exit() {
-        let seconds = Duration::from_secs;
-        assert_eq!(grace(None), seconds(5));
-        assert_eq!(grace(Some(Duration::from_millis(300))), seconds(5));
-        assert_eq!(grace(Some(seconds(11))), seconds(44));
-        assert_eq!(grace(Some(seconds(100))), seconds(60));
     }
 }

@@ -7,6 +7,7 @@ use crate::code::stdout::{
     PT0114, PT0115,
 };
 use crate::drive::Drive;
+use crate::drive::ending::Cause;
 use crate::drive::run::{Opening, Run};
 use crate::evidence::{Evidence, Stream};
 use crate::finding::Finding;
@@ -127,9 +128,9 @@ fn faults_of(
     match &piece.kind {
         Kind::Message(message) => faults_of_message(run, message, next),
         Kind::Json => vec![(PT0101, banner_of(bytes))],
-        Kind::Text(_) if looks_like_message(bytes) => vec![(PT0113, None)],
         // The process was killed, or its output was not kept.
-        Kind::Text(Place::OwnLine) if next.is_none() && run.stdout.is_cut() => Vec::new(),
+        Kind::Text(Place::OwnLine) if next.is_none() && !bytes.ends_with(b"\n") && is_cut(run) => Vec::new(),
+        Kind::Text(_) if looks_like_message(bytes) => vec![(PT0113, None)],
         Kind::Text(Place::OwnLine) => {
             let goes_on = if bytes.starts_with(b" ") || bytes.starts_with(b"\t") { last } else { None };
             vec![(PT0101, banner_of(bytes).or(goes_on))]
@@ -161,6 +162,11 @@ fn faults_of_message(
         (message.batch, PT0114),
     ];
     checks.into_iter().filter(|(found, _)| *found).map(|(_, code)| (code, None)).collect()
+}
+
+/// Whether the last line on stdout may have been longer, had the process not been ended.
+fn is_cut(run: &Run) -> bool {
+    run.stdout.is_cut() || matches!(run.ended.cause, Cause::Terminate | Cause::Kill)
 }
 
 /// Whether text is meant as a message, but cannot be read as one.

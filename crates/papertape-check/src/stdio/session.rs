@@ -81,11 +81,6 @@ impl Exchange {
     pub(crate) fn error(&self) -> Option<&Value> {
         self.response.as_ref()?.value.get("error").filter(|error| !error.is_null())
     }
-
-    /// How long the response took, if there is one.
-    pub(crate) fn elapsed(&self) -> Option<Duration> {
-        Some(self.response.as_ref()?.elapsed)
-    }
 }
 
 /// Why a request has no response.

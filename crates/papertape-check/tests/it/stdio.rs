@@ -145,6 +145,12 @@ servers! {
     ignores_the_end_of_input: faulty(&["ignores-end"]), PATIENT, |report| {
         says(only(report, "PT0701"), "SIGTERM ended it");
     }
+    half_a_message_of_a_server_that_was_ended: python(&["half-a-message"]), PATIENT, |report| {
+        only(report, "PT0701");
+    }
+    busy_at_the_end: python(&["busy-at-the-end"]), PATIENT, |report| {
+        assert!(report.findings.iter().all(|finding| finding.severity == Severity::Note), "{:#?}", report.findings);
+    }
     ignores_everything: faulty(&["ignores-term"]), PATIENT, |report| {
         with_code(report, "PT0701");
         says(with_code(report, "PT0702"), "SIGKILL ended it");
