@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::mem;
 use std::pin::{Pin, pin};
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -10,8 +11,7 @@ use std::sync::Arc;
 use papertape::client::{ClientError, ClientOptions};
 use papertape::stdio::ServerCommand;
 use papertape::{Client, Server, streams};
-use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 
 use crate::exchange::Hosts;
@@ -20,6 +20,7 @@ use crate::filter::Filter;
 use crate::host::{FirstMessage, Host};
 use crate::member::Member;
 use crate::pass::{Accepted, try_handshake};
+use crate::refusal::Refusal;
 use crate::until_stopped::UntilStopped;
 use crate::upstream::Upstream;
 
@@ -32,7 +33,7 @@ pub(crate) type Connect = Arc<dyn Fn(ClientOptions) -> Opening + Send + Sync>;
 /// A server that has been connected to: its number, its name, how to connect to it again, and the session.
 type Opened = (usize, String, Connect, Result<Arc<Upstream>, ClientError>);
 
-/// What the first request of a host gets if it comes too late.
+/// What the requests of a host get that come too late.
 const STOPPED: &str = "the bridge was stopped before the server was ready";
 
 /// A bridge to servers, for hosts that do not speak their revision, their framing or their transport.
@@ -127,7 +128,7 @@ impl Bridge {
     /// with the name and the capabilities of the host.
     ///
     /// # Errors
-    /// If the server cannot be connected, which the host gets as the error of its first request, or the host cannot be served.
+    /// If the server cannot be connected, which the host gets as the error of every request until its input ends, or the host cannot be served.
     pub async fn serve<R, W>(self, reader: R, writer: W) -> Result<(), BridgeError>
     where
         R: AsyncRead + Unpin,
@@ -153,10 +154,10 @@ impl Bridge {
     {
         let stop = pin!(stop);
         let mut reader = UntilStopped::new(reader, stop);
-        let Some(first) = FirstMessage::read(&mut reader).await? else { return Ok(()) };
+        let Some(mut first) = FirstMessage::read(&mut reader).await? else { return Ok(()) };
         let accepted = tokio::select! {
             accepted = self.pass(&first) => accepted,
-            () = reader.stopped() => return Ok(fail(&mut writer, &first, STOPPED).await?),
+            () = reader.stopped() => None,
         };
         if let Some(accepted) = accepted {
             let rest = first.bytes.get(first.length..).unwrap_or_default();
@@ -165,24 +166,27 @@ impl Bridge {
                 None => Ok(()),
             };
         }
+        reader.unread(mem::take(&mut first.bytes));
         let mut opening = JoinSet::new();
         let opened = tokio::select! {
-            opened = self.open(&first.host, Hosts::One, &mut opening) => Some(opened),
+            biased;
             () = reader.stopped() => None,
+            opened = self.open(&first.host, Hosts::One, &mut opening) => Some(opened),
         };
         let (server, connections) = match opened {
             Some(Ok(opened)) => opened,
             Some(Err(error)) => {
                 let message = format!("the bridge cannot use the server: {error}");
-                fail(&mut writer, &first, &message).await?;
+                // A host that does not get it either has gone, which is not the cause.
+                drop(Refusal::new(message).send(&mut reader, &mut writer).await);
                 return Err(error.into());
             }
             None => {
                 opening.shutdown().await;
-                return Ok(fail(&mut writer, &first, STOPPED).await?);
+                return Ok(Refusal::new(STOPPED).send(&mut reader, &mut writer).await?);
             }
         };
-        let served = streams::serve(server, first.bytes.chain(reader), writer).await;
+        let served = streams::serve(server, reader, writer).await;
         connections.close().await;
         Ok(served?)
     }
@@ -277,22 +281,6 @@ fn free_prefix(name: &str, taken: &[String]) -> String {
     names.find(|name| !taken.contains(name)).unwrap_or(plain)
 }
 
-/// Writes the error responses to the first message of a host whose server cannot be used.
-async fn fail(writer: &mut (impl AsyncWrite + Unpin), first: &FirstMessage, message: &str) -> io::Result<()> {
-    let error = json!({"code": -32603, "message": message});
-    let response = |id| json!({"jsonrpc": "2.0", "id": id, "error": error});
-    let mut responses: Vec<Value> = first.ids.iter().map(response).collect();
-    let response: Value = match responses.pop() {
-        None => return Ok(()),
-        Some(only) if !first.is_batch => only,
-        Some(last) => responses.into_iter().chain([last]).collect(),
-    };
-    let mut frame = response.to_string().into_bytes();
-    first.framing.seal(&mut frame, 0);
-    writer.write_all(&frame).await?;
-    writer.flush().await
-}
-
 impl fmt::Debug for Bridge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.servers.iter().map(|(name, _)| name.as_str()).collect();
@@ -379,15 +367,42 @@ mod tests {
         assert_eq!(response["error"]["message"], STOPPED, "{response}");
     }
 
-    #[tokio::test]
-    async fn every_request_of_a_batch_gets_the_error_of_a_server_that_cannot_be_used() {
-        let batch = r#"[{"id":1,"method":"a"},{"method":"b"},{"id":"2","method":"c"}]"#;
+    /// What a host gets that sends this to a server that does not start.
+    async fn refused(input: &str) -> Vec<Value> {
         let no_server = |options| papertape::stdio::connect_with(ServerCommand::new("/no/server"), options);
-        let (ended, response) = serve(Bridge::new(no_server), batch, pending()).await;
+        let mut output = Vec::new();
+        let ended = Bridge::new(no_server).serve(input.as_bytes(), &mut output).await;
         assert!(matches!(ended, Err(BridgeError::Server(_))), "{ended:?}");
-        let ids: Vec<&Value> = response.as_array().unwrap().iter().map(|response| &response["id"]).collect();
-        assert_eq!(ids, [&json!(1), &json!("2")], "{response}");
-        assert!(response[0]["error"]["message"].as_str().unwrap().contains("/no/server"), "{response}");
+        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn every_request_gets_the_error_of_a_server_that_cannot_be_used() {
+        let rest = r#"{"jsonrpc":"2.0","method":"a"}
+[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"b"},{"jsonrpc":"2.0","id":"2","method":"c"}]
+[{"jsonrpc":"2.0","method":"b"}]
+
+{"jsonrpc":"2.0","id":1,"result":{}}
+{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"a"}
+{"jsonrpc":"2.0","id":3,"method":"a"}"#;
+        let responses = refused(&format!("{OPEN}\n{rest}")).await;
+        let ids: Vec<String> =
+            responses.iter().map(|one| one.get("id").unwrap_or(&one[1]["id"]).to_string()).collect();
+        assert_eq!(ids[..2], ["7", "\"2\""], "{responses:?}");
+        assert_eq!(ids[3..], ["3"], "{responses:?}");
+        assert_eq!(responses[1].as_array().unwrap().len(), 2, "{responses:?}");
+        for response in [&responses[0], &responses[1][0], &responses[1][1], &responses[2], &responses[3]] {
+            assert_eq!(response["error"]["code"], -32603, "{response}");
+            assert!(response["error"]["message"].as_str().unwrap().contains("/no/server"), "{response}");
+        }
+    }
+
+    #[tokio::test]
+    async fn garbage_gets_an_error_if_the_server_cannot_be_used() {
+        let responses = refused(&format!("garbage\n{OPEN}\n{{\"half")).await;
+        let [garbage, open] = &responses[..] else { panic!("{responses:?}") };
+        assert_eq!((&garbage["id"], &garbage["error"]["code"]), (&Value::Null, &json!(-32700)));
+        assert_eq!((&open["id"], &open["error"]["code"]), (&json!(7), &json!(-32603)));
     }
 
     #[test]

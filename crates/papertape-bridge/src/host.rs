@@ -72,7 +72,6 @@ pub(crate) struct FirstMessage {
     pub(crate) framing: Framing,
     /// The ids of the requests in it, which are several in a batch.
     pub(crate) ids: Vec<Value>,
-    pub(crate) is_batch: bool,
     /// What it asks for, if it has no effect, so that it may be made twice.
     pub(crate) handshake: Option<Handshake>,
 }
@@ -132,7 +131,7 @@ impl FirstMessage {
                 // What has no end is not a message, but the host gets the error that it deserves.
                 let (host, framing) = (Host::any(), Framing::Line);
                 let (length, ids) = (bytes.len(), Vec::new());
-                let rest = Self { host, bytes, length, framing, ids, is_batch: false, handshake: None };
+                let rest = Self { host, bytes, length, framing, ids, handshake: None };
                 return Ok(Some(rest).filter(|rest| rest.length > 0));
             }
             decoder.push(bytes.get(before..).unwrap_or_default());
@@ -146,8 +145,8 @@ impl FirstMessage {
                 };
                 let message: Value = serde_json::from_slice(body).unwrap_or_default();
                 let (host, handshake) = (Host::of(&message), Handshake::of(&message));
-                let (framing, ids, is_batch) = (piece.framing, ids(&message), message.is_array());
-                return Ok(Some(Self { host, bytes, length, framing, ids, is_batch, handshake }));
+                let (framing, ids) = (piece.framing, ids(&message));
+                return Ok(Some(Self { host, bytes, length, framing, ids, handshake }));
             }
             // Blank lines are not kept: a host can send any number of them.
             bytes.drain(..length);
@@ -242,6 +241,6 @@ mod tests {
     async fn every_request_of_a_batch_has_an_id() {
         let input = br#"[{"id":1,"method":"a"},{"method":"b"},{"id":"2","method":"c"},{"id":3},{"id":null,"method":"d"},5]"#;
         let first = FirstMessage::read(&mut &[input, &b"\n"[..]].concat()[..]).await.unwrap().unwrap();
-        assert_eq!((first.ids, first.is_batch), (vec![json!(1), json!("2")], true));
+        assert_eq!(first.ids, [json!(1), json!("2")]);
     }
 }

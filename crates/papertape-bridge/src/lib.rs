@@ -8,6 +8,7 @@
 //! - `host`: what the host says about itself in its first message
 //! - `bridge`: [`Bridge`], and how it is served
 //! - `pass`: the bytes of a host and a server that speak alike
+//! - `refusal`: what a host gets whose server cannot be used
 //! - `facade`: the server that the host sees; `lists` keeps its lists as those behind it, `watch` its subscriptions
 //! - `handlers`: of what the host sees
 //! - `member`: one server behind the bridge; `upstream`: a session with it; `relay`: one request to it; `exchange`: what it sends by itself
@@ -24,6 +25,7 @@ mod host;
 mod lists;
 mod member;
 mod pass;
+mod refusal;
 mod relay;
 mod until_stopped;
 mod upstream;
