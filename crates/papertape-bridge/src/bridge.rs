@@ -34,7 +34,7 @@ pub(crate) type Connect = Arc<dyn Fn(ClientOptions) -> Opening + Send + Sync>;
 type Opened = (usize, String, Connect, Result<Arc<Upstream>, ClientError>);
 
 /// What the requests of a host get that come too late.
-const STOPPED: &str = "the bridge was stopped before the server was ready";
+const STOPPED: &str = "the input of the bridge ended, or it was stopped, before the server was ready";
 
 /// A bridge to servers, for hosts that do not speak their revision, their framing or their transport.
 ///
@@ -155,11 +155,7 @@ impl Bridge {
         let stop = pin!(stop);
         let mut reader = UntilStopped::new(reader, stop);
         let Some(mut first) = FirstMessage::read(&mut reader).await? else { return Ok(()) };
-        let accepted = tokio::select! {
-            accepted = self.pass(&first) => accepted,
-            () = reader.stopped() => None,
-        };
-        if let Some(accepted) = accepted {
+        if let Some(accepted) = self.pass(&first, &mut reader).await {
             let rest = first.bytes.get(first.length..).unwrap_or_default();
             return match accepted.pass(rest, reader, writer).await? {
                 Some(status) => Err(BridgeError::Exited(status)),
@@ -170,7 +166,7 @@ impl Bridge {
         let mut opening = JoinSet::new();
         let opened = tokio::select! {
             biased;
-            () = reader.stopped() => None,
+            () = reader.given_up() => None,
             opened = self.open(&first.host, Hosts::One, &mut opening) => Some(opened),
         };
         let (server, connections) = match opened {
@@ -192,9 +188,13 @@ impl Bridge {
     }
 
     /// The server, if it speaks as the host does.
-    async fn pass(&self, first: &FirstMessage) -> Option<Accepted> {
+    async fn pass<R, F>(&self, first: &FirstMessage, host: &mut UntilStopped<'_, R, F>) -> Option<Accepted>
+    where
+        R: AsyncRead + Unpin,
+        F: Future<Output = ()>,
+    {
         let command = self.process.as_ref().filter(|_| !self.several && self.filter.is_empty())?;
-        try_handshake(command, first).await
+        try_handshake(command, first, host).await
     }
 
     /// Connects to the servers, for any number of hosts: the server that hosts see, to be served in any way, and the connections
@@ -365,6 +365,36 @@ mod tests {
         std::fs::remove_file(&started).unwrap();
         assert!(ended.is_ok(), "{ended:?}");
         assert_eq!(response["error"]["message"], STOPPED, "{response}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_that_closes_its_input_does_not_wait_for_a_silent_server() {
+        let mut output = Vec::new();
+        let ended = Bridge::new(|_| pending()).serve(OPEN.as_bytes(), &mut output).await;
+        assert!(ended.is_ok(), "{ended:?}");
+        let response: Value = serde_json::from_slice(&output).unwrap();
+        assert_eq!((&response["id"], &response["error"]["message"]), (&json!(7), &json!(STOPPED)));
+    }
+
+    /// What a host gets that closes its input after the handshake with this process.
+    async fn after_the_end(script: &str) -> Value {
+        let command = ServerCommand::new("sh").args(["-c", script]);
+        let bridge = Bridge::new(|_| pending()).pass_through(command);
+        let (input, mut output) = (format!("{OPEN}\n"), Vec::new());
+        let ended = bridge.serve(input.as_bytes(), &mut output).await;
+        assert!(ended.is_ok(), "{ended:?}");
+        serde_json::from_slice(&output).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_silent_process_gets_the_end_of_the_input() {
+        assert_eq!(after_the_end("exec cat > /dev/null").await["error"]["message"], STOPPED);
+    }
+
+    #[tokio::test]
+    async fn a_process_may_respond_after_the_end_of_the_input() {
+        let opened = json!({"jsonrpc": "2.0", "id": 7, "result": {"protocolVersion": "2025-06-18"}});
+        assert_eq!(after_the_end(&format!("cat > /dev/null; echo '{opened}'")).await, opened);
     }
 
     /// What a host gets that sends this to a server that does not start.

@@ -4,6 +4,7 @@
 //! The host's handshake is forwarded. If the server accepts its revision, bytes are copied from then on. If it does not, it is
 //! ended, and the bridge translates: handshakes and lists have no effect, so nothing has been done twice.
 
+use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::process::ExitStatus;
@@ -15,9 +16,11 @@ use papertape::wire::{Decoder, Framing};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy};
 use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::host::{FirstMessage, Handshake};
+use crate::until_stopped::UntilStopped;
 
 /// How long a server may take for the handshake.
 const OPENING: Duration = Duration::from_secs(30);
@@ -34,37 +37,82 @@ const GRACE: Duration = Duration::from_secs(10);
 /// A server that has accepted the handshake of its host.
 pub(crate) struct Accepted {
     server: RunningServer,
-    input: ChildStdin,
+    /// `None` if its host had closed its own by then.
+    input: Option<ChildStdin>,
     output: ChildStdout,
     /// What it has written so far.
     written: Vec<u8>,
 }
 
 /// Starts a server with the handshake of its host; `None` if it does not accept it.
-pub(crate) async fn try_handshake(command: &ServerCommand, first: &FirstMessage) -> Option<Accepted> {
+pub(crate) async fn try_handshake<R, F>(
+    command: &ServerCommand,
+    first: &FirstMessage,
+    host: &mut UntilStopped<'_, R, F>,
+) -> Option<Accepted>
+where
+    R: AsyncRead + Unpin,
+    F: Future<Output = ()>,
+{
     first.handshake.as_ref()?;
-    let (server, mut input, mut output) = command
+    let (server, input, mut output) = command
         .start()
         .inspect_err(|error| tracing::debug!(%error, "the server cannot be started for its host"))
         .ok()?;
-    let handshake = first.bytes.get(..first.length)?;
-    let answered = async {
-        input.write_all(handshake).await.ok()?;
-        tokio::select! {
-            response = read_response(&mut output, first) => response,
-            () = no_response(&input, first) => None,
+    let (mut is_alone, mut written) = (false, Vec::new());
+    let opened = {
+        let closed = Notify::new();
+        let mut opened = pin!(timeout(OPENING, open(input, &mut output, &mut written, first, &closed)));
+        let in_time = tokio::select! {
+            opened = &mut opened => Some(opened),
+            () = host.ended() => None,
+        };
+        match in_time {
+            Some(opened) => opened.ok().flatten(),
+            None => {
+                // What else the host has sent may only be passed on to a server that accepts the handshake.
+                is_alone = first.bytes.len() == first.length && host.is_read();
+                if is_alone {
+                    closed.notify_one();
+                }
+                tokio::select! {
+                    opened = opened => opened.ok().flatten(),
+                    () = host.given_up() => None,
+                }
+            }
         }
     };
-    let written = timeout(OPENING, answered).await.ok().flatten();
-    match written {
-        Some(written) => Some(Accepted { server, input, output, written }),
-        None => {
-            drop((input, output));
-            // It may have to free what its successor needs.
-            drop(server.end().await);
-            None
-        }
+    if let Some(input) = opened {
+        return Some(Accepted { server, input, output, written });
     }
+    drop(output);
+    // It may have to free what its successor needs.
+    drop(server.end().await);
+    if is_alone && written.is_empty() {
+        // Nobody waits for a successor, unless it has said that it does not understand.
+        host.give_up();
+    }
+    None
+}
+
+/// Sends the handshake, and waits for the response. When the host has `closed` its input, so is that of the server, which is
+/// no reason not to respond. What is left of the server's input; `None` if it does not accept the handshake.
+async fn open(
+    mut input: ChildStdin,
+    output: &mut ChildStdout,
+    written: &mut Vec<u8>,
+    first: &FirstMessage,
+    closed: &Notify,
+) -> Option<Option<ChildStdin>> {
+    input.write_all(first.bytes.get(..first.length)?).await.ok()?;
+    let mut accepted = pin!(is_accepted(output, written, first));
+    tokio::select! {
+        is_accepted = &mut accepted => return is_accepted.then_some(Some(input)),
+        () = no_response(&input, first) => return None,
+        () = closed.notified() => {}
+    }
+    drop(input);
+    accepted.await.then_some(None)
 }
 
 /// Waits as long as a server may leave a handshake or a framing without a response that it does not know.
@@ -77,14 +125,13 @@ async fn no_response(input: &ChildStdin, first: &FirstMessage) {
     sleep(PROBE).await;
 }
 
-/// What a server has written when its response to the handshake has come; `None` if it does not accept it.
-async fn read_response(output: &mut ChildStdout, first: &FirstMessage) -> Option<Vec<u8>> {
+/// Whether a server accepts the handshake, with what it has `written` until then.
+async fn is_accepted(output: &mut ChildStdout, written: &mut Vec<u8>, first: &FirstMessage) -> bool {
     let mut decoder = Decoder::new(LONGEST);
-    let mut written = Vec::new();
     while written.len() < LONGEST {
         let before = written.len();
-        if output.read_buf(&mut written).await.ok()? == 0 {
-            return None;
+        if !matches!(output.read_buf(written).await, Ok(1..)) {
+            return false;
         }
         decoder.push(written.get(before..).unwrap_or_default());
         while let Some(piece) = decoder.next_piece() {
@@ -95,12 +142,15 @@ async fn read_response(output: &mut ChildStdout, first: &FirstMessage) -> Option
             let is_ours =
                 message.get("id") == first.ids.first() || message.get("id").is_none_or(Value::is_null);
             if is_response && is_ours {
-                let result = message.get("result").filter(|_| piece.framing == first.framing)?;
-                return first.handshake.as_ref()?.is_accepted_by(result).then_some(written);
+                let result = message.get("result").filter(|_| piece.framing == first.framing);
+                let handshake = first.handshake.as_ref();
+                return handshake
+                    .zip(result)
+                    .is_some_and(|(handshake, result)| handshake.is_accepted_by(result));
             }
         }
     }
-    None
+    false
 }
 
 impl Accepted {
@@ -111,8 +161,9 @@ impl Accepted {
         mut reader: impl AsyncRead + Unpin,
         mut writer: impl AsyncWrite + Unpin,
     ) -> io::Result<Option<ExitStatus>> {
-        let Self { server, mut input, mut output, written } = self;
+        let Self { server, input, mut output, written } = self;
         let to_server = async move {
+            let Some(mut input) = input else { return };
             // A server that does not read any more is about to exit.
             drop(input.write_all(rest).await);
             drop(copy(&mut reader, &mut input).await);
@@ -125,12 +176,14 @@ impl Accepted {
         };
         let (mut to_server, mut to_host) = (Box::pin(to_server), pin!(to_host));
         let passed = tokio::select! {
-            passed = &mut to_host => passed.map(|()| true),
+            // A server that exits because its stdin has ended does not exit by itself.
+            biased;
             () = &mut to_server => {
                 // It closes the server's stdin.
                 drop(to_server);
                 timeout(GRACE, to_host).await.unwrap_or(Ok(())).map(|()| false)
             }
+            passed = &mut to_host => passed.map(|()| true),
         };
         let status = server.end().await;
         let by_itself = passed?;

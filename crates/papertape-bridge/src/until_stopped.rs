@@ -6,8 +6,16 @@ use std::io;
 use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use tokio::time::{Instant, sleep_until};
+
+/// How long a server may take to get ready after the end of the input of its host.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How much is read while the server is getting ready.
+const MOST_AHEAD: usize = 1024 * 1024;
 
 pub(crate) struct UntilStopped<'a, R, F> {
     reader: R,
@@ -15,15 +23,58 @@ pub(crate) struct UntilStopped<'a, R, F> {
     stop: Option<Pin<&'a mut F>>,
     /// What has been read already.
     ahead: VecDeque<u8>,
+    /// When it ended, if that was seen while the server was getting ready.
+    ended: Option<Instant>,
 }
 
 impl<'a, R, F> UntilStopped<'a, R, F> {
     pub(crate) fn new(reader: R, stop: Pin<&'a mut F>) -> Self {
-        Self { reader, stop: Some(stop), ahead: VecDeque::new() }
+        Self { reader, stop: Some(stop), ahead: VecDeque::new(), ended: None }
+    }
+}
+
+impl<R: AsyncRead + Unpin, F: Future<Output = ()>> UntilStopped<'_, R, F> {
+    /// Waits for the end of the input, or the stop. What arrives before is kept to be read.
+    pub(crate) async fn ended(&mut self) {
+        while self.ended.is_none()
+            && let Some(stop) = &mut self.stop
+        {
+            let mut more = Vec::with_capacity(8 * 1024);
+            tokio::select! {
+                biased;
+                () = stop.as_mut() => self.stop = None,
+                read = self.reader.read_buf(&mut more), if self.ahead.len() < MOST_AHEAD => match read {
+                    Ok(1..) => self.ahead.extend(more),
+                    _ => self.ended = Some(Instant::now()),
+                },
+            }
+        }
+    }
+
+    /// Waits until the server need not get ready any more: for the stop, or the end of the input and a while for a server that
+    /// is starting.
+    pub(crate) async fn given_up(&mut self) {
+        self.ended().await;
+        if let (Some(stop), Some(ended)) = (&mut self.stop, self.ended) {
+            tokio::select! {
+                () = stop.as_mut() => self.stop = None,
+                () = sleep_until(ended + GRACE) => {}
+            }
+        }
     }
 }
 
 impl<R, F: Future<Output = ()>> UntilStopped<'_, R, F> {
+    /// Ends it, as the stop does.
+    pub(crate) fn give_up(&mut self) {
+        self.stop = None;
+    }
+
+    /// Whether nothing has been read that is to be read again.
+    pub(crate) fn is_read(&self) -> bool {
+        self.ahead.is_empty()
+    }
+
     /// Has these bytes read again, before others.
     pub(crate) fn unread(&mut self, bytes: Vec<u8>) {
         let after = mem::replace(&mut self.ahead, bytes.into());
@@ -50,7 +101,7 @@ impl<R: AsyncRead + Unpin, F: Future<Output = ()>> AsyncRead for UntilStopped<'_
             return Poll::Ready(Ok(()));
         }
         let stops = this.stop.as_mut().is_none_or(|stop| stop.as_mut().poll(cx).is_ready());
-        if stops {
+        if stops || this.ended.is_some() {
             this.stop = None;
             // Nothing is read: the end.
             return Poll::Ready(Ok(()));

@@ -84,11 +84,15 @@ fn a_signal_ends_the_bridge_and_the_server() {
 /// A server that has not accepted the handshake is ended before another one is started.
 #[test]
 fn a_handshake_that_is_not_accepted_is_translated() {
-    let end = run(&mut in_front_of(&["--modern", "books"]), OPEN);
-    assert!(end.status.success(), "{end:?}");
-    let opened: Value =
-        serde_json::from_slice(end.output.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
-    assert_eq!(opened["result"]["protocolVersion"], "2025-11-25", "{opened}");
+    // Also of a host that has closed its input by then.
+    let alone = OPEN.split_inclusive('\n').next().unwrap();
+    for input in [OPEN, alone] {
+        let end = run(&mut in_front_of(&["--modern", "books"]), input);
+        assert!(end.status.success(), "{end:?}");
+        let opened: Value =
+            serde_json::from_slice(end.output.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
+        assert_eq!(opened["result"]["protocolVersion"], "2025-11-25", "{opened}");
+    }
 }
 
 #[test]
