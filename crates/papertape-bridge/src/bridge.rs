@@ -182,7 +182,9 @@ impl Bridge {
                 return Ok(Refusal::new(STOPPED).send(&mut reader, &mut writer).await?);
             }
         };
-        let served = streams::serve(server, reader, writer).await;
+        // The reader alone would not see it while the host does not read: then nothing is read from it.
+        let stop = reader.take_stop();
+        let served = streams::serve_until(server, reader, writer, stop).await;
         connections.close().await;
         Ok(served?)
     }
@@ -293,16 +295,20 @@ impl fmt::Debug for Bridge {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::future::{Future, pending};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
-    use papertape::Client;
     use papertape::client::ClientError;
+    use papertape::server::Tool;
     use papertape::stdio::ServerCommand;
+    use papertape::{Client, Server, memory};
     use serde_json::{Value, json};
     use tokio::io::AsyncWriteExt;
     use tokio::sync::Notify;
+    use tokio::time::{sleep, timeout};
 
     use super::{Bridge, BridgeError, STOPPED, free_prefix};
 
@@ -365,6 +371,24 @@ mod tests {
         std::fs::remove_file(&started).unwrap();
         assert!(ended.is_ok(), "{ended:?}");
         assert_eq!(response["error"]["message"], STOPPED, "{response}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bridge_is_stopped_while_its_host_does_not_read() {
+        let flood = || {
+            let text = async |_: BTreeMap<String, Value>, _| Ok("x".repeat(1_000_000));
+            memory::connect(Server::new("flood", "1").tool(Tool::new("flood"), text))
+        };
+        let (mut host, input) = tokio::io::duplex(100_000);
+        let (output, _unread) = tokio::io::duplex(100);
+        let call =
+            r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"flood","arguments":{}}}"#;
+        let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        host.write_all(format!("{OPEN}\n{initialized}\n{call}\n").as_bytes()).await.unwrap();
+        let stop = sleep(Duration::from_secs(60));
+        let served = Bridge::new(move |_| flood()).serve_until(input, output, stop);
+        let ended = timeout(Duration::from_secs(60 * 60), served).await.unwrap();
+        assert!(matches!(ended, Err(BridgeError::Host(_))), "{ended:?}");
     }
 
     #[tokio::test(start_paused = true)]

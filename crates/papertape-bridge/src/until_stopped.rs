@@ -1,7 +1,7 @@
 //! The input of a host, which ends when the bridge is to stop.
 
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io;
 use std::mem;
 use std::pin::Pin;
@@ -19,8 +19,9 @@ const MOST_AHEAD: usize = 1024 * 1024;
 
 pub(crate) struct UntilStopped<'a, R, F> {
     reader: R,
-    /// `None` once it is ready.
+    /// `None` if something else waits for it.
     stop: Option<Pin<&'a mut F>>,
+    stopped: bool,
     /// What has been read already.
     ahead: VecDeque<u8>,
     /// When it ended, if that was seen while the server was getting ready.
@@ -29,7 +30,7 @@ pub(crate) struct UntilStopped<'a, R, F> {
 
 impl<'a, R, F> UntilStopped<'a, R, F> {
     pub(crate) fn new(reader: R, stop: Pin<&'a mut F>) -> Self {
-        Self { reader, stop: Some(stop), ahead: VecDeque::new(), ended: None }
+        Self { reader, stop: Some(stop), stopped: false, ahead: VecDeque::new(), ended: None }
     }
 }
 
@@ -37,12 +38,13 @@ impl<R: AsyncRead + Unpin, F: Future<Output = ()>> UntilStopped<'_, R, F> {
     /// Waits for the end of the input, or the stop. What arrives before is kept to be read.
     pub(crate) async fn ended(&mut self) {
         while self.ended.is_none()
+            && !self.stopped
             && let Some(stop) = &mut self.stop
         {
             let mut more = Vec::with_capacity(8 * 1024);
             tokio::select! {
                 biased;
-                () = stop.as_mut() => self.stop = None,
+                () = stop.as_mut() => self.stopped = true,
                 read = self.reader.read_buf(&mut more), if self.ahead.len() < MOST_AHEAD => match read {
                     Ok(1..) => self.ahead.extend(more),
                     _ => self.ended = Some(Instant::now()),
@@ -55,19 +57,30 @@ impl<R: AsyncRead + Unpin, F: Future<Output = ()>> UntilStopped<'_, R, F> {
     /// is starting.
     pub(crate) async fn given_up(&mut self) {
         self.ended().await;
-        if let (Some(stop), Some(ended)) = (&mut self.stop, self.ended) {
+        if let (false, Some(stop), Some(ended)) = (self.stopped, &mut self.stop, self.ended) {
             tokio::select! {
-                () = stop.as_mut() => self.stop = None,
+                () = stop.as_mut() => self.stopped = true,
                 () = sleep_until(ended + GRACE) => {}
             }
         }
     }
 }
 
-impl<R, F: Future<Output = ()>> UntilStopped<'_, R, F> {
+impl<'a, R, F: Future<Output = ()>> UntilStopped<'a, R, F> {
     /// Ends it, as the stop does.
     pub(crate) fn give_up(&mut self) {
-        self.stop = None;
+        self.stopped = true;
+    }
+
+    /// The stop, for what waits for it in place of this.
+    pub(crate) fn take_stop(&mut self) -> impl Future<Output = ()> + use<'a, R, F> {
+        let stop = self.stop.take();
+        async move {
+            match stop {
+                Some(stop) => stop.await,
+                None => pending().await,
+            }
+        }
     }
 
     /// Whether nothing has been read that is to be read again.
@@ -83,9 +96,9 @@ impl<R, F: Future<Output = ()>> UntilStopped<'_, R, F> {
 
     /// Waits for the stop, while nothing is read.
     pub(crate) async fn stopped(&mut self) {
-        if let Some(stop) = &mut self.stop {
+        if let (false, Some(stop)) = (self.stopped, &mut self.stop) {
             stop.as_mut().await;
-            self.stop = None;
+            self.stopped = true;
         }
     }
 }
@@ -100,9 +113,10 @@ impl<R: AsyncRead + Unpin, F: Future<Output = ()>> AsyncRead for UntilStopped<'_
             this.ahead.drain(..length);
             return Poll::Ready(Ok(()));
         }
-        let stops = this.stop.as_mut().is_none_or(|stop| stop.as_mut().poll(cx).is_ready());
-        if stops || this.ended.is_some() {
-            this.stop = None;
+        if let (false, Some(stop)) = (this.stopped, &mut this.stop) {
+            this.stopped = stop.as_mut().poll(cx).is_ready();
+        }
+        if this.stopped || this.ended.is_some() {
             // Nothing is read: the end.
             return Poll::Ready(Ok(()));
         }

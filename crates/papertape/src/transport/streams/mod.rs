@@ -4,4 +4,4 @@ pub(crate) mod client;
 pub(super) mod server;
 
 pub use client::{connect, connect_with};
-pub use server::{Undelivered, serve};
+pub use server::{Undelivered, serve, serve_until};

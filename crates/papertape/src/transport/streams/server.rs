@@ -45,7 +45,24 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    match run(server.into_service()?, reader, writer, Network::Unknown, std::future::pending()).await.lost {
+    serve_until(server, reader, writer, std::future::pending()).await
+}
+
+/// [`serve`] until `stop` is ready, which counts as the end of the input, also while the client does not read.
+///
+/// # Errors
+/// As with [`serve`].
+pub async fn serve_until<R, W>(
+    server: impl IntoService,
+    reader: R,
+    writer: W,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    match run(server.into_service()?, reader, writer, Network::Unknown, stop).await.lost {
         Some(error) => Err(error),
         None => Ok(()),
     }
