@@ -359,8 +359,12 @@ mod tests {
     async fn a_bridge_is_stopped_during_the_handshake_of_a_process() {
         let started = std::env::temp_dir().join(format!("papertape-bridge-{}", std::process::id()));
         let file = started.to_str().unwrap();
-        let command =
-            ServerCommand::new("sh").args(["-c", "echo > \"$1\"; exec cat > /dev/null", "sh", file]);
+        let command = ServerCommand::new("sh").args([
+            "-c",
+            "echo > \"$1\"; while read -r line; do :; done",
+            "sh",
+            file,
+        ]);
         let bridge = Bridge::new(|_| pending()).pass_through(command);
         let stop = async {
             while !started.exists() {
@@ -412,7 +416,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_silent_process_gets_the_end_of_the_input() {
-        assert_eq!(after_the_end("exec cat > /dev/null").await["error"]["message"], STOPPED);
+        assert_eq!(after_the_end("while read -r line; do :; done").await["error"]["message"], STOPPED);
     }
 
     #[tokio::test]
