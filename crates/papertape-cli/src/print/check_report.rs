@@ -240,13 +240,13 @@ mod tests {
             stream: Stream::Stdout,
             offset: 255,
             bytes: b"{\n  \"a\":\x1b1}\r\n".to_vec(),
-            length: 14,
+            length: 13,
             time: None,
             hex: true,
         };
         assert_eq!(
             proof(&evidence, LOOK),
-            "  stdout, byte 255, 14 bytes\n  | {\n  |   \"a\":⟦1b⟧1}⟦0d⟧\n  \
+            "  stdout, byte 255, 13 bytes\n  | {\n  |   \"a\":⟦1b⟧1}⟦0d⟧\n  \
              000000ff  7b 0a 20 20 22 61 22 3a  |{.  \"a\":|\n  \
              00000107  1b 31 7d 0d 0a           |.1}..|\n"
         );

@@ -124,7 +124,7 @@ mod tests {
         let page = "# PT0101: Text\n\nUse `a*b` and **what to do.** 2 * 3 `\n\n```text\n**as it is**\n```\n- one two three four five six seven eight nine ten\n";
         assert_eq!(
             rendered(page, look),
-            "PT0101: Text\n\nUse a*b and what to do. 2 * 3 `\n\n  **as it is**\n- one two three four five six seven eight\n  nine ten\n"
+            "PT0101: Text\n\nUse a*b and what to do. 2 * 3 `\n\n  **as it is**\n- one two three four five six seven\n  eight nine ten\n"
         );
     }
 
