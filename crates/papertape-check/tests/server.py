@@ -53,6 +53,8 @@ def respond(request):
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "example", "version": "1"},
             }}
+        case "tools/list" if FAULT == "lists-fail":
+            return {"error": {"code": -32603, "message": "the database is down"}}
         case "tools/list":
             return {"result": {"tools": tools()}}
         case method:

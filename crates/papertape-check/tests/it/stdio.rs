@@ -143,6 +143,9 @@ servers! {
     answers_after_the_time_out_and_the_end_of_input: python(&["late-at-the-end"]), IMPATIENT, |report| {
         assert_eq!(only(report, "PT0206").severity, Severity::Breaks);
     }
+    lists_that_fail: python(&["lists-fail"]), PATIENT, |report| {
+        says(only(report, "PT0322"), "refuses `tools/list`: `the database is down` (-32603)");
+    }
     exits_in_a_session: python(&["exits-at-list"]), PATIENT, |report| {
         let finding = only(report, "PT0208");
         says(finding, "status 4 instead of answering `tools/list`");
