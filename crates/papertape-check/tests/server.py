@@ -47,6 +47,8 @@ def tool(description, **more):
 
 def respond(request):
     match request["method"]:
+        case "initialize" if "refuses" in sys.argv:
+            return {"error": {"code": -32600, "message": "not today"}}
         case "initialize":
             return {"result": {
                 "protocolVersion": request["params"]["protocolVersion"],

@@ -143,6 +143,9 @@ servers! {
     answers_after_the_time_out_and_the_end_of_input: python(&["late-at-the-end"]), IMPATIENT, |report| {
         assert_eq!(only(report, "PT0206").severity, Severity::Breaks);
     }
+    an_error_after_the_time_out_is_no_refusal_in_all_revisions: python(&["late", "refuses"]), IMPATIENT, |report| {
+        says(only(report, "PT0206"), "waits 4.0 s for it");
+    }
     lists_that_fail: python(&["lists-fail"]), PATIENT, |report| {
         says(only(report, "PT0322"), "refuses `tools/list`: `the database is down` (-32603)");
     }
