@@ -8,7 +8,8 @@ use crate::drive::behave::behave;
 use crate::drive::run::{Opening, Run};
 use crate::drive::{self, Drive};
 use crate::inspect::{
-    behaviour, capabilities, messages, missing, newer_fields, opening, reads, shutdown, start, stdout,
+    behaviour, capabilities, count, messages, missing, newer_fields, opening, reads, shutdown, start, stdout,
+    time,
 };
 use crate::options::Options;
 use crate::report::{Report, ServerSummary};
@@ -78,19 +79,25 @@ fn step(run: &Run) -> String {
         Opening::Modern => format!("`server/discover` in {}", drive::MODERN),
     };
     let listed: Vec<String> = [
-        (run.lists.tools.len(), "tools"),
-        (run.lists.resources.len(), "resources"),
-        (run.lists.templates.len(), "resource templates"),
-        (run.lists.prompts.len(), "prompts"),
+        (&run.lists.tools, "tool"),
+        (&run.lists.resources, "resource"),
+        (&run.lists.templates, "resource template"),
+        (&run.lists.prompts, "prompt"),
     ]
     .iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("{count} {what}"))
+    .filter(|(list, _)| !list.is_empty())
+    .map(|(list, what)| count(u64::try_from(list.len()).unwrap_or(u64::MAX), what))
     .collect();
     let listed = if listed.is_empty() { String::new() } else { format!(", listed {}", listed.join(", ")) };
+    if let Some(took) = run.answered_late() {
+        return format!("{tried}: answered too late, after {}", time(took));
+    }
+    if run.flushed_at_end() {
+        return format!("{tried}: answered only at the end of input");
+    }
     match (&run.opened, run.answered()) {
         (Some(revision), _) => format!("{tried}: opened in {revision}{listed}"),
-        (None, true) => format!("{tried}: refused"),
-        (None, false) => format!("{tried}: not answered"),
+        (None, true) if run.first_response().is_some() => format!("{tried}: refused"),
+        (None, _) => format!("{tried}: not answered"),
     }
 }

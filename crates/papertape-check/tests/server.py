@@ -1,10 +1,13 @@
 """A small MCP server with one fault, for what the faulty server in Rust does not have: server.py FAULT"""
 
+import fcntl
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
+import termios
 import time
 
 FAULT = sys.argv[1]
@@ -44,12 +47,16 @@ def tool(description, **more):
 
 def respond(request):
     match request["method"]:
+        case "initialize" if "refuses" in sys.argv:
+            return {"error": {"code": -32600, "message": "not today"}}
         case "initialize":
             return {"result": {
                 "protocolVersion": request["params"]["protocolVersion"],
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "example", "version": "1"},
             }}
+        case "tools/list" if FAULT == "lists-fail":
+            return {"error": {"code": -32603, "message": "the database is down"}}
         case "tools/list":
             return {"result": {"tools": tools()}}
         case method:
@@ -72,6 +79,16 @@ match FAULT:
     case "port":
         listener = socket.create_server(("127.0.0.1", 0))
         time.sleep(600)
+    case "late":
+        # Reads nothing before the request that follows `initialize` when that was not answered in time.
+        while int.from_bytes(fcntl.ioctl(0, termios.FIONREAD, bytes(4)), sys.byteorder) < 300:
+            time.sleep(0.01)
+    case "late-at-the-end":
+        # Reads nothing before the other end of stdin is closed.
+        closed = select.poll()
+        closed.register(0, select.POLLHUP)
+        while not any(event & select.POLLHUP for _, event in closed.poll()):
+            pass
     case "child":
         nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         child = subprocess.Popen(["sleep", "600"], start_new_session=True, **nothing)

@@ -95,10 +95,16 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
         .any(|exchange| exchange.method == "server/discover" && exchange.result().is_some());
     let probe = first.exchanges.first().and_then(|exchange| exchange.response.as_ref());
     let probe = probe.map_or(wait, |response| wait.min(PROBE_TIMEOUT.max(response.elapsed * 4)));
-    let flushed = !first.answered_at_end();
+    let (flushed, late) = (!first.flushed_at_end(), first.answered_late().is_some());
     drive.runs.push(first);
     if !flushed {
         drive.skipped.push("further runs: responses come only at the end of input".to_owned());
+        return Ok(drive);
+    }
+    if late {
+        drive
+            .skipped
+            .push("further runs: the first response comes only after the time-out of this check".to_owned());
         return Ok(drive);
     }
     if silent && !modern_answered && reads_nothing {

@@ -1,5 +1,7 @@
 //! One process, from its start to its end: what was sent, what it wrote, and how it ended.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::definitions::Lists;
@@ -7,7 +9,10 @@ use crate::drive::ending::{self, Ended, Ending};
 use crate::drive::silence::Silence;
 use crate::stdio::recording::Recording;
 use crate::stdio::scan::{self, Kind, Piece};
-use crate::stdio::session::{Exchange, NoResponse, Session, Unsolicited};
+use crate::stdio::session::{Exchange, InputEnd, NoResponse, Response, Session, Unsolicited};
+
+/// What is in the buffer of a server is written soon after the end of its input: what comes later was not ready before.
+const FLUSHED_WITHIN: Duration = Duration::from_secs(1);
 
 /// How a process is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +50,8 @@ pub(crate) struct Run {
     pub(crate) pieces: Vec<Piece>,
     /// What it wrote to stderr.
     pub(crate) stderr: Recording,
+    /// The end of its input.
+    pub(crate) input_end: Option<InputEnd>,
     /// How it ended.
     pub(crate) ended: Ended,
 }
@@ -81,6 +88,7 @@ impl Run {
             pieces: scan::scan(&stdout.bytes),
             stdout,
             stderr,
+            input_end: session.input_end,
             exchanges: session.exchanges,
             unsolicited: session.unsolicited,
             lists,
@@ -98,12 +106,29 @@ impl Run {
         })
     }
 
-    /// Whether the first request was answered, but only after the end of input.
-    pub(crate) fn answered_at_end(&self) -> bool {
-        self.exchanges
-            .first()
-            .and_then(|exchange| exchange.response.as_ref())
-            .is_some_and(|response| response.after_end)
+    /// Whether the first response was ready before, and was written only at the end of input. A server that had not read all of its
+    /// input by then, or that responds a while later, was busy with something else.
+    pub(crate) fn flushed_at_end(&self) -> bool {
+        let Some((exchange, response)) = self.first_response().filter(|(_, response)| response.after_end)
+        else {
+            return false;
+        };
+        self.input_end.is_none_or(|end| {
+            let arrived = exchange.sent + response.elapsed;
+            end.unread.is_none_or(|unread| unread == 0) && arrived.saturating_sub(end.at) < FLUSHED_WITHIN
+        })
+    }
+
+    /// When the first response came, after the start, if that was later than it was waited for.
+    pub(crate) fn answered_late(&self) -> Option<Duration> {
+        let (exchange, response) = self.first_response()?;
+        (self.silence.is_some() && !self.flushed_at_end()).then(|| exchange.sent + response.elapsed)
+    }
+
+    /// The first request and the response to it.
+    pub(crate) fn first_response(&self) -> Option<(&Exchange, &Response)> {
+        let exchange = self.exchanges.first()?;
+        Some((exchange, exchange.response.as_ref()?))
     }
 
     /// What the server says about itself.

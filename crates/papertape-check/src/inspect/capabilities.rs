@@ -24,8 +24,11 @@ pub(crate) fn inspect(drive: &Drive, behaviour: &Behaviour) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for offer in &behaviour.offers {
         let Some(exchange) = run.exchanges.get(offer.request) else { continue };
-        let finding =
-            if offer.declared { refused(run, offer, exchange) } else { not_declared(run, offer, exchange) };
+        let finding = if offer.declared {
+            refused(drive, run, offer, exchange)
+        } else {
+            not_declared(run, offer, exchange)
+        };
         // Subscribing and unsubscribing are one capability.
         let subject = |finding: &Finding| finding.subject.clone();
         findings.extend(finding.filter(|new| !findings.iter().any(|old| subject(old) == subject(new))));
@@ -38,18 +41,30 @@ fn code(error: &Value) -> Option<i64> {
     error.get("code").and_then(Value::as_i64)
 }
 
-/// A capability that is declared, although its method does not exist.
-fn refused(run: &Run, offer: &Offer, exchange: &Exchange) -> Option<Finding> {
-    let error = exchange.error().filter(|error| code(error) == Some(METHOD_NOT_FOUND))?;
-    let said = error.get("message").and_then(Value::as_str).unwrap_or_default();
+/// A capability that is declared, although its method does not exist, or its list never works.
+fn refused(drive: &Drive, run: &Run, offer: &Offer, exchange: &Exchange) -> Option<Finding> {
+    let error = exchange.error()?;
+    let unknown = code(error) == Some(METHOD_NOT_FOUND);
+    // Other methods may have a reason to refuse what they were asked.
+    let is_list = exchange.method.ends_with("/list");
+    let works = || {
+        let same = drive.runs.iter().flat_map(|run| &run.exchanges);
+        same.filter(|other| other.method == exchange.method).any(|other| other.result().is_some())
+    };
+    if !unknown && (!is_list || works()) {
+        return None;
+    }
+    let said = match error.get("message").and_then(Value::as_str) {
+        Some(said) => quote(said),
+        None => quote(&error.to_string()),
+    };
+    let code = code(error).map_or(String::new(), |code| format!(" ({code})"));
     Some(
         Finding::new(
             PT0322,
             format!(
-                "the server declares the capability `{}`, and refuses `{}`: {} ({METHOD_NOT_FOUND})",
-                offer.capability,
-                exchange.method,
-                quote(said)
+                "the server declares the capability `{}`, and refuses `{}`: {said}{code}",
+                offer.capability, exchange.method
             ),
         )
         .subject(format!("capability {}", offer.capability))

@@ -117,7 +117,8 @@ fn refused(drive: &Drive) -> Option<Finding> {
     let stateless = drive.opened().any(|run| run.opening == Opening::Modern);
     let exchange = initialize(run)?;
     let (error, response) = (exchange.error()?, exchange.response.as_ref()?);
-    if stateless {
+    // After a late response no other revision was tried.
+    if stateless || run.answered_late().is_some() {
         return None;
     }
     let opens: Vec<&str> = drive

@@ -21,12 +21,15 @@ use crate::stdio::session::NoResponse;
 pub(crate) fn inspect(command: &ServerCommand, drive: &Drive) -> Vec<Finding> {
     let Some(first) = drive.runs.first() else { return Vec::new() };
     let answered = drive.runs.iter().any(Run::answered);
+    // What answers in `Content-Length` framing has a finding of its own.
+    let framed = |run: &Run| matches!(run.opening, Opening::Headers(_)) && run.answered();
+    let unopened = drive.opened().next().is_none() && !drive.runs.iter().any(framed);
     let mut findings = Vec::new();
     let exited = first.failure == Some(NoResponse::Exited)
         || first.silence.as_ref().is_some_and(|silence| !silence.alive);
     if !answered && exited {
         findings.push(exits(command, first));
-    } else if !answered && let Some(silence) = &first.silence {
+    } else if let (true, None, Some(silence)) = (unopened, first.first_response(), &first.silence) {
         findings.extend(silent(first, silence));
     }
     findings.extend(slow(first));
@@ -102,7 +105,7 @@ fn silent(run: &Run, silence: &Silence) -> Option<Finding> {
         let bytes = run.stdout.bytes.get(piece.start..piece.end).unwrap_or_default();
         matches!(piece.kind, Kind::Text(_)) && memchr::memmem::find(bytes, b"\"jsonrpc\"").is_some()
     });
-    if garbled || run.answered() {
+    if garbled {
         return None;
     }
     let (message, remedy) = if run.failure == Some(NoResponse::OutputEnded) {
@@ -172,24 +175,29 @@ fn input_read(silence: &Silence) -> String {
 
 /// A first response that comes later than hosts wait for it.
 fn slow(run: &Run) -> Option<Finding> {
-    let exchange = run.exchanges.first()?;
-    let response = exchange.response.as_ref().filter(|response| !response.after_end)?;
+    let (exchange, response) = run.first_response().filter(|_| !run.flushed_at_end())?;
     let took = exchange.sent + response.elapsed;
+    // Nothing could be opened if it was not waited for.
+    let waited = run.silence.as_ref().filter(|_| run.answered_late().is_some()).map(|silence| silence.waited);
     let first_byte = run.stdout.first().map(|first| format!("first byte on stdout after {}", time(first)));
     let too_late: Vec<Affected> =
         hosts::timeouts().iter().filter(|host| took > host.within()).map(hosts::Timeout::affected).collect();
     // Half of the shortest time is near enough to matter on a slower machine.
     let near =
         hosts::timeouts().iter().map(hosts::Timeout::within).min().is_some_and(|within| took * 2 > within);
-    if too_late.is_empty() && !near {
+    if too_late.is_empty() && !near && waited.is_none() {
         return None;
     }
-    let severity = if too_late.is_empty() { Severity::Note } else { Severity::Breaks };
-    let finding = Finding::new(PT0206, format!("the first response comes {} after the start", time(took)))
+    let breaks = waited.is_some() || !too_late.is_empty();
+    let severity = if breaks { Severity::Breaks } else { Severity::Note };
+    let late = waited.map_or(String::new(), |waited| {
+        format!(", and this check waits {} for it, so that no more could be tried", time(waited))
+    });
+    let finding = Finding::new(PT0206, format!("the first response comes {} after the start{late}", time(took)))
         .severity(severity)
         .remedy(
             "answer `initialize` first, and load the rest after it; install packages once, so that `npx` or `uvx` need not download them at \
-             each start",
+             each start; `--timeout` makes this check wait longer",
         )
         .affects(too_late);
     Some(match first_byte {

@@ -259,7 +259,7 @@ fn why_invalid(text: &str) -> String {
 
 /// Responses that arrive only once stdin is closed.
 fn unflushed(drive: &Drive) -> Option<Finding> {
-    let run = drive.runs.first().filter(|run| run.answered_at_end())?;
+    let run = drive.runs.first().filter(|run| run.flushed_at_end())?;
     let response = run.exchanges.first()?.response.as_ref()?;
     let silence = run.silence.as_ref()?;
     let start = usize::try_from(response.offset).ok()?;

@@ -83,6 +83,15 @@ impl Exchange {
     }
 }
 
+/// The end of the input of a server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InputEnd {
+    /// When it came, after the start of the process.
+    pub(crate) at: Duration,
+    /// How many bytes before it the server had not read then, if that is known.
+    pub(crate) unread: Option<u64>,
+}
+
 /// Why a request has no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoResponse {
@@ -107,9 +116,10 @@ pub(crate) struct Session {
     pub(crate) unsolicited: Vec<Unsolicited>,
     /// How messages are written.
     pub(crate) framing: Framing,
+    /// The end of its input, once that has been closed.
+    pub(crate) input_end: Option<InputEnd>,
     scanner: Scanner,
     next_id: i64,
-    input_ended: bool,
     /// How many bytes of stdout have been looked at.
     seen: usize,
 }
@@ -122,9 +132,9 @@ impl Session {
             exchanges: Vec::new(),
             unsolicited: Vec::new(),
             framing: Framing::Lines,
+            input_end: None,
             scanner: Scanner::default(),
             next_id: 1,
-            input_ended: false,
             seen: 0,
         }
     }
@@ -257,7 +267,8 @@ impl Session {
 
     /// Ends its input.
     pub(crate) fn end_input(&mut self) {
-        self.input_ended = true;
+        let end = InputEnd { at: self.process.elapsed(), unread: self.process.unread() };
+        self.input_end.get_or_insert(end);
         self.process.close_stdin();
     }
 
@@ -308,7 +319,8 @@ impl Session {
             && let Some(exchange) = self.exchanges.get_mut(index)
         {
             let elapsed = time.saturating_sub(exchange.sent);
-            let response = Response { value, offset, length, elapsed, odd_id, after_end: self.input_ended };
+            let response =
+                Response { value, offset, length, elapsed, odd_id, after_end: self.input_end.is_some() };
             // What has the id of the request is its response, whatever came before.
             let later = match &mut exchange.response {
                 Some(first) if first.odd_id && !odd_id => Some(std::mem::replace(first, response)),

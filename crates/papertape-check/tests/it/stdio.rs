@@ -134,6 +134,21 @@ servers! {
     slow_start: faulty(&["reads-late", "5200"]), PATIENT, |report| {
         says(with_code(report, "PT0206"), " s after the start");
     }
+    answers_after_the_time_out: python(&["late"]), IMPATIENT, |report| {
+        let finding = only(report, "PT0206");
+        says(finding, "waits 4.0 s for it");
+        assert_eq!(finding.severity, Severity::Breaks);
+        assert!(report.steps.concat().contains("answered too late"), "{:?}", report.steps);
+    }
+    answers_after_the_time_out_and_the_end_of_input: python(&["late-at-the-end"]), IMPATIENT, |report| {
+        assert_eq!(only(report, "PT0206").severity, Severity::Breaks);
+    }
+    an_error_after_the_time_out_is_no_refusal_in_all_revisions: python(&["late", "refuses"]), IMPATIENT, |report| {
+        says(only(report, "PT0206"), "waits 4.0 s for it");
+    }
+    lists_that_fail: python(&["lists-fail"]), PATIENT, |report| {
+        says(only(report, "PT0322"), "refuses `tools/list`: `the database is down` (-32603)");
+    }
     exits_in_a_session: python(&["exits-at-list"]), PATIENT, |report| {
         let finding = only(report, "PT0208");
         says(finding, "status 4 instead of answering `tools/list`");
