@@ -148,7 +148,13 @@ def respond(request):
         case "tools/list":
             if FAULT == "undeclared-request":
                 write({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}})
-            return complete({"tools": tools()})
+            page = {"tools": tools()}
+            match FAULT:
+                case "empty-cursor":
+                    page["nextCursor"] = ""
+                case "same-cursor":
+                    page["nextCursor"] = "x"
+            return complete(page)
         case "tools/call":
             return complete(called(params))
     if FAULT == "any-method":
