@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::drive::arguments;
 use crate::drive::client::Client;
 use crate::options::Options;
+use crate::stdio::recording::KEPT;
 use crate::stdio::session::{Exchange, NoResponse};
 
 /// How many tools are called, unless all are to be called.
@@ -20,6 +21,9 @@ pub(crate) const BLOCKED: Duration = Duration::from_secs(1);
 
 /// A call that takes so long can be cancelled meanwhile.
 const CANCELLABLE: Duration = Duration::from_secs(1);
+
+/// A call needs so much room in what is kept of stdout, so that only a message which is too long for SDKs can be cut.
+const ROOM: usize = 11 * 1024 * 1024;
 
 /// A call of a tool, by the indices of its exchanges.
 #[derive(Debug)]
@@ -133,7 +137,12 @@ pub(crate) async fn run(
     skipped: &mut Vec<String>,
 ) -> Calls {
     let mut calls = Calls::default();
-    for plan in plans {
+    for (index, plan) in plans.iter().enumerate() {
+        if !has_room(client) {
+            let left: Vec<&str> = plans.iter().skip(index).map(|plan| plan.tool.as_str()).collect();
+            skipped.push(format!("calls of {}: the results before them are large", listed(&left)));
+            break;
+        }
         options.step(&format!("calling {}", plan.tool));
         let call = call(client, plan).await;
         let (failure, slow) = (call.failure, waited(client, &call).filter(|time| *time >= BLOCKED));
@@ -146,6 +155,9 @@ pub(crate) async fn run(
             None => {}
             Some(NoResponse::Timeout) if client.ping().await.is_ok() => {}
             Some(_) => break,
+        }
+        if !has_room(client) {
+            continue;
         }
         if confirm {
             let again = self::call(client, plan).await;
@@ -170,6 +182,10 @@ pub(crate) async fn run(
         skipped.push("cancellation: no call took long enough, or all else waits for it".to_owned());
     }
     calls
+}
+
+fn has_room(client: &Client) -> bool {
+    client.session.process.stdout().bytes.len().saturating_add(ROOM) <= KEPT
 }
 
 fn exchange(client: &Client, index: usize) -> Option<&Exchange> {

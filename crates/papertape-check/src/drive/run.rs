@@ -78,7 +78,7 @@ impl Run {
             opened,
             failure,
             silence,
-            pieces: scan::scan(&stdout.bytes),
+            pieces: scan::scan_kept(&stdout),
             stdout,
             stderr,
             exchanges: session.exchanges,

@@ -128,8 +128,8 @@ fn faults_of(
     match &piece.kind {
         Kind::Message(message) => faults_of_message(run, message, next),
         Kind::Json => vec![(PT0101, banner_of(bytes))],
-        // The process was killed, or its output was not kept.
-        Kind::Text(Place::OwnLine) if next.is_none() && !bytes.ends_with(b"\n") && is_cut(run) => Vec::new(),
+        // The process was killed.
+        Kind::Text(_) if next.is_none() && !bytes.ends_with(b"\n") && was_ended(run) => Vec::new(),
         Kind::Text(_) if looks_like_message(bytes) => vec![(PT0113, None)],
         Kind::Text(Place::OwnLine) => {
             let goes_on = if bytes.starts_with(b" ") || bytes.starts_with(b"\t") { last } else { None };
@@ -141,6 +141,7 @@ fn faults_of(
         Kind::Mark if bytes.len() == 3 => vec![(PT0108, None)],
         Kind::Mark => vec![(PT0109, None)],
         Kind::Blank => vec![(PT0112, None)],
+        Kind::Unread => Vec::new(),
     }
 }
 
@@ -151,7 +152,8 @@ fn faults_of_message(
 ) -> Vec<(Code, Option<&'static Banner>)> {
     let joined =
         message.end == LineEnd::Other && next.is_some_and(|next| matches!(next.kind, Kind::Message(_)));
-    let cut = next.is_none() && (run.stdout.is_cut() || run.stdout.ended.is_none());
+    let last = next.is_none_or(|next| next.kind == Kind::Unread);
+    let cut = last && (run.stdout.is_cut() || run.stdout.ended.is_none());
     let checks = [
         (message.pretty, PT0105),
         (!message.framed && !cut && (message.end == LineEnd::Missing || joined), PT0106),
@@ -165,8 +167,8 @@ fn faults_of_message(
 }
 
 /// Whether the last line on stdout may have been longer, had the process not been ended.
-fn is_cut(run: &Run) -> bool {
-    run.stdout.is_cut() || matches!(run.ended.cause, Cause::Terminate | Cause::Kill)
+fn was_ended(run: &Run) -> bool {
+    matches!(run.ended.cause, Cause::Terminate | Cause::Kill)
 }
 
 /// Whether text is meant as a message, but cannot be read as one.

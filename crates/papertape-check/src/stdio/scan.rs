@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::stdio::recording::Recording;
 use crate::stdio::scan_utf16::Utf16;
 
 /// A value over several lines is looked for in so many bytes.
@@ -46,6 +47,8 @@ pub(crate) enum Kind {
     Mark,
     /// An empty line.
     Blank,
+    /// What was not read to its end, because it is too much.
+    Unread,
 }
 
 /// Where text is.
@@ -121,6 +124,17 @@ pub(crate) fn scan(bytes: &[u8]) -> Vec<Piece> {
     pieces
 }
 
+/// [`scan`] of what was kept of a stream. A line whose end was not kept is not read.
+pub(crate) fn scan_kept(recording: &Recording) -> Vec<Piece> {
+    let bytes = &recording.bytes;
+    let end = recording.cut_line().map_or(bytes.len(), |(start, _)| start);
+    let mut pieces = scan(bytes.get(..end).unwrap_or(bytes));
+    if end < bytes.len() {
+        pieces.push(Piece { start: end, end: bytes.len(), kind: Kind::Unread });
+    }
+    pieces
+}
+
 /// How far a stream has been scanned.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scanner {
@@ -141,7 +155,7 @@ impl Scanner {
         if self.pieces >= PIECES {
             let start = self.at;
             self.at = bytes.len();
-            return Some(Piece { start, end: self.at, kind: Kind::Text(Place::OwnLine) });
+            return Some(Piece { start, end: self.at, kind: Kind::Unread });
         }
         let (length, kind) = self.take(rest, ended)?;
         self.pieces += 1;

@@ -179,6 +179,11 @@ servers! {
     a_large_result: server("large"), PATIENT, |report| {
         assert_eq!(only(report, "PT0610").severity, Severity::Warning);
     }
+    large_results_that_are_more_than_is_kept_of_them: server("many-large"), PATIENT, |report| {
+        assert!(report.findings.iter().all(|finding| finding.severity != Severity::Breaks), "{:#?}", report.findings);
+        assert_eq!(codes(report), ["PT0610"]);
+        assert!(report.skipped.iter().any(|why| why.contains("large")), "{:?}", report.skipped);
+    }
     a_result_without_bounds: server("too-large"), UNANSWERED, |report| {
         assert_eq!(with_code(report, "PT0610").severity, Severity::Breaks);
     }
