@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::drive::arguments;
 use crate::drive::client::Client;
 use crate::options::Options;
-use crate::stdio::recording::KEPT;
 use crate::stdio::session::{Exchange, NoResponse};
 
 /// How many tools are called, unless all are to be called.
@@ -21,9 +20,6 @@ pub(crate) const BLOCKED: Duration = Duration::from_secs(1);
 
 /// A call that takes so long can be cancelled meanwhile.
 const CANCELLABLE: Duration = Duration::from_secs(1);
-
-/// A call needs so much room in what is kept of stdout, so that only a message which is too long for SDKs can be cut.
-const ROOM: usize = 11 * 1024 * 1024;
 
 /// A call of a tool, by the indices of its exchanges.
 #[derive(Debug)]
@@ -138,7 +134,7 @@ pub(crate) async fn run(
 ) -> Calls {
     let mut calls = Calls::default();
     for (index, plan) in plans.iter().enumerate() {
-        if !has_room(client) {
+        if !client.has_room() {
             let left: Vec<&str> = plans.iter().skip(index).map(|plan| plan.tool.as_str()).collect();
             skipped.push(format!("calls of {}: the results before them are large", listed(&left)));
             break;
@@ -156,7 +152,7 @@ pub(crate) async fn run(
             Some(NoResponse::Timeout) if client.ping().await.is_ok() => {}
             Some(_) => break,
         }
-        if !has_room(client) {
+        if !client.has_room() {
             continue;
         }
         if confirm {
@@ -182,10 +178,6 @@ pub(crate) async fn run(
         skipped.push("cancellation: no call took long enough, or all else waits for it".to_owned());
     }
     calls
-}
-
-fn has_room(client: &Client) -> bool {
-    client.session.process.stdout().bytes.len().saturating_add(ROOM) <= KEPT
 }
 
 fn exchange(client: &Client, index: usize) -> Option<&Exchange> {
