@@ -107,6 +107,8 @@ mod tests {
             ),
             ("> server@1.0.0 start", "the line that npm prints before a script"),
             ("/app/s.py:3: DeprecationWarning: old", "a warning of Python"),
+            ("(node:123) DeprecationWarning: The `punycode` module is deprecated.", "a warning of Node"),
+            ("FutureWarning: this is deprecated", "a warning of Python"),
             ("2026-11-20 09:14:02,113 - example - INFO - up", "a log line of Python's logging"),
             ("INFO:__main__:up", "a log line of Python's logging"),
             (r#"{"level":30,"time":1,"pid":7,"hostname":"box","msg":"up"}"#, "a log line of pino"),

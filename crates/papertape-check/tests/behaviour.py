@@ -54,6 +54,8 @@ def tools():
         tool["inputSchema"] = schema
     if FAULT == "not-read-only":
         tool["annotations"] = {"destructiveHint": True}
+    if FAULT == "many-large":
+        return [dict(tool, name=f"add{number or ''}") for number in range(6)]
     return [tool]
 
 
@@ -61,6 +63,8 @@ def add(a, b):
     match FAULT:
         case "slow" | "slow-in-threads":
             time.sleep(2.5)
+        case "many-large":
+            return text(4_000_000 * "x")
         case "large":
             return text(2_000_000 * "x")
         case "too-large":
@@ -77,7 +81,7 @@ def add(a, b):
 def called(params):
     arguments = params.get("arguments") or {}
     a, b = arguments.get("a"), arguments.get("b")
-    if params.get("name") != "add" and FAULT != "any-tool":
+    if not str(params.get("name")).startswith("add") and FAULT != "any-tool":
         return {"error": {"code": -32602, "message": f"there is no tool {params.get('name')}"}}
     if FAULT == "asked-for-an-error" and arguments.get("kind") == "error":
         return {"result": text("Error: as asked")}
@@ -148,7 +152,13 @@ def respond(request):
         case "tools/list":
             if FAULT == "undeclared-request":
                 write({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}})
-            return complete({"tools": tools()})
+            page = {"tools": tools()}
+            match FAULT:
+                case "empty-cursor":
+                    page["nextCursor"] = ""
+                case "same-cursor":
+                    page["nextCursor"] = "x"
+            return complete(page)
         case "tools/call":
             return complete(called(params))
     if FAULT == "any-method":

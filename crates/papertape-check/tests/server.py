@@ -25,6 +25,11 @@ def send(message):
             write(text.encode())
         case "latin-1":
             write(json.dumps(message, ensure_ascii=False).encode("latin-1") + b"\n")
+        case "half-a-pair":
+            write(text.replace("Returns a text", "Returns a \\ud83d").encode() + b"\n")
+        case "nested":
+            deep = 200_000 * "[" + 200_000 * "]"
+            write(text.replace('"description"', f'"_meta": {{"deep": {deep}}}, "description"').encode() + b"\n")
         case "blank-lines":
             write(text.encode() + b"\n\n")
         case _:

@@ -20,4 +20,5 @@ codes! {
     PT0417 Note "Arguments without descriptions"
     PT0418 Note "Resources or prompts without descriptions"
     PT0419 Breaks "A result without its list"
+    PT0420 Warning "A list that does not end"
 }

@@ -16,4 +16,5 @@ codes! {
     PT0113 Breaks "A message that is not valid JSON"
     PT0114 Breaks "A batch that was not asked for"
     PT0115 Note "Text on stderr"
+    PT0116 Warning "JSON that some parsers refuse"
 }

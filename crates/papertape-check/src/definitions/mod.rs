@@ -1,6 +1,7 @@
 //! Listed definitions to findings: what is wrong with tools, resources, templates and prompts.
 //!
 //! - `entry`: an entry of a list; `hits`: the places of one problem, which become one finding
+//! - `pages`: the pages of a list, and whether it ends
 //! - `names`, `fields`, `descriptions`: what entries of every kind share
 //! - `input_schema`, `output_schema`: the schemas of tools, by `schema` (what is wrong with one) and `walk` (its parts)
 //! - `uris`, `uri_template`, `prompts`, `size`
@@ -9,6 +10,7 @@
 
 pub(crate) mod entry;
 pub(crate) mod hits;
+pub(crate) mod pages;
 pub(crate) mod walk;
 
 mod descriptions;
@@ -49,6 +51,8 @@ pub(crate) struct Lists {
     pub(crate) is_modern: bool,
     /// Results without an array of entries: the method, and the result.
     pub(crate) invalid: Vec<(&'static str, Value)>,
+    /// Cursors that do not lead to another page: the method, and the cursor.
+    pub(crate) endless: Vec<(&'static str, Value)>,
 }
 
 /// [`inspect`], and what breaks only in a session-based revision, whose lists may differ.
@@ -68,6 +72,7 @@ pub(crate) fn inspect_both(newest: &Lists, session_based: Option<&Lists>) -> Vec
 pub(crate) fn inspect(lists: &Lists) -> Vec<Finding> {
     let entries = Entries::of(lists);
     let mut found = results::inspect(&lists.invalid);
+    found.extend(pages::inspect(&lists.endless));
     found.extend(names::inspect(&entries));
     found.extend(fields::inspect(&entries));
     found.extend(input_schema::inspect(&entries.tools));

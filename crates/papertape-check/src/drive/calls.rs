@@ -133,7 +133,12 @@ pub(crate) async fn run(
     skipped: &mut Vec<String>,
 ) -> Calls {
     let mut calls = Calls::default();
-    for plan in plans {
+    for (index, plan) in plans.iter().enumerate() {
+        if !client.has_room() {
+            let left: Vec<&str> = plans.iter().skip(index).map(|plan| plan.tool.as_str()).collect();
+            skipped.push(format!("calls of {}: the results before them are large", listed(&left)));
+            break;
+        }
         options.step(&format!("calling {}", plan.tool));
         let call = call(client, plan).await;
         let (failure, slow) = (call.failure, waited(client, &call).filter(|time| *time >= BLOCKED));
@@ -146,6 +151,9 @@ pub(crate) async fn run(
             None => {}
             Some(NoResponse::Timeout) if client.ping().await.is_ok() => {}
             Some(_) => break,
+        }
+        if !client.has_room() {
+            continue;
         }
         if confirm {
             let again = self::call(client, plan).await;

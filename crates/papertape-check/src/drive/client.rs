@@ -9,7 +9,11 @@ use serde_json::{Value, json};
 use crate::drive::run::Opening;
 use crate::drive::{LATEST_LEGACY, MODERN, legacy, modern};
 use crate::stdio::process::ServerProcess;
+use crate::stdio::recording::KEPT;
 use crate::stdio::session::{NoResponse, Session};
+
+/// A response needs so much room in what is kept of stdout, so that only a message which is too long for SDKs can be cut.
+const ROOM: usize = 11 * 1024 * 1024;
 
 /// A server that was opened, to be driven further.
 #[derive(Debug)]
@@ -64,6 +68,11 @@ impl Client {
     /// What it has declared at a JSON pointer, unless that is false.
     pub(crate) fn declares(&self, pointer: &str) -> bool {
         self.capabilities.pointer(pointer).is_some_and(|value| !value.is_null() && *value != json!(false))
+    }
+
+    /// Whether what is kept of stdout has room for a large response.
+    pub(crate) fn has_room(&self) -> bool {
+        self.session.process.stdout().bytes.len().saturating_add(ROOM) <= KEPT
     }
 
     /// Sends a request, to be waited for.

@@ -5,13 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::definitions::Lists;
+use crate::definitions::pages::Pages;
 use crate::stdio::session::{NoResponse, Session};
 
 /// How many pages of a list are read.
 const PAGES: usize = 100;
-
-/// How many entries of a list are kept.
-const ENTRIES: usize = 10_000;
 
 /// A list: the capability that declares it, its method, and the member of the result.
 const LISTS: [(&str, &str, &str); 4] = [
@@ -53,28 +51,19 @@ async fn read_list(
     meta: Option<&Value>,
     wait: Duration,
 ) -> Result<Vec<Value>, NoResponse> {
-    let mut entries = Vec::new();
-    let mut cursors: Vec<Value> = Vec::new();
+    let mut pages = Pages::default();
     for _ in 0..PAGES {
         let mut params = meta.map(|meta| json!({"_meta": meta}));
-        if let Some(cursor) = cursors.last() {
+        if let Some(cursor) = pages.cursor() {
             params.get_or_insert_with(|| json!({}))["cursor"] = cursor.clone();
         }
         let index = session.request(method, params, wait).await?;
         let Some(exchange) = session.exchanges.get(index) else { break };
         lists.bytes += exchange.response.as_ref().map_or(0, |response| response.length);
         let Some(result) = exchange.result() else { break };
-        if let Some(page) = result.get(member).and_then(Value::as_array) {
-            let room = ENTRIES.saturating_sub(entries.len());
-            entries.extend(page.iter().take(room).cloned());
-        } else {
-            lists.invalid.push((method, result.clone()));
-        }
-        // A cursor that comes again would never end.
-        match result.get("nextCursor") {
-            Some(cursor) if cursor.is_string() && !cursors.contains(cursor) => cursors.push(cursor.clone()),
-            _ => break,
+        if !pages.take(lists, (method, member), result) {
+            break;
         }
     }
-    Ok(entries)
+    Ok(pages.entries)
 }

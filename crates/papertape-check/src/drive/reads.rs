@@ -35,6 +35,9 @@ pub(crate) async fn run(client: &mut Client, lists: &Lists) -> Vec<Read> {
         Some((format!("prompt \"{name}\""), prompt, "prompts/get", params))
     });
     for (subject, definition, method, params) in resources.take(READ).chain(prompts.take(READ)) {
+        if !client.has_room() {
+            break;
+        }
         let failure = client.request(method, params).await.err();
         let request = client.session.exchanges.len().saturating_sub(1);
         reads.push(Read { subject, definition: definition.clone(), request, failure });

@@ -85,7 +85,7 @@ impl Run {
             opened,
             failure,
             silence,
-            pieces: scan::scan(&stdout.bytes),
+            pieces: scan::scan_kept(&stdout),
             stdout,
             stderr,
             input_end: session.input_end,

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::definitions::Lists;
+use crate::definitions::pages::Pages;
 use crate::finding::Finding;
 use crate::http::channel::Channel;
 use crate::http::client::Client;
@@ -11,9 +12,6 @@ use crate::http::inspect::response;
 
 /// How many pages of a list are read.
 const PAGES: usize = 100;
-
-/// How many entries of a list are kept.
-const ENTRIES: usize = 10_000;
 
 /// A list: the capability that declares it, its method, and the member of the result.
 const LISTS: [(&str, &str, &str); 4] = [
@@ -46,26 +44,25 @@ pub(crate) async fn read(client: &Client, channel: &mut Channel, capabilities: &
         if capabilities.get(capability).is_none() {
             continue;
         }
-        let mut entries = Vec::new();
-        let mut cursors: Vec<Value> = Vec::new();
+        let mut pages = Pages::default();
         for _ in 0..PAGES {
-            let params = cursors.last().map(|cursor| json!({"cursor": cursor}));
+            let params = pages.cursor().map(|cursor| json!({"cursor": cursor}));
             let exchange = Box::pin(channel.call(client, method, params)).await;
             let size = exchange.response().map_or(0, |response| response.body.len());
             read.lists.bytes = read.lists.bytes.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
-            let next = take(&mut read.lists, &mut entries, (method, member), &exchange);
+            let more = match exchange.result() {
+                Some(result) => pages.take(&mut read.lists, (method, member), result),
+                None => false,
+            };
             read.note(&exchange);
             if read.failed {
                 return read;
             }
-            // A cursor that comes again would never end.
-            match next {
-                Some(cursor) if !cursors.contains(&cursor) && read.lists.bytes < BYTES => {
-                    cursors.push(cursor)
-                }
-                _ => break,
+            if !more || read.lists.bytes >= BYTES {
+                break;
             }
         }
+        let entries = pages.entries;
         match method {
             "tools/list" => read.lists.tools = entries,
             "resources/list" => read.lists.resources = entries,
@@ -90,21 +87,4 @@ impl ListsRead {
             self.findings.push(found);
         }
     }
-}
-
-/// Takes the entries of a page: the cursor of the next one.
-fn take(
-    lists: &mut Lists,
-    entries: &mut Vec<Value>,
-    (method, member): (&'static str, &str),
-    exchange: &Exchange,
-) -> Option<Value> {
-    let result = exchange.result()?;
-    if let Some(page) = result.get(member).and_then(Value::as_array) {
-        let room = ENTRIES.saturating_sub(entries.len());
-        entries.extend(page.iter().take(room).cloned());
-    } else {
-        lists.invalid.push((method, result.clone()));
-    }
-    result.get("nextCursor").filter(|cursor| cursor.is_string()).cloned()
 }

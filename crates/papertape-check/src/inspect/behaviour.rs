@@ -15,7 +15,7 @@ use crate::evidence::{Evidence, Stream};
 use crate::finding::{Finding, Severity};
 use crate::hosts::affected;
 use crate::inspect::messages::{response_bytes, sent};
-use crate::inspect::results::{self, error_text, is_error};
+use crate::inspect::results::{self, LONGEST, error_text, is_error};
 use crate::inspect::stderr::error_line;
 use crate::inspect::{quote, status, time};
 use crate::stdio::session::NoResponse;
@@ -72,7 +72,8 @@ fn exits_after(run: &Run, call: &Call) -> Option<Finding> {
 fn exits(run: &Run, call: &Call) -> Option<Finding> {
     if !matches!(call.failure?, NoResponse::Exited | NoResponse::NotSent(_)) {
         // More than is kept of a stream is not read as a message.
-        return run.stdout.is_cut().then(|| unbounded(run, call));
+        let (_, length) = run.stdout.cut_line().filter(|(_, length)| *length > LONGEST)?;
+        return Some(unbounded(call, length));
     }
     let when = match call.failure {
         Some(NoResponse::Exited) => format!("at a valid call of \"{}\", without a response", call.tool),
@@ -96,10 +97,10 @@ fn exit(run: &Run, call: &Call, message: String) -> Finding {
     }
 }
 
-fn unbounded(run: &Run, call: &Call) -> Finding {
+fn unbounded(call: &Call, length: u64) -> Finding {
     let message = format!(
-        "\"{}\" writes {} bytes, which is more than SDKs accept as one message",
-        call.tool, run.stdout.total
+        "\"{}\" writes {length} bytes on one line, which is more than SDKs accept as one message",
+        call.tool
     );
     Finding::new(PT0610, message)
         .severity(Severity::Breaks)

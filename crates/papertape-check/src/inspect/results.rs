@@ -17,7 +17,7 @@ use crate::stdio::session::{Exchange, Response};
 const LARGE: u64 = 1024 * 1024;
 
 /// The longest message that the SDKs for TypeScript accept, in bytes.
-const LONGEST: u64 = 10 * 1024 * 1024;
+pub(super) const LONGEST: u64 = 10 * 1024 * 1024;
 
 /// The first revision of MCP: whoever names an earlier one speaks none.
 const OLDEST: &str = "2024-11-05";

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use papertape::stdio::ServerCommand;
 
+use crate::code::behaviour::PT0610;
 use crate::code::start::{PT0203, PT0204, PT0205, PT0206, PT0208, PT0209};
 use crate::drive::Drive;
 use crate::drive::ending::Cause;
@@ -12,6 +13,7 @@ use crate::drive::silence::Silence;
 use crate::evidence::{Evidence, Stream};
 use crate::finding::{Finding, Severity};
 use crate::hosts::{self, Affected, affected};
+use crate::inspect::results::LONGEST;
 use crate::inspect::stderr::{error_line, missing_variable};
 use crate::inspect::{bytes, count, quote, status, stdout_bytes, time};
 use crate::stdio::scan::Kind;
@@ -239,6 +241,19 @@ fn unanswered(run: &Run) -> Option<Finding> {
         NoResponse::Exited => return None,
     };
     let exchange = run.exchanges.iter().rev().find(|exchange| exchange.response.is_none())?;
+    if let Some((_, length)) = run.stdout.cut_line() {
+        // The response may be in what was not kept.
+        return (length > LONGEST).then(|| {
+            let message = format!(
+                "at `{}`, the server writes {length} bytes on one line, which is more than SDKs accept as one message",
+                exchange.method
+            );
+            Finding::new(PT0610, message)
+                .severity(Severity::Breaks)
+                .remedy("list less, or in pages: a result with `nextCursor` has another page after it")
+                .affects(affected("PT0610"))
+        });
+    }
     let waited = run.ended.time.saturating_sub(exchange.sent).saturating_sub(run.ended.took);
     let message = format!("`{}` is never answered{}{why}", exchange.method, in_revision(run));
     Some(

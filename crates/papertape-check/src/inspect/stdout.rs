@@ -4,7 +4,7 @@ use crate::banner::{self, Banner};
 use crate::code::Code;
 use crate::code::stdout::{
     PT0101, PT0102, PT0103, PT0104, PT0105, PT0106, PT0107, PT0108, PT0109, PT0110, PT0111, PT0112, PT0113,
-    PT0114, PT0115,
+    PT0114, PT0115, PT0116,
 };
 use crate::drive::Drive;
 use crate::drive::ending::Cause;
@@ -16,6 +16,7 @@ use crate::inspect::shutdown::PIPE;
 use crate::inspect::{bytes, count, quote, stdout_bytes, time};
 use crate::stdio::recording::plain;
 use crate::stdio::scan::{Kind, LineEnd, Message, Piece, Place};
+use crate::stdio::scan_refused;
 
 /// How many places of each fault are shown.
 const SHOWN: usize = 3;
@@ -128,8 +129,8 @@ fn faults_of(
     match &piece.kind {
         Kind::Message(message) => faults_of_message(run, message, next),
         Kind::Json => vec![(PT0101, banner_of(bytes))],
-        // The process was killed, or its output was not kept.
-        Kind::Text(Place::OwnLine) if next.is_none() && !bytes.ends_with(b"\n") && is_cut(run) => Vec::new(),
+        // The process was killed.
+        Kind::Text(_) if next.is_none() && !bytes.ends_with(b"\n") && was_ended(run) => Vec::new(),
         Kind::Text(_) if looks_like_message(bytes) => vec![(PT0113, None)],
         Kind::Text(Place::OwnLine) => {
             let goes_on = if bytes.starts_with(b" ") || bytes.starts_with(b"\t") { last } else { None };
@@ -141,6 +142,7 @@ fn faults_of(
         Kind::Mark if bytes.len() == 3 => vec![(PT0108, None)],
         Kind::Mark => vec![(PT0109, None)],
         Kind::Blank => vec![(PT0112, None)],
+        Kind::Unread => Vec::new(),
     }
 }
 
@@ -151,7 +153,8 @@ fn faults_of_message(
 ) -> Vec<(Code, Option<&'static Banner>)> {
     let joined =
         message.end == LineEnd::Other && next.is_some_and(|next| matches!(next.kind, Kind::Message(_)));
-    let cut = next.is_none() && (run.stdout.is_cut() || run.stdout.ended.is_none());
+    let last = next.is_none_or(|next| next.kind == Kind::Unread);
+    let cut = last && (run.stdout.is_cut() || run.stdout.ended.is_none());
     let checks = [
         (message.pretty, PT0105),
         (!message.framed && !cut && (message.end == LineEnd::Missing || joined), PT0106),
@@ -160,13 +163,14 @@ fn faults_of_message(
         (message.end == LineEnd::CrLf, PT0111),
         (message.not_a_number, PT0113),
         (message.batch, PT0114),
+        (message.refused.is_some(), PT0116),
     ];
     checks.into_iter().filter(|(found, _)| *found).map(|(_, code)| (code, None)).collect()
 }
 
 /// Whether the last line on stdout may have been longer, had the process not been ended.
-fn is_cut(run: &Run) -> bool {
-    run.stdout.is_cut() || matches!(run.ended.cause, Cause::Terminate | Cause::Kill)
+fn was_ended(run: &Run) -> bool {
+    matches!(run.ended.cause, Cause::Terminate | Cause::Kill)
 }
 
 /// Whether text is meant as a message, but cannot be read as one.
@@ -207,6 +211,11 @@ impl Fault {
             PT0111 => "lines on stdout end with CR LF, which is harmless".to_owned(),
             PT0112 => format!("stdout has empty lines ({place})"),
             PT0113 => format!("a message on stdout is not valid JSON ({place}): {}", why_invalid(text)),
+            PT0116 => {
+                let why = scan_refused::read(text.trim().as_bytes());
+                let what = why.map_or("what some parsers refuse", |(_, why)| why.words());
+                format!("a message on stdout has {what} ({place})")
+            }
             _ => format!("stdout has an array of messages ({place}); only revision 2025-03-26 has batches"),
         };
         let mut finding =
@@ -239,6 +248,9 @@ impl Fault {
             (PT0112, _) => "write nothing but messages to stdout",
             (PT0113, _) => {
                 "serialise messages with a JSON library; write `null` in place of NaN and Infinity"
+            }
+            (PT0116, _) => {
+                "cut text between characters, not in the middle of a surrogate pair; limit numbers, and the depth of values"
             }
             _ => "write each message on a line of its own",
         }

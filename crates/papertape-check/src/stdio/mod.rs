@@ -4,5 +4,6 @@ pub(crate) mod process;
 pub(crate) mod processes;
 pub(crate) mod recording;
 pub(crate) mod scan;
+pub(crate) mod scan_refused;
 mod scan_utf16;
 pub(crate) mod session;

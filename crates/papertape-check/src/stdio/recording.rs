@@ -17,6 +17,8 @@ pub(crate) struct Recording {
     pub(crate) total: u64,
     /// When the stream ended, after the start of the process.
     pub(crate) ended: Option<Duration>,
+    /// Where the line ends that was not kept as a whole.
+    line_end: Option<u64>,
     /// Where each arrival begins, and when it was.
     arrivals: Vec<(u64, Duration)>,
 }
@@ -29,6 +31,12 @@ impl Recording {
         }
         let room = KEPT.saturating_sub(self.bytes.len());
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        if let (Some(rest), None) = (bytes.get(room..), self.line_end)
+            && let Some(at) = memchr::memchr(b'\n', rest)
+        {
+            let end = room.saturating_add(at).saturating_add(1);
+            self.line_end = Some(self.total.saturating_add(u64::try_from(end).unwrap_or(u64::MAX)));
+        }
         self.total = self.total.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
     }
 
@@ -47,6 +55,16 @@ impl Recording {
     /// Whether bytes were not kept.
     pub(crate) fn is_cut(&self) -> bool {
         u64::try_from(self.bytes.len()).is_ok_and(|kept| kept < self.total)
+    }
+
+    /// The line that was not kept as a whole: where it begins, and how long it is, as far as it has arrived.
+    pub(crate) fn cut_line(&self) -> Option<(usize, u64)> {
+        if !self.is_cut() {
+            return None;
+        }
+        let start = memchr::memrchr(b'\n', &self.bytes).map_or(0, |at| at.saturating_add(1));
+        let end = self.line_end.unwrap_or(self.total);
+        Some((start, end.saturating_sub(u64::try_from(start).unwrap_or(u64::MAX))))
     }
 
     /// The last lines, without invalid UTF-8 and terminal escapes.
@@ -85,6 +103,9 @@ mod tests {
         recording.add(&vec![b'x'; KEPT], Duration::from_millis(2));
         assert_eq!((recording.bytes.len(), recording.total), (KEPT, KEPT as u64 + 3));
         assert!(recording.is_cut());
+        assert_eq!(recording.cut_line(), Some((0, KEPT as u64 + 3)));
+        recording.add(b"y\nz", Duration::from_millis(3));
+        assert_eq!(recording.cut_line(), Some((0, KEPT as u64 + 5)));
         assert_eq!(recording.time_of(2), Some(Duration::from_millis(1)));
         assert_eq!(recording.time_of(3), Some(Duration::from_millis(2)));
     }

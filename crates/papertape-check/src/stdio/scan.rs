@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::stdio::recording::Recording;
+use crate::stdio::scan_refused::{self, Refused};
 use crate::stdio::scan_utf16::Utf16;
 
 /// A value over several lines is looked for in so many bytes.
@@ -46,6 +48,8 @@ pub(crate) enum Kind {
     Mark,
     /// An empty line.
     Blank,
+    /// What was not read to its end, because it is too much.
+    Unread,
 }
 
 /// Where text is.
@@ -78,6 +82,8 @@ pub(crate) struct Message {
     pub(crate) utf16: bool,
     /// It has `NaN` or `Infinity`, which JSON has not; they are null here.
     pub(crate) not_a_number: bool,
+    /// It has something that is JSON, but is refused.
+    pub(crate) refused: Option<Refused>,
 }
 
 /// What follows a message.
@@ -121,6 +127,17 @@ pub(crate) fn scan(bytes: &[u8]) -> Vec<Piece> {
     pieces
 }
 
+/// [`scan`] of what was kept of a stream. A line whose end was not kept is not read.
+pub(crate) fn scan_kept(recording: &Recording) -> Vec<Piece> {
+    let bytes = &recording.bytes;
+    let end = recording.cut_line().map_or(bytes.len(), |(start, _)| start);
+    let mut pieces = scan(bytes.get(..end).unwrap_or(bytes));
+    if end < bytes.len() {
+        pieces.push(Piece { start: end, end: bytes.len(), kind: Kind::Unread });
+    }
+    pieces
+}
+
 /// How far a stream has been scanned.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scanner {
@@ -141,7 +158,7 @@ impl Scanner {
         if self.pieces >= PIECES {
             let start = self.at;
             self.at = bytes.len();
-            return Some(Piece { start, end: self.at, kind: Kind::Text(Place::OwnLine) });
+            return Some(Piece { start, end: self.at, kind: Kind::Unread });
         }
         let (length, kind) = self.take(rest, ended)?;
         self.pieces += 1;
@@ -199,14 +216,11 @@ impl Scanner {
     }
 
     fn take_body(&mut self, rest: &[u8], length: usize, ended: bool) -> Option<(usize, Kind)> {
-        if let Some((value, invalid)) = rest.get(..length).and_then(parse) {
+        if let Some((value, form)) = rest.get(..length).and_then(parse) {
             self.body = None;
             // A line end after the body belongs to it.
             let end = length + usize::from(rest.get(length) == Some(&b'\n'));
-            return Some((
-                end,
-                kind_of(value, LineEnd::Other, Form { framed: true, invalid, ..Form::default() }),
-            ));
+            return Some((end, kind_of(value, LineEnd::Other, Form { framed: true, ..form })));
         }
         if rest.len() < length && !ended {
             return None;
@@ -233,8 +247,8 @@ impl Scanner {
             // White space after a message on its line is nothing to report.
             return Some((length, Kind::Blank));
         }
-        if let Some((value, invalid)) = parse(text) {
-            return Some((length, kind_of(value, end, Form { invalid, ..Form::default() })));
+        if let Some((value, form)) = parse(text) {
+            return Some((length, kind_of(value, end, form)));
         }
         if text.first() == Some(&b'{') || text.first() == Some(&b'[') {
             match pretty(rest, ended) {
@@ -265,13 +279,14 @@ struct Form {
     framed: bool,
     invalid: bool,
     not_a_number: bool,
+    refused: Option<Refused>,
 }
 
 fn kind_of(value: Value, end: LineEnd, form: Form) -> Kind {
     if !is_message(&value) {
         return Kind::Json;
     }
-    let Form { pretty, framed, invalid, not_a_number } = form;
+    let Form { pretty, framed, invalid, not_a_number, refused } = form;
     Kind::Message(Message {
         batch: value.is_array(),
         value,
@@ -281,21 +296,26 @@ fn kind_of(value: Value, end: LineEnd, form: Form) -> Kind {
         invalid,
         utf16: false,
         not_a_number,
+        refused,
     })
 }
 
-/// A whole value, and whether its bytes are not valid UTF-8.
-fn parse(text: &[u8]) -> Option<(Value, bool)> {
+/// A whole value, and what is odd about its bytes.
+fn parse(text: &[u8]) -> Option<(Value, Form)> {
     let first = text.trim_ascii_start().first();
     if first != Some(&b'{') && first != Some(&b'[') {
         return None;
     }
     match serde_json::from_slice(text) {
-        Ok(value) => Some((value, false)),
+        Ok(value) => Some((value, Form::default())),
         Err(_) if std::str::from_utf8(text).is_err() => {
-            serde_json::from_str(&String::from_utf8_lossy(text)).ok().map(|value| (value, true))
+            let value = serde_json::from_str(&String::from_utf8_lossy(text)).ok()?;
+            Some((value, Form { invalid: true, ..Form::default() }))
         }
-        Err(_) => None,
+        Err(_) => {
+            let (value, why) = scan_refused::read(text)?;
+            Some((value, Form { refused: Some(why), ..Form::default() }))
+        }
     }
 }
 

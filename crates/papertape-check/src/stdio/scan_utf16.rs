@@ -68,6 +68,7 @@ impl Utf16 {
                 invalid: false,
                 utf16: true,
                 not_a_number: false,
+                refused: None,
             }),
             _ => Kind::Text(Place::OwnLine),
         };

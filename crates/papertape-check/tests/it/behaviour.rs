@@ -42,6 +42,16 @@ servers! {
         assert!(report.skipped.iter().any(|why| why.contains("\"add\"")), "{:?}", report.skipped);
     }
 
+    an_empty_cursor_ends_a_list: server("empty-cursor"), PATIENT, |report| {
+        healthy(report);
+        assert_eq!(report.server.tools, 1);
+        says(with_code(report, "PT0420"), "an empty `nextCursor`");
+    }
+    a_cursor_that_repeats: server("same-cursor"), PATIENT, |report| {
+        assert_eq!(only(report, "PT0420").severity, Severity::Warning);
+        assert_eq!(report.server.tools, 1);
+    }
+
     a_version_that_is_none: server("unknown-version"), PATIENT, |report| {
         let finding = only(report, "PT0301");
         says(finding, "1999-01-01");
@@ -168,6 +178,11 @@ servers! {
     }
     a_large_result: server("large"), PATIENT, |report| {
         assert_eq!(only(report, "PT0610").severity, Severity::Warning);
+    }
+    large_results_that_are_more_than_is_kept_of_them: server("many-large"), PATIENT, |report| {
+        assert!(report.findings.iter().all(|finding| finding.severity != Severity::Breaks), "{:#?}", report.findings);
+        assert_eq!(codes(report), ["PT0610"]);
+        assert!(report.skipped.iter().any(|why| why.contains("large")), "{:?}", report.skipped);
     }
     a_result_without_bounds: server("too-large"), UNANSWERED, |report| {
         assert_eq!(with_code(report, "PT0610").severity, Severity::Breaks);

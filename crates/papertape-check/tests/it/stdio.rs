@@ -75,6 +75,15 @@ servers! {
     blank_lines: python(&["blank-lines"]), PATIENT, |report| {
         only(report, "PT0112");
     }
+    half_a_surrogate_pair: python(&["half-a-pair"]), PATIENT, |report| {
+        let finding = only(report, "PT0116");
+        says(finding, "half a surrogate pair");
+        assert_eq!((finding.severity, report.server.tools), (Severity::Warning, 1));
+    }
+    values_that_are_nested_very_deeply: python(&["nested"]), PATIENT, |report| {
+        says(only(report, "PT0116"), "nested");
+        assert_eq!(report.server.tools, 1);
+    }
     not_a_number: python(&["nan"]), PATIENT, |report| {
         says(only(report, "PT0113"), "NaN");
         assert_eq!(report.server.tools, 1);

@@ -27,6 +27,7 @@ fn words(bytes: &[u8]) -> String {
         Kind::Headers => "headers".to_owned(),
         Kind::Mark => "mark".to_owned(),
         Kind::Blank => "blank".to_owned(),
+        Kind::Unread => "unread".to_owned(),
     };
     pieces.iter().map(|piece| word(&piece.kind)).collect::<Vec<_>>().join(", ")
 }
@@ -99,6 +100,7 @@ fn deep_json_and_unclosed_braces_do_no_harm() {
 fn the_number_of_pieces_is_bounded() {
     let bytes = b"y\n".repeat(300_000);
     let pieces = scan(&bytes);
+    assert!(pieces.last().is_some_and(|piece| piece.kind == Kind::Unread));
     assert_eq!((pieces.len(), pieces.last().map(|piece| piece.end)), (super::PIECES + 1, Some(bytes.len())));
 }
 
