@@ -21,6 +21,7 @@ Each server here is healthy but for one fault: {faults} of them, small programs 
 {tools} are each run on each of them, with a time-out of {seconds} seconds where the tool has an option for that.
 
 - `papertape check COMMAND` is told nothing else. It calls read-only tools by itself.
+  Of its report, the first sentence of each finding counts; the bytes that prove it and the advice are left out.
 - The others list the tools: `mcp-inspector --cli COMMAND --method tools/list --strict`,
   `mcporter list --stdio COMMAND --exit-code`, `fastmcp list --command COMMAND`.
 - A fault that shows only in a call is marked *(call)*: there the others are told which tool to call, with the arguments that

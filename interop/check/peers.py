@@ -67,10 +67,10 @@ def shortened(words, longest):
 
 
 class Tool:
-    """A tool, and its command lines. What it writes to stdout is a result, unless it fails or `reports` on servers."""
+    """A tool, and its command lines. What it writes to stdout is a result, unless it fails, or `findings` reads it."""
 
-    def __init__(self, name, listing, calling, reports=False):
-        self.name, self.listing, self.calling, self.reports = name, listing, calling, reports
+    def __init__(self, name, listing, calling, findings=None):
+        self.name, self.listing, self.calling, self.findings = name, listing, calling, findings
 
     def ask(self, command, call, search, env=None):
         """What it says of the server that this command starts. `search` are folders in front of the PATH."""
@@ -81,10 +81,11 @@ class Tool:
             more = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "1000", "FASTMCP_CHECK_FOR_UPDATES": "off"}
             environment = {**(env or os.environ), "HOME": home, "PATH": path, **more}
             code, stdout, stderr = run(line, environment, home)
+        stdout = self.findings(stdout) if self.findings else stdout
         everything, errors = plain(f"{stderr}\n{stdout}"), plain(stderr)
         if code != 0:
             return Said(code, everything, everything)
-        return Said(code, everything if self.reports else errors, errors)
+        return Said(code, everything if self.findings else errors, errors)
 
 
 def run(line, environment, folder):
@@ -127,6 +128,15 @@ def folder(found):
     return "" if os.path.isdir(found[2]) else found[0]
 
 
+def sentences(report):
+    """What papertape check says first of each finding. Proofs and remedies, which follow, are left out."""
+    try:
+        found = json.loads(report)["findings"]
+    except ValueError:
+        return report
+    return "\n".join(f"{finding['severity']} {finding['code']}: {finding['message']}" for finding in found)
+
+
 def message(line):
     """The message in an error that is written as JSON, or the line."""
     try:
@@ -145,7 +155,7 @@ def tools(papertape):
 
     def check(command, *call):
         # It calls tools by itself.
-        return [papertape, "check", "--timeout", f"{SECONDS}", "--", *command]
+        return [papertape, "check", "--output", "json", "--timeout", f"{SECONDS}", "--", *command]
 
     def list_inspector(command):
         return [*inspector, *command, "--method", "tools/list", "--strict", "--connect-timeout", wait]
@@ -169,7 +179,7 @@ def tools(papertape):
         return [*fastmcp, "call", "--command", shlex.join(command), *given, "--timeout", f"{SECONDS}"]
 
     everyone = [
-        Tool("papertape check", check, check, reports=True),
+        Tool("papertape check", check, check, findings=sentences),
         Tool("MCP Inspector 2.12.0", list_inspector, call_inspector),
         Tool("mcporter 0.12.3", list_mcporter, call_mcporter),
         Tool("fastmcp 4.1.2", list_fastmcp, call_fastmcp),

@@ -14,11 +14,11 @@ class CrashesOnBadInput(Server):
     """Crashes when an argument has another type"""
 
     codes = ("PT0602",)
-    names = r"crash|exited|died|TypeError"
+    names = r"crash|exited|exits|died|TypeError"
     call = ("add", BAD)
 
     def called(self, name, arguments):
-        return self.add(arguments.get("a"), arguments.get("b"))
+        return self.add(arguments.get("a"), arguments.get("b")) if name == "add" else super().called(name, arguments)
 
 
 class NotValidated(Server):
@@ -29,6 +29,8 @@ class NotValidated(Server):
     call = ("add", BAD)
 
     def called(self, name, arguments):
+        if name != "add":
+            return super().called(name, arguments)
         return text(f"{arguments.get('a')} + {arguments.get('b')}")
 
 

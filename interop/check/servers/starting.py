@@ -88,7 +88,7 @@ class CommandNotFound(Server):
     """A command that does not exist"""
 
     codes = ("PT0201",)
-    names = r"ENOENT|not found|no such file"
+    names = r"ENOENT|not found|no such file|no program"
 
     @classmethod
     def command(cls, faulty, name):

@@ -103,9 +103,9 @@ pub(crate) async fn end(session: &mut Session, tried: Ending) -> Ended {
     Ended { tried, cause, status, time, took, grace, left, stderr_before }
 }
 
-/// Waits for a server to exit, and longer while it is busy, unless it has answered nothing at all.
+/// Waits for a server to exit, and longer while it is busy, if it has ever answered with a result.
 async fn exits(session: &mut Session) -> bool {
-    let answers = session.exchanges.iter().any(|exchange| exchange.response.is_some());
+    let answers = session.exchanges.iter().any(|exchange| exchange.result().is_some());
     let limit = Instant::now() + LONGEST_GRACE;
     let mut used = cpu(session);
     loop {
