@@ -32,13 +32,18 @@ pub(crate) fn inspect(drive: &Drive) -> Vec<Finding> {
     }
     let has = |code: Code| faults.iter().any(|fault| fault.code == code);
     // Empty lines belong to the text. What a program that is no server prints is shown with its end.
-    let (text, serves) = (has(PT0101), drive.runs.iter().any(|run| run.answered() || run.silence.is_some()));
+    let (text, serves) = (has(PT0101), drive.runs.iter().any(serves));
     faults.retain(|fault| !(fault.code == PT0112 && text || fault.code == PT0101 && !serves));
     let mut findings: Vec<Finding> = faults.into_iter().map(Fault::into_finding).collect();
     findings.extend(unflushed(drive));
     findings.extend(awaits_headers(drive));
     findings.extend(stderr(drive));
     findings
+}
+
+/// Whether it has answered, or runs and could. One that exits may do so before the first request is written, or after.
+fn serves(run: &Run) -> bool {
+    run.answered() || run.silence.as_ref().is_some_and(|silence| silence.alive)
 }
 
 fn collect(faults: &mut Vec<Fault>, number: usize, run: &Run) {
