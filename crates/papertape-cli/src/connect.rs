@@ -133,7 +133,7 @@ pub(crate) fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> 
     }
 }
 
-/// Reads files of the command line. One that is a pipe to which nobody writes must not keep a signal from ending the command.
+/// Reads files of the command line. Reading a pipe without a writer must not keep a signal from ending the command.
 pub(crate) async fn read_files<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {

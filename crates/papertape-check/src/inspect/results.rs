@@ -19,7 +19,7 @@ const LARGE: u64 = 1024 * 1024;
 /// The longest message that the SDKs for TypeScript accept, in bytes.
 pub(super) const LONGEST: u64 = 10 * 1024 * 1024;
 
-/// The first revision of MCP: whoever names an earlier one speaks none.
+/// The first revision of MCP: an earlier date is not a revision.
 const OLDEST: &str = "2024-11-05";
 
 /// The first revision that has structured content.

@@ -252,7 +252,7 @@ impl ServerProcess {
 
     fn kill_all(&self) {
         let left = self.processes();
-        // Without `/proc`, nobody says whether the group is empty.
+        // Without `/proc`, it is unknown whether the group is empty.
         let in_group = self.child.id().is_some()
             || !Path::new("/proc/self").exists()
             || left.iter().any(|process| process.group == self.group);
