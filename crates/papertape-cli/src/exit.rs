@@ -7,11 +7,12 @@ use std::process::{ExitCode, ExitStatus};
 use papertape::client::{ClientError, ErrorKind};
 use papertape::wire::RpcError;
 use papertape::wire::error::INTERNAL_ERROR;
+use papertape::wire::tape::escaped;
 use serde_json::{Map, Value, json};
 
 use crate::args::Output;
 use crate::http_refusal;
-use crate::print::text::{escaped, hanging, safe};
+use crate::print::text::{hanging, safe};
 use crate::print::{self, Look, style};
 
 /// For `--help`.
