@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use papertape::client::ClientOptions;
 use papertape::protocol::{Content, Revision};
 use papertape::stdio::{self, ServerCommand};
-use papertape::wire::tape::{self, Direction, Entry, Record};
+use papertape::wire::tape::{self, Direction, Record};
 use serde_json::json;
 
 use crate::process::Process;
