@@ -7,6 +7,7 @@ mod client;
 mod index;
 mod parse_error;
 mod serve;
+mod server;
 mod values;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ pub(crate) use client::{
 };
 pub(crate) use index::Index;
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
+pub(crate) use server::{RemoteServer, ServerProcess};
 
 use crate::exit;
 use values::log_level;
