@@ -123,8 +123,33 @@ servers! {
     a_request_without_a_capability: server("undeclared-request"), PATIENT, |report| {
         says(only(report, "PT0321"), "sampling/createMessage");
     }
-    a_capability_that_is_refused: server("refused-list"), PATIENT, |report| {
-        says(only(report, "PT0322"), "resources/list");
+    a_list_that_is_declared_and_refused: server("refused-list"), PATIENT, |report| {
+        let finding = only(report, "PT0322");
+        says(finding, "resources/list");
+        assert_eq!((finding.severity, finding.affects.is_empty()), (Severity::Breaks, false));
+    }
+    a_list_that_always_fails: server("resources-fail"), PATIENT, |report| {
+        let finding = only(report, "PT0322");
+        says(finding, "the disk is full");
+        assert_eq!(finding.severity, Severity::Breaks);
+    }
+    a_method_that_is_declared_and_refused: server("refused-completions"), PATIENT, |report| {
+        let finding = only(report, "PT0322");
+        says(finding, "completion/complete");
+        assert_eq!(finding.severity, Severity::Warning);
+    }
+    a_capability_that_is_true: server("true-capability"), PATIENT, |report| {
+        let finding = with_code(report, "PT0325");
+        says(finding, "in the result of `initialize`, `capabilities.logging` is `true`");
+        assert_eq!((finding.severity, finding.affects.is_empty()), (Severity::Breaks, false));
+    }
+    a_member_of_a_capability_that_is_null: server("null-capability"), PATIENT, |report| {
+        says(only(report, "PT0325"), "`capabilities.tools.listChanged` is `null`, and should be true or false");
+    }
+    a_ping_that_is_refused: server("no-ping"), PATIENT, |report| {
+        let finding = only(report, "PT0326");
+        says(finding, "`Method not found` (-32601)");
+        assert_eq!((finding.severity, finding.affects.is_empty()), (Severity::Breaks, false));
     }
     a_capability_that_is_not_declared: server("undeclared"), PATIENT, |report| {
         let finding = only(report, "PT0323");
@@ -171,6 +196,29 @@ servers! {
     }
     a_call_that_blocks: server("slow"), PATIENT, |report| {
         says(only(report, "PT0608"), "`ping`");
+    }
+    a_call_that_blocks_for_longer_than_it_is_waited_for: server("outlasts"), UNANSWERED, |report| {
+        says(only(report, "PT0608"), "until the call has ended");
+    }
+    a_call_that_blocks_without_an_end: server("never-ends"), UNANSWERED, |report| {
+        // It does not see the end of its input, either.
+        says(with_code(report, "PT0608"), "and neither is the call");
+        assert!(report.findings.iter().all(|finding| finding.code.name() != "PT0616"), "{:#?}", report.findings);
+    }
+    a_valid_call_that_is_never_answered: server("unanswered-call"), UNANSWERED, |report| {
+        healthy(report);
+        let finding = with_code(report, "PT0616");
+        says(finding, "a call of \"add\", which says that it is read-only, with arguments that its `inputSchema` accepts has no response within 8");
+        assert_eq!(finding.subject.as_deref(), Some("tool \"add\""));
+    }
+    a_resource_that_is_never_answered: server("unanswered-read"), UNANSWERED, |report| {
+        healthy(report);
+        let finding = with_code(report, "PT0616");
+        says(finding, "`resources/read` of resource \"memo://a\" has no response within 8");
+        assert!(report.steps.iter().any(|step| step == "called \"add\""), "{:?}", report.steps);
+    }
+    a_declared_method_that_is_never_answered: server("unanswered-completions"), UNANSWERED, |report| {
+        says(only(report, "PT0209"), "`completion/complete` is never answered");
     }
     a_slow_call_that_does_not_block_can_be_cancelled: server("slow-in-threads"), PATIENT, |report| {
         healthy(report);
