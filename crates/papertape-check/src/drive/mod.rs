@@ -23,7 +23,7 @@ use crate::definitions::Lists;
 use crate::drive::ending::{Cause, Ending, GRACE};
 use crate::drive::run::{Opening, Run};
 use crate::options::Options;
-use crate::stdio::session::Framing;
+use crate::stdio::session::{Framing, NoResponse};
 
 /// The newest session-based revision.
 pub(crate) const LATEST_LEGACY: &str = "2025-11-25";
@@ -89,6 +89,8 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
             .await?;
     let (opened, answered, silent) = (first.opened.is_some(), first.answered(), first.silence.is_some());
     let reads_nothing = first.silence.as_ref().is_some_and(|silence| silence.unread == Some(silence.sent));
+    let floods = first.silence.as_ref().is_some_and(|silence| silence.flood().is_some());
+    let hangs = first.failure == Some(NoResponse::Timeout);
     let modern_answered = first
         .exchanges
         .iter()
@@ -107,8 +109,9 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
             .push("further runs: the first response comes only after the time-out of this check".to_owned());
         return Ok(drive);
     }
-    if silent && !modern_answered && reads_nothing {
-        drive.skipped.push("further runs: it never reads its stdin".to_owned());
+    if silent && !modern_answered && (floods || reads_nothing) {
+        let why = if floods { "it does not stop writing to stdout" } else { "it never reads its stdin" };
+        drive.skipped.push(format!("further runs: {why}"));
         return Ok(drive);
     }
     if silent && !modern_answered {
@@ -138,6 +141,10 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
     if !opened && (stateless || !answered) {
         let why = if anything { "it does not open a session" } else { "it exits before it answers" };
         drive.skipped.push(format!("older revisions: {why}"));
+        return Ok(drive);
+    }
+    if opened && hangs {
+        drive.skipped.push(format!("older revisions: a request in {LATEST_LEGACY} is never answered"));
         return Ok(drive);
     }
     for revision in OLDER {
