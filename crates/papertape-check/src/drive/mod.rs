@@ -15,6 +15,7 @@ pub(crate) mod run;
 pub(crate) mod silence;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::stdio::ServerCommand;
@@ -69,10 +70,18 @@ impl Drive {
 
     /// The definitions as the newest revision lists them.
     pub(crate) fn lists(&self) -> Lists {
-        let newest =
-            self.opened().find(|run| run.opening == Opening::Modern && run.lists != Lists::default());
-        let Some(run) = newest.or_else(|| self.opened().next()) else { return Lists::default() };
-        Lists { is_modern: run.opening == Opening::Modern, ..run.lists.clone() }
+        let newest = self.opened().find(|run| run.opening == Opening::Modern && !run.lists.is_empty());
+        newest.or_else(|| self.opened().next()).map(|run| run.lists.clone()).unwrap_or_default()
+    }
+
+    /// Adds a run: its index.
+    pub(crate) fn push(&mut self, mut run: Run) -> usize {
+        // Most servers list the same tools in all revisions, and some list many.
+        if let Some(same) = self.runs.iter().find(|other| other.lists.tools == run.lists.tools) {
+            run.lists.tools = Arc::clone(&same.lists.tools);
+        }
+        self.runs.push(run);
+        self.runs.len() - 1
     }
 }
 
@@ -98,7 +107,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
     let probe = first.exchanges.first().and_then(|exchange| exchange.response.as_ref());
     let probe = probe.map_or(wait, |response| wait.min(PROBE_TIMEOUT.max(response.elapsed * 4)));
     let (flushed, late) = (!first.flushed_at_end(), first.answered_late().is_some());
-    drive.runs.push(first);
+    drive.push(first);
     if !flushed {
         drive.skipped.push("further runs: responses come only at the end of input".to_owned());
         return Ok(drive);
@@ -121,7 +130,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
             legacy::run(command, Opening::Headers(LATEST_LEGACY), Framing::Headers, wait, Ending::EndOfInput)
                 .await?;
         let reads_headers = headers.answered();
-        drive.runs.push(headers);
+        drive.push(headers);
         drive.skipped.push(
             if reads_headers {
                 "further runs: it reads Content-Length framing only"
@@ -136,7 +145,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
     options.step(&format!("`server/discover` in {MODERN}"));
     let modern = modern::run(command, probe, opened.then_some(wait), ending).await?;
     let (stateless, anything) = (modern.opened.is_some(), answered || modern.answered());
-    drive.runs.push(modern);
+    drive.push(modern);
     // A server may refuse revisions that it does not know, although it should answer with one that it knows.
     if !opened && (stateless || !answered) {
         let why = if anything { "it does not open a session" } else { "it exits before it answers" };
@@ -152,7 +161,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
         // Both ways to end a server are tried.
         let ending = if revision == OLDER[0] { Ending::Terminate } else { Ending::EndOfInput };
         let ending = if drive.ends_well() { ending } else { Ending::Kill };
-        drive.runs.push(legacy::run(command, Opening::Older(revision), Framing::Lines, wait, ending).await?);
+        drive.push(legacy::run(command, Opening::Older(revision), Framing::Lines, wait, ending).await?);
     }
     Ok(drive)
 }

@@ -52,6 +52,18 @@ servers! {
         assert_eq!(report.server.tools, 1);
     }
 
+    a_list_of_many_pages: server("many-pages"), PATIENT, |report| {
+        healthy(report);
+        assert_eq!(report.server.tools, 100);
+        let cut = "inspection of `tools/list` after its first 100 pages";
+        assert!(report.skipped.iter().any(|why| why == cut), "{:?}", report.skipped);
+    }
+    a_list_of_many_entries: server("many-tools"), PATIENT, |report| {
+        assert_eq!(report.server.tools, 10_000);
+        let cut = "inspection of `tools/list` after its first 10000 entries";
+        assert!(report.skipped.iter().any(|why| why == cut), "{:?}", report.skipped);
+    }
+
     a_version_that_is_none: server("unknown-version"), PATIENT, |report| {
         let finding = only(report, "PT0301");
         says(finding, "1999-01-01");
