@@ -184,11 +184,17 @@ def respond(request):
             if FAULT == "undeclared-request":
                 write({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}})
             page = {"tools": tools()}
+            number = int(params.get("cursor", "0")) if isinstance(params, dict) and FAULT.startswith("many-") else 0
             match FAULT:
                 case "empty-cursor":
                     page["nextCursor"] = ""
                 case "same-cursor":
                     page["nextCursor"] = "x"
+                case "many-pages":
+                    page = {"tools": [dict(tools()[0], name=f"add{number}")], "nextCursor": str(number + 1)}
+                case "many-tools":
+                    page = {"tools": [{"name": f"a{number}-{index}", "inputSchema": {"type": "object"}} for index in range(6000)]}
+                    page["nextCursor"] = str(number + 1)
             return complete(page)
         case "tools/call":
             return complete(called(params))

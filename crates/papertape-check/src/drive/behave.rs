@@ -142,8 +142,7 @@ async fn finish(drive: &mut Drive, client: Client) -> usize {
     let Client { session, opening, revision, .. } = client;
     let progress = Progress { opened: Some(revision), ..Progress::default() };
     let ending = if drive.ends_well() { Ending::EndOfInput } else { Ending::Kill };
-    drive.runs.push(Run::finish(opening, session, progress, ending).await);
-    drive.runs.len() - 1
+    drive.push(Run::finish(opening, session, progress, ending).await)
 }
 
 /// Whether a response has an id from which it cannot be seen what it responds to, if there are several requests.

@@ -26,6 +26,8 @@ pub(crate) struct Offer {
     pub(crate) request: usize,
     /// Why it has no response.
     pub(crate) failure: Option<NoResponse>,
+    /// How many entries the list has that it asked for.
+    pub(crate) listed: Option<usize>,
 }
 
 /// A subscription of a stateless revision.
@@ -46,12 +48,20 @@ pub(crate) async fn ask(client: &mut Client, lists: &Lists) -> Vec<Offer> {
         let declared = capability == PING || client.declares(&format!("/{}", capability.replace('.', "/")));
         let failure = client.request(method, params).await.err();
         let request = client.session.exchanges.len().saturating_sub(1);
-        offers.push(Offer { capability, declared, request, failure });
+        let listed = take_list(client, request, capability);
+        offers.push(Offer { capability, declared, request, failure, listed });
         if failure.is_some_and(|failure| failure != NoResponse::Timeout) {
             break;
         }
     }
     offers
+}
+
+/// Takes a list, which may be long, out of a response: how many entries it has.
+fn take_list(client: &mut Client, request: usize, member: &str) -> Option<usize> {
+    let response = client.session.exchanges.get_mut(request)?.response.as_mut()?;
+    let list = response.value.get_mut("result")?.get_mut(member)?.as_array_mut()?;
+    Some(std::mem::take(list).len())
 }
 
 fn features(client: &Client, lists: &Lists) -> Vec<(&'static str, &'static str, Value)> {

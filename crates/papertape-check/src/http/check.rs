@@ -237,8 +237,7 @@ impl Check<'_> {
                 self.found.findings.push(found);
             }
         }
-        let is_empty = read.lists == Lists { is_modern: read.lists.is_modern, ..Lists::default() };
-        if self.found.lists.is_none() && !is_empty {
+        if self.found.lists.is_none() && !read.lists.is_empty() {
             self.found.lists = Some(read.lists);
         }
         (read.event_id, read.failed)
@@ -282,6 +281,7 @@ impl Found {
         let mut report = Report::new(self.findings, summary);
         report.steps = self.steps;
         report.skipped = self.skipped;
+        report.skipped.extend(lists.cut.iter().map(|what| format!("inspection of {what}")));
         report
     }
 }

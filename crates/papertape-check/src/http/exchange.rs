@@ -203,6 +203,13 @@ impl Exchange {
         self.message()?.get("result")
     }
 
+    /// The same, to take its content out.
+    pub(crate) fn result_mut(&mut self) -> Option<&mut Value> {
+        let id = self.id?;
+        let messages = &mut self.outcome.as_mut().ok()?.messages;
+        messages.iter_mut().find(|message| responds_to(message, id))?.get_mut("result")
+    }
+
     /// Whether the request was served: with a result, or with an error of the method.
     pub(crate) fn is_accepted(&self) -> bool {
         self.response().is_some_and(Response::is_success)

@@ -1,5 +1,7 @@
 //! The lists of a server, page by page.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::definitions::Lists;
@@ -10,9 +12,6 @@ use crate::http::client::Client;
 use crate::http::exchange::Exchange;
 use crate::http::inspect::response;
 
-/// How many pages of a list are read.
-const PAGES: usize = 100;
-
 /// A list: the capability that declares it, its method, and the member of the result.
 const LISTS: [(&str, &str, &str); 4] = [
     ("tools", "tools/list", "tools"),
@@ -20,9 +19,6 @@ const LISTS: [(&str, &str, &str); 4] = [
     ("resources", "resources/templates/list", "resourceTemplates"),
     ("prompts", "prompts/list", "prompts"),
 ];
-
-/// How many bytes of lists are read.
-const BYTES: u64 = 64 * 1024 * 1024;
 
 /// What was read.
 #[derive(Debug, Default)]
@@ -45,12 +41,12 @@ pub(crate) async fn read(client: &Client, channel: &mut Channel, capabilities: &
             continue;
         }
         let mut pages = Pages::default();
-        for _ in 0..PAGES {
+        loop {
             let params = pages.cursor().map(|cursor| json!({"cursor": cursor}));
-            let exchange = Box::pin(channel.call(client, method, params)).await;
+            let mut exchange = Box::pin(channel.call(client, method, params)).await;
             let size = exchange.response().map_or(0, |response| response.body.len());
             read.lists.bytes = read.lists.bytes.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
-            let more = match exchange.result() {
+            let more = match exchange.result_mut() {
                 Some(result) => pages.take(&mut read.lists, (method, member), result),
                 None => false,
             };
@@ -58,13 +54,13 @@ pub(crate) async fn read(client: &Client, channel: &mut Channel, capabilities: &
             if read.failed {
                 return read;
             }
-            if !more || read.lists.bytes >= BYTES {
+            if !more {
                 break;
             }
         }
         let entries = pages.entries;
         match method {
-            "tools/list" => read.lists.tools = entries,
+            "tools/list" => read.lists.tools = Arc::new(entries),
             "resources/list" => read.lists.resources = entries,
             "prompts/list" => read.lists.prompts = entries,
             _ => read.lists.templates = entries,

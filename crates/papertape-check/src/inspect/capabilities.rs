@@ -187,9 +187,8 @@ fn refused(drive: &Drive, run: &Run, offer: &Offer, exchange: &Exchange) -> Opti
 
 /// A method that works, although its capability is not declared.
 fn not_declared(run: &Run, offer: &Offer, exchange: &Exchange) -> Option<Finding> {
-    let result = exchange.result()?;
-    let list = result.get(offer.capability).and_then(Value::as_array).map(Vec::len);
-    let (what, severity) = match (offer.capability, list) {
+    exchange.result()?;
+    let (what, severity) = match (offer.capability, offer.listed) {
         ("tools", Some(count)) if count > 0 => (format!(" lists {count}"), Severity::Breaks),
         ("resources" | "prompts", Some(count)) if count > 0 => (format!(" lists {count}"), Severity::Breaks),
         // An empty list is no less than none.
