@@ -118,7 +118,8 @@ pub(crate) fn plan(tools: &[Value], options: &Options, skipped: &mut Vec<String>
     plans
 }
 
-fn listed(names: &[&str]) -> String {
+/// Names of tools in a sentence: the first ones, and how many more there are.
+pub(crate) fn listed(names: &[&str]) -> String {
     const NAMED: usize = 8;
     let mut text: Vec<String> = names.iter().take(NAMED).map(|name| format!("\"{name}\"")).collect();
     if names.len() > NAMED {

@@ -11,6 +11,7 @@ use crate::http::channel::Channel;
 use crate::http::client::Client;
 use crate::http::exchange::Exchange;
 use crate::http::inspect::response;
+use crate::inspect::capabilities::of_refused;
 
 /// A list: the capability that declares it, its method, and the member of the result.
 const LISTS: [(&str, &str, &str); 4] = [
@@ -19,6 +20,9 @@ const LISTS: [(&str, &str, &str); 4] = [
     ("resources", "resources/templates/list", "resourceTemplates"),
     ("prompts", "prompts/list", "prompts"),
 ];
+
+/// Servers of resources without templates need not have this method.
+const TEMPLATES: &str = "resources/templates/list";
 
 /// What was read.
 #[derive(Debug, Default)]
@@ -30,6 +34,10 @@ pub(crate) struct ListsRead {
     pub(crate) event_id: Option<String>,
     /// A request had no response, so that nothing was read after it.
     pub(crate) failed: bool,
+    /// Lists that could be read.
+    pub(crate) works: Vec<&'static str>,
+    /// The findings about those that are declared, and refused.
+    pub(crate) refused: Vec<(&'static str, Finding)>,
 }
 
 /// Reads the lists whose capabilities are declared.
@@ -51,6 +59,13 @@ pub(crate) async fn read(client: &Client, channel: &mut Channel, capabilities: &
                 None => false,
             };
             read.note(&exchange);
+            if exchange.result().is_some() {
+                read.works.push(method);
+            } else if let Some(error) = exchange.message().and_then(|message| message.get("error"))
+                && method != TEMPLATES
+            {
+                read.refused.push((method, exchange.proves(of_refused(capability, method, error))));
+            }
             if read.failed {
                 return read;
             }

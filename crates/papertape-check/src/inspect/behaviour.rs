@@ -20,7 +20,7 @@ use crate::inspect::messages::{response_bytes, sent};
 use crate::inspect::results::{self, LONGEST, error_text, is_error};
 use crate::inspect::stderr::error_line;
 use crate::inspect::{quote, status, time};
-use crate::stdio::session::{Exchange, NoResponse};
+use crate::stdio::session::NoResponse;
 
 /// Clients give up a request after so long: the SDKs for TypeScript, unless they are told otherwise.
 const GIVEN_UP: Duration = Duration::from_secs(60);
@@ -141,7 +141,7 @@ fn unanswered(run: &Run, call: &Call) -> Option<Finding> {
         call.tool,
         time(waited)
     );
-    Some(never_answered(message, waited, exchange).subject(subject(call)).affects(affected("PT0616")))
+    Some(never_answered(message, waited).subject(subject(call)).evidence(sent(exchange)))
 }
 
 /// How long a request was waited for at least that has no response: until the next one was sent to which there is one.
@@ -152,12 +152,12 @@ pub(super) fn no_response_within(run: &Run, index: usize) -> Option<Duration> {
 }
 
 /// The finding about a request for something that is listed, which has no response.
-pub(super) fn never_answered(message: String, waited: Duration, exchange: &Exchange) -> Finding {
+pub(crate) fn never_answered(message: String, waited: Duration) -> Finding {
     // Some work takes this long, and a shorter wait does not show that it never ends.
     let severity = if waited >= GIVEN_UP { Severity::Warning } else { Severity::Note };
     Finding::new(PT0616, message)
         .severity(severity)
-        .evidence(sent(exchange))
+        .affects(affected("PT0616"))
         .remedy(
             "answer with an error, or with a result with `\"isError\": true`, before clients give up (many after 60 s); if it only takes longer, \
              `--timeout` makes this check wait for it",
@@ -305,10 +305,15 @@ fn response(trial: &Trial) -> Option<Finding> {
         return None;
     }
     let response = trial.response.as_ref().map(|(response, _)| &response.value);
+    Some(with(wrong_response(&trial.input, response)?, crossed(trial)))
+}
+
+/// What is wrong with a response to bad input.
+pub(crate) fn wrong_response(input: &Input, response: Option<&Value>) -> Option<Finding> {
     let member =
         |name: &str| response.and_then(|response| response.get(name)).filter(|value| !value.is_null());
     let (result, error) = (member("result"), member("error"));
-    let finding = match &trial.input {
+    let finding = match input {
         Input::UnknownMethod => {
             let code = error.and_then(|error| error.get("code")).and_then(Value::as_i64);
             let (message, severity) = match (response, result, code) {
@@ -343,7 +348,7 @@ fn response(trial: &Trial) -> Option<Finding> {
         Input::Arguments(tool, fault, name) => {
             let result = result.filter(|result| succeeds(result))?;
             if let Some(said) = error_text(result) {
-                return Some(as_success(trial, tool, said));
+                return Some(results::as_success(tool, said).subject(format!("tool \"{tool}\"")));
             }
             let (message, severity) = match fault {
                 Fault::WrongType => (
@@ -365,7 +370,7 @@ fn response(trial: &Trial) -> Option<Finding> {
         _ => return None,
     };
     let affects = affected(finding.code.name);
-    Some(with(finding, crossed(trial)).affects(affects))
+    Some(finding.affects(affects))
 }
 
 /// A complete result that is not marked as an error.
@@ -373,26 +378,16 @@ fn succeeds(result: &Value) -> bool {
     !is_error(result) && result.get("resultType").is_none_or(|kind| kind == "complete")
 }
 
-fn as_success(trial: &Trial, tool: &str, said: &str) -> Finding {
-    let finding = results::as_success(tool, said).subject(format!("tool \"{tool}\""));
-    with(finding, crossed(trial))
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use serde_json::json;
-
     use super::never_answered;
     use crate::finding::Severity;
-    use crate::stdio::session::Exchange;
 
     #[test]
     fn a_call_without_a_response_is_a_warning_only_after_the_time_that_clients_wait() {
-        let (method, request) = ("tools/call".to_owned(), json!({}));
-        let exchange = Exchange { method, request, sent: Duration::ZERO, response: None, more: Vec::new() };
-        let after = |seconds| never_answered(String::new(), Duration::from_secs(seconds), &exchange).severity;
+        let after = |seconds| never_answered(String::new(), Duration::from_secs(seconds)).severity;
         assert_eq!([after(30), after(59), after(60)], [Severity::Note, Severity::Note, Severity::Warning]);
     }
 }

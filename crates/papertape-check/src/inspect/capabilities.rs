@@ -118,28 +118,31 @@ fn unanswered(run: &Run, offer: &Offer, exchange: &Exchange) -> Option<Finding> 
         return None;
     }
     let waited = run.ended.time.saturating_sub(run.ended.took).saturating_sub(exchange.sent);
-    Some(
-        Finding::new(PT0209, format!("`{}` is never answered", exchange.method))
-            .subject(format!("capability {}", offer.capability))
-            .evidence(sent(exchange))
-            .evidence(Evidence::fact(format!("no response within {}", time(waited))))
-            .remedy("answer every request, with an error if there is no result")
-            .affects(affected("PT0209")),
-    )
+    let finding = Finding::new(PT0209, format!("`{}` is never answered", exchange.method))
+        .evidence(sent(exchange))
+        .evidence(Evidence::fact(format!("no response within {}", time(waited))))
+        .remedy("answer every request, with an error if there is no result")
+        .affects(affected("PT0209"));
+    Some(match offer.capability {
+        PING => finding,
+        capability => finding.subject(format!("capability {capability}")),
+    })
 }
 
 /// A `ping` that is refused.
 fn ping_refused(run: &Run, exchange: &Exchange) -> Option<Finding> {
-    let error = exchange.error()?;
-    let said = error.get("message").and_then(Value::as_str).map_or(quote(&error.to_string()), quote);
-    let code = code(error).map_or(String::new(), |code| format!(" ({code})"));
     Some(
-        Finding::new(PT0326, format!("the server refuses `ping`: {said}{code}"))
+        of_refused_ping(exchange.error()?)
             .evidence(sent(exchange))
-            .evidence(response_bytes(run, exchange.response.as_ref()?))
-            .remedy("answer `ping` with an empty result, `\"result\": {}`, whatever else the server offers")
-            .affects(affected("PT0326")),
+            .evidence(response_bytes(run, exchange.response.as_ref()?)),
     )
+}
+
+/// The finding about a `ping` that is refused with this error.
+pub(crate) fn of_refused_ping(error: &Value) -> Finding {
+    Finding::new(PT0326, format!("the server refuses `ping`: {}", said(error)))
+        .remedy("answer `ping` with an empty result, `\"result\": {}`, whatever else the server offers")
+        .affects(affected("PT0326"))
 }
 
 fn code(error: &Value) -> Option<i64> {
@@ -159,30 +162,35 @@ fn refused(drive: &Drive, run: &Run, offer: &Offer, exchange: &Exchange) -> Opti
     if !unknown && (!is_list || works()) {
         return None;
     }
-    let said = match error.get("message").and_then(Value::as_str) {
-        Some(said) => quote(said),
-        None => quote(&error.to_string()),
-    };
-    let code = code(error).map_or(String::new(), |code| format!(" ({code})"));
     Some(
-        Finding::new(
-            PT0322,
-            format!(
-                "the server declares the capability `{}`, and refuses `{}`: {said}{code}",
-                offer.capability, exchange.method
-            ),
-        )
-        // Hosts ask for every list that is declared, and for the rest only if it is used.
-        .severity(if is_list { Severity::Breaks } else { Severity::Warning })
-        .subject(format!("capability {}", offer.capability))
-        .evidence(sent(exchange))
-        .evidence(response_bytes(run, exchange.response.as_ref()?))
-        .remedy(format!(
-            "handle `{}`, with an empty list if there is nothing, or do not declare `{}`",
-            exchange.method, offer.capability
-        ))
-        .affects(if is_list { affected("PT0322") } else { Vec::new() }),
+        of_refused(offer.capability, &exchange.method, error)
+            .evidence(sent(exchange))
+            .evidence(response_bytes(run, exchange.response.as_ref()?)),
     )
+}
+
+/// The finding about the method of a declared capability, which is refused with this error.
+pub(crate) fn of_refused(capability: &str, method: &str, error: &Value) -> Finding {
+    // Hosts ask for every list that is declared, and for the rest only if it is used.
+    let is_list = method.ends_with("/list");
+    let message =
+        format!("the server declares the capability `{capability}`, and refuses `{method}`: {}", said(error));
+    Finding::new(PT0322, message)
+        .severity(if is_list { Severity::Breaks } else { Severity::Warning })
+        .subject(format!("capability {capability}"))
+        .remedy(format!(
+            "handle `{method}`, with an empty list if there is nothing, or do not declare `{capability}`"
+        ))
+        .affects(if is_list { affected("PT0322") } else { Vec::new() })
+}
+
+/// What an error says, with its code.
+fn said(error: &Value) -> String {
+    let said = error.get("message").and_then(Value::as_str).map_or_else(|| quote(&error.to_string()), quote);
+    match code(error) {
+        Some(code) => format!("{said} ({code})"),
+        None => said,
+    }
 }
 
 /// A method that works, although its capability is not declared.

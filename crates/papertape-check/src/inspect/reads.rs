@@ -61,8 +61,8 @@ fn one(run: &Run, read: &Read, exchange: &Exchange) -> Option<Finding> {
             read.subject,
             time(waited)
         );
-        let finding = never_answered(message, waited, exchange);
-        return Some(finding.subject(read.subject.clone()).affects(affected("PT0616")));
+        let finding = never_answered(message, waited).evidence(sent(exchange));
+        return Some(finding.subject(read.subject.clone()));
     }
     let response = exchange.response.as_ref()?;
     let finding = if let Some(error) = exchange.error() {

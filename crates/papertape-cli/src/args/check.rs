@@ -51,14 +51,6 @@ pub(crate) struct Check {
     pub(crate) remote: RemoteServer,
 }
 
-impl Check {
-    /// An option that was given and is only for servers that are started.
-    pub(crate) fn process_only_option(&self) -> Option<&'static str> {
-        let calls = [("--call", !self.call.is_empty()), ("--call-all", self.call_all)];
-        self.process.given().or_else(|| calls.into_iter().find_map(|(name, given)| given.then_some(name)))
-    }
-}
-
 /// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {

@@ -48,7 +48,7 @@ pub(crate) fn run(args: Check) -> Result<(), Failure> {
         }
         Connector::Http { url, headers } => {
             let because = format!("for servers that are started as a process, and {target} is at a URL");
-            refuse(args.process_only_option(), &because)?;
+            refuse(args.process.given(), &because)?;
             watched("connecting", options, async |options| {
                 let (headers, options) = with_credentials(&args.remote, headers, options).await?;
                 Ok(check_http(&url, &headers, &options).await)
