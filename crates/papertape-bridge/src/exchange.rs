@@ -190,7 +190,7 @@ impl Exchange {
         }
     }
 
-    /// Asks the host while none of its calls is running, if its revision allows that.
+    /// Sends the host a request while none of its calls is running, if its revision allows that.
     fn ask_host(
         &self,
         request: &RawInputRequest,

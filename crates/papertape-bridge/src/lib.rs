@@ -7,7 +7,7 @@
 //!
 //! - `host`: what the host says about itself in its first message
 //! - `bridge`: [`Bridge`], and how it is served
-//! - `pass`: the bytes of a host and a server that speak alike
+//! - `pass`: the bytes of a host and a server with the same revision and framing
 //! - `refusal`: what a host gets whose server cannot be used
 //! - `facade`: the server that the host sees; `lists` keeps its lists as those behind it, `watch` its subscriptions
 //! - `handlers`: of what the host sees

@@ -89,7 +89,7 @@ where
     // It may have to free what its successor needs.
     drop(server.end().await);
     if is_alone && written.is_empty() {
-        // Nobody waits for a successor, unless it has said that it does not understand.
+        // The host needs no other process, unless the server has rejected the handshake.
         host.give_up();
     }
     None

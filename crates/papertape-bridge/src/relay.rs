@@ -111,7 +111,7 @@ impl Relayed {
         self.round
     }
 
-    /// Asks the host what the server has asked. The error ends the request until the host has made it again.
+    /// Sends the host what the server has requested. The error ends the request until the host has made it again.
     fn ask(&mut self, question: Question, cx: &Cx) -> Result<(), ToolError> {
         if !cx.supports(&question.request) {
             question.refuse();

@@ -45,7 +45,7 @@ impl SseStream {
         let endpoint = opened.events.taken.iter().find(|event| event.name.as_deref() == Some("endpoint"))?;
         let text = String::from_utf8_lossy(endpoint.data.as_deref()?).trim().to_owned();
         let messages = url.join(&text).ok()?;
-        // The caller's headers go nowhere else.
+        // The caller's headers are sent to no other origin.
         if messages.origin() != client.url.origin() {
             return None;
         }

@@ -6,7 +6,7 @@ use super::{Connect, Http, after_help};
 
 /// Connect a host to a server of another revision, framing or transport.
 ///
-/// Serves on stdin and stdout, or over HTTP (--http), what the server offers, in the protocol revision and the framing of the host, whichever those are.
+/// Serves on stdin and stdout, or over HTTP (--http), what the server offers, in the protocol revision and the framing of the host.
 /// The server may be a process, at a URL, or on a Unix socket; it is connected when the first message of the host has arrived, with
 /// the name and the capabilities of the host. Requests, progress, cancellation, log messages and changes of lists pass through, and
 /// so does what the server requests of the host: elicitation, sampling and roots.
@@ -27,7 +27,7 @@ pub(crate) struct Bridge {
     /// Hide this tool; may be repeated. Takes precedence over --only.
     #[arg(long, value_name = "TOOL", help_heading = "What the host sees")]
     pub(crate) hide: Vec<String>,
-    /// Show only tools that declare that they modify nothing (readOnlyHint), which the server alone vouches for.
+    /// Show only tools that declare that they modify nothing (readOnlyHint), a hint of the server that is not verified.
     #[arg(long, help_heading = "What the host sees")]
     pub(crate) read_only: bool,
     /// Start a server process for each session of a host, and not one for all hosts. Hosts of 2026-07-28 have no sessions: they

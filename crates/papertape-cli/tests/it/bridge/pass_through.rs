@@ -1,4 +1,4 @@
-//! Bytes that pass unchanged, between a host and a server that speak alike.
+//! Bytes that pass unchanged, between a host and a server of the same revision and framing.
 
 use std::path::Path;
 use std::process::Command;
