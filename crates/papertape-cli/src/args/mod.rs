@@ -5,6 +5,7 @@ mod bridge;
 mod check;
 mod client;
 mod index;
+mod install;
 mod parse_error;
 mod serve;
 mod values;
@@ -23,6 +24,7 @@ pub(crate) use client::{
     Api, Call, Connect, FromFile, List, Prompt, Read, Request, Save, Shell, Task, TaskCommand, TaskTarget,
 };
 pub(crate) use index::Index;
+pub(crate) use install::{HostFile, Hosts, Install, Uninstall};
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 
 use crate::exit;
@@ -56,6 +58,9 @@ pub(crate) enum Command {
     Bridge(Box<Bridge>),
     Index(Index),
     Key(Key),
+    Install(Box<Install>),
+    Uninstall(Uninstall),
+    Hosts(Hosts),
     Completions(Completions),
     #[command(hide = true)]
     Complete(Complete),
