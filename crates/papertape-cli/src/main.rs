@@ -11,6 +11,7 @@ mod elicitation;
 mod env_file;
 mod exact_json;
 mod exit;
+mod host_file;
 mod http_refusal;
 mod index_progress;
 mod log;
@@ -59,6 +60,9 @@ fn main() -> ExitCode {
         Command::Task(task) => task.output(),
         Command::Index(index) => index.output,
         Command::Check(check) => check.output.of_errors(),
+        Command::Install(install) => install.file.output,
+        Command::Uninstall(uninstall) => uninstall.file.output,
+        Command::Hosts(hosts) => hosts.output,
         Command::Bridge(_)
         | Command::Demo(_)
         | Command::Login(_)
@@ -84,6 +88,9 @@ fn main() -> ExitCode {
         Command::Bridge(bridge) => command::bridge::run(&bridge),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
+        Command::Install(install) => command::install::run(&install),
+        Command::Uninstall(uninstall) => command::uninstall::run(&uninstall),
+        Command::Hosts(hosts) => command::hosts::run(&hosts),
         Command::Completions(completions) => command::completions::run(&completions),
         Command::Complete(complete) => command::complete::run(complete),
     });

@@ -16,7 +16,7 @@ pub enum InstallError {
         source: io::Error,
     },
     /// The file is not what the host reads: not UTF-8, not JSON, not TOML. It is not overwritten.
-    #[error("{}:{line}:{column}: {problem}; correct the file first", path.display())]
+    #[error("{}:{line}:{column}: {problem}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,

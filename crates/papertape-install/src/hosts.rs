@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::entry::Entry;
+use crate::plan::ConfigFile;
+
 const FILE: &str = include_str!("../hosts.toml");
 
 static HOSTS: LazyLock<Table> = LazyLock::new(|| {
@@ -152,6 +155,12 @@ impl Host {
     #[must_use]
     pub fn reload(&self) -> &str {
         &self.reload
+    }
+
+    /// A file of it with one server; empty if it has no such servers.
+    #[must_use]
+    pub fn example(&'static self, name: &str, entry: &Entry) -> String {
+        ConfigFile::example(self, name, entry)
     }
 
     /// Where it writes what servers write to stderr.

@@ -110,6 +110,13 @@ impl ConfigFile {
         Ok(read)
     }
 
+    /// The text of a new file with one server.
+    pub(crate) fn example(host: &'static Host, name: &str, entry: &Entry) -> String {
+        let file = Self::of_text(host, Path::new(""), PathBuf::new(), None);
+        let text = file.and_then(|file| Ok(file.install(name, entry, false)?.text)).unwrap_or_default();
+        text.unwrap_or_default()
+    }
+
     /// With records in this data directory, by which entries are removed to the byte.
     #[must_use]
     pub fn with_records(mut self, folder: &Path) -> Self {

@@ -5,6 +5,7 @@ mod bridge;
 mod check;
 mod client;
 mod index;
+mod install;
 mod parse_error;
 mod serve;
 mod server;
@@ -24,6 +25,7 @@ pub(crate) use client::{
     Api, Call, Connect, FromFile, List, Prompt, Read, Request, Save, Shell, Task, TaskCommand, TaskTarget,
 };
 pub(crate) use index::Index;
+pub(crate) use install::{HostFile, Hosts, Install, Uninstall};
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 pub(crate) use server::{RemoteServer, ServerProcess};
 
@@ -58,6 +60,9 @@ pub(crate) enum Command {
     Bridge(Box<Bridge>),
     Index(Index),
     Key(Key),
+    Install(Box<Install>),
+    Uninstall(Uninstall),
+    Hosts(Hosts),
     Completions(Completions),
     #[command(hide = true)]
     Complete(Complete),

@@ -59,6 +59,18 @@ impl BundledServer {
         serve.get_subcommands().map(|server| server.get_name().to_owned()).collect()
     }
 
+    /// Whether an option of a server has a path as its value.
+    pub(crate) fn takes_path(server: &str, option: &str) -> bool {
+        let name = option.trim_start_matches('-');
+        let is_path = |argument: &clap::Arg| {
+            matches!(argument.get_value_hint(), ValueHint::FilePath | ValueHint::DirPath)
+                && argument.get_long_and_visible_aliases().is_some_and(|names| names.contains(&name))
+        };
+        let serve = Self::augment_subcommands(clap::Command::new("serve"));
+        let server = serve.find_subcommand(server);
+        option.starts_with("--") && server.is_some_and(|server| server.get_arguments().any(is_path))
+    }
+
     /// Whether the blog server has an option of this name that the other servers do not have.
     pub(crate) fn is_blog_option(option: &str) -> bool {
         let name = option.trim_start_matches('-');
@@ -141,6 +153,18 @@ mod tests {
     #[test]
     fn names_are_the_subcommands() {
         assert_eq!(BundledServer::names(), ["blog", "grammar", "text", "all"]);
+    }
+
+    #[test]
+    fn options_with_paths_are_known() {
+        for option in ["--content", "--index", "--tape"] {
+            assert!(BundledServer::takes_path("blog", option), "{option}");
+        }
+        for (server, option) in
+            [("blog", "--embed"), ("blog", "content"), ("text", "--content"), ("x", "--tape")]
+        {
+            assert!(!BundledServer::takes_path(server, option), "{server} {option}");
+        }
     }
 
     #[test]

@@ -86,6 +86,11 @@ impl<'a> Printing<'a> {
     }
 }
 
+/// Markdown of one line without its marks.
+pub(crate) fn plain(text: &str) -> String {
+    text.replace(['`', '*'], "")
+}
+
 /// Writes to stdout. A closed pipe is not an error.
 pub(crate) fn out(bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let mut stdout = io::stdout().lock();

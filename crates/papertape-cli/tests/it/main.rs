@@ -25,6 +25,7 @@ mod http;
 mod index_authentication;
 mod index_messages;
 mod indexing;
+mod installing;
 mod keys;
 mod keys_served;
 mod listing;

@@ -289,7 +289,7 @@ fn invalid_files_are_reported_with_their_place() {
         let host = Host::find(host).unwrap();
         let refused = ConfigFile::of_text(host, path, path.to_owned(), Some(text.to_owned())).unwrap_err();
         let refused = refused.to_string();
-        assert!(refused.starts_with(right) && refused.ends_with("; correct the file first"), "{refused}");
+        assert!(refused.starts_with(right), "{refused}");
     }
     let rejected = |host, text| file(host, Some(text)).rejected().map(ToString::to_string);
     assert!(rejected("cursor", "{\n// c\n}").unwrap().starts_with("/f:2:1: Cursor may not accept a comment"));
