@@ -12,6 +12,7 @@
 //! - `facade`: the server that the host sees; `lists` keeps its lists as those behind it, `watch` its subscriptions
 //! - `handlers`: of what the host sees
 //! - `member`: one server behind the bridge; `upstream`: a session with it; `relay`: one request to it; `exchange`: what it sends by itself
+//! - `notices`: what users are told of the servers while the bridge runs
 //! - `until_stopped`: the input of a host, ended from this side
 //! - `filter`: which tools the host sees; `failure`: errors on their way back
 
@@ -24,6 +25,7 @@ mod handlers;
 mod host;
 mod lists;
 mod member;
+mod notices;
 mod pass;
 mod refusal;
 mod relay;

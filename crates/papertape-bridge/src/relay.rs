@@ -146,7 +146,7 @@ impl Relayed {
                 biased;
                 Some(result) = self.result.join_next() => {
                     let result = result.map_err(ToolError::internal);
-                    return Step::Done(result.and_then(|result| result.map_err(|error| pass_on(&error, cx))));
+                    return Step::Done(result.and_then(|result| result.map_err(|error| pass_on(&error, self.upstream.name.as_deref(), cx))));
                 }
                 () = task.notified(), if cx.can_become_task() => return Step::Task,
                 Some(_) = self.asking.join_next() => {}
@@ -185,7 +185,7 @@ pub(crate) async fn relay(upstream: &Arc<Upstream>, request: Request, cx: &Cx) -
     let mut begins = false;
     let (session, number) = cx.keep("call", || {
         begins = true;
-        (upstream.id, upstream.next_number())
+        (upstream.id, upstream.exchange.next_number())
     })?;
     let mut relayed = if begins {
         Relayed::begin(upstream, number, request, cx)
