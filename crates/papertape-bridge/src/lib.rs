@@ -7,7 +7,7 @@
 //!
 //! - `host`: what the host says about itself in its first message
 //! - `bridge`: [`Bridge`], and how it is served
-//! - `pass`: the bytes of a host and a server that speak alike
+//! - `pass`: the bytes of a host and a server that speak alike; `in_flight`: the requests in them
 //! - `refusal`: what a host gets whose server cannot be used
 //! - `facade`: the server that the host sees; `lists` keeps its lists as those behind it, `watch` its subscriptions
 //! - `handlers`: of what the host sees
@@ -23,6 +23,7 @@ mod failure;
 mod filter;
 mod handlers;
 mod host;
+mod in_flight;
 mod lists;
 mod member;
 mod notices;

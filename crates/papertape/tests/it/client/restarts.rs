@@ -157,7 +157,7 @@ fn a_request_does_not_wait_for_a_late_restart() {
         is_closed(&fault(&client).await);
         let (exit, delay) = exits.recv().await.unwrap();
         assert_eq!((exit.unwrap().code(), delay), (Some(3), LONG));
-        let error = client.ping().await.unwrap_err();
+        let error = client.call("echo", json!({})).await.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Restarting(_)), "{error}");
         let text = error.to_string();
         assert!(text.contains("it is started again in ") && text.contains("exit status 3"), "{text}");
