@@ -22,6 +22,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::sleep;
 
 use crate::lock;
+use crate::waiting::Waiting;
 
 tokio::task_local! {
     /// The call that the current task makes to the server: what a server of a stateless revision needs is handled in it.
@@ -81,6 +82,8 @@ pub(crate) struct Exchange {
     arrived: Notify,
     hosts: Hosts,
     last_number: AtomicU64,
+    /// Those of the running calls whose hosts have been asked for input, and have to make them again.
+    pub(crate) waiting: Arc<Waiting>,
 }
 
 /// Who uses a session with a server.
@@ -95,8 +98,8 @@ pub(crate) enum Hosts {
 
 impl Exchange {
     pub(crate) fn new(hosts: Hosts) -> Arc<Self> {
-        let (questions, asked, running, notifier, host, arrived, last_number) = Default::default();
-        Arc::new(Self { questions, asked, running, notifier, host, arrived, hosts, last_number })
+        let (questions, asked, running, notifier, host, arrived, last_number, waiting) = Default::default();
+        Arc::new(Self { questions, asked, running, notifier, host, arrived, hosts, last_number, waiting })
     }
 
     /// The number of another call.
@@ -137,7 +140,14 @@ impl Exchange {
             Err(_) if self.is_shared() && method == ROOTS && lock(&self.running).is_empty() => {
                 return Ok(json!({"roots": []}));
             }
-            Err(_) if self.is_shared() => Some(self.only_call(&method)?),
+            Err(_) if self.is_shared() => match self.only_call(&method) {
+                Ok(number) => Some(number),
+                Err(refused) => {
+                    // It may be one of these that the request is for, so that it is refused all the same.
+                    self.waiting.cancel_abandoned();
+                    return Err(refused);
+                }
+            },
             Err(_) => None,
         };
         if only.is_none()
@@ -252,8 +262,13 @@ impl Exchange {
         self.arrived.notify_waiters();
     }
 
-    pub(crate) fn ended(&self, number: u64) {
+    /// The server has responded to a call.
+    pub(crate) fn responded(&self, number: u64) {
         lock(&self.running).remove(&number);
+    }
+
+    pub(crate) fn ended(&self, number: u64) {
+        self.responded(number);
         // Nothing else may carry these; the server gets an error.
         lock(&self.questions).retain(|question| question.only != Some(number));
     }

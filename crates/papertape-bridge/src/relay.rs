@@ -101,14 +101,17 @@ impl Relayed {
         }
         upstream.exchange.runs(number, cx);
         let mut result = JoinSet::new();
-        result.spawn(CALL.scope(number, request.make(upstream.client.clone(), options)));
+        let (made, exchange) =
+            (request.make(upstream.client.clone(), options), Arc::clone(&upstream.exchange));
+        let made = async move {
+            let result = made.await;
+            // What the server requests from now on is not for this call, also if the host has still to fetch the result.
+            exchange.responded(number);
+            result
+        };
+        result.spawn(CALL.scope(number, made));
         let upstream = Arc::clone(upstream);
         Self { upstream, number, result, asking: JoinSet::new(), question: None, round: 0, task }
-    }
-
-    /// How often the host was asked so far.
-    pub(crate) fn round(&self) -> usize {
-        self.round
     }
 
     /// Asks the host what the server has asked. The error ends the request until the host has made it again.
@@ -163,7 +166,7 @@ impl Relayed {
     fn end(self, outcome: Result<Output, ToolError>) -> Result<Output, ToolError> {
         if self.question.is_some() {
             let (upstream, number) = (Arc::clone(&self.upstream), self.number);
-            upstream.keep_waiting(number, self);
+            upstream.exchange.waiting.keep(number, self);
         }
         outcome
     }
@@ -191,7 +194,7 @@ pub(crate) async fn relay(upstream: &Arc<Upstream>, request: Request, cx: &Cx) -
         Relayed::begin(upstream, number, request, cx)
     } else {
         // The numbers of another session with the server, such as one before a restart of the bridge, mean other calls.
-        let waiting = (session == upstream.id).then(|| upstream.take_waiting(number)).flatten();
+        let waiting = (session == upstream.id).then(|| upstream.exchange.waiting.take(number)).flatten();
         waiting.ok_or_else(|| {
             ToolError::refused("the request does not wait for this input any more: make it again without it")
         })?

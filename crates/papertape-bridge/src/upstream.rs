@@ -1,32 +1,22 @@
 //! One server behind the bridge, with the session that the bridge has with it.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::Client;
 use papertape::client::{ClientError, ClientOptions, ErrorKind, Restart};
 use papertape::protocol::LogLevel;
 use tokio::sync::Notify;
-use tokio::time::sleep;
 
 use crate::bridge::Connect;
 use crate::exchange::Exchange;
 use crate::host::Host;
-use crate::lock;
 use crate::notices::Notices;
-use crate::relay::Relayed;
 
 /// The timeout of a request that is passed on: the host decides how long it waits.
 pub(crate) const FOREVER: Duration = Duration::from_secs(60 * 60 * 24);
-
-/// How long a request waits for the input of its host.
-const INPUT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
-
-/// How many requests wait for the input of their hosts.
-const MOST_WAITING: usize = 1_000;
 
 /// How a server is connected to.
 #[derive(Clone)]
@@ -49,8 +39,6 @@ pub(crate) struct Upstream {
     pub(crate) exchange: Arc<Exchange>,
     /// Notified when the server process was started again.
     pub(crate) restarted: Arc<Notify>,
-    /// Requests whose hosts have been asked for input, and have to make them again.
-    waiting: Mutex<HashMap<u64, Relayed>>,
 }
 
 impl Connector {
@@ -125,31 +113,6 @@ impl Upstream {
             }
         }
         let (id, name) = (RandomState::new().hash_one(()), connector.shown_name().map(str::to_owned));
-        Ok(Arc::new(Self { id, name, client, exchange, restarted, waiting: Mutex::default() }))
-    }
-
-    /// Keeps a request until its host makes it again, or has let the time pass.
-    pub(crate) fn keep_waiting(self: &Arc<Self>, number: u64, relayed: Relayed) {
-        let mut waiting = lock(&self.waiting);
-        if waiting.len() >= MOST_WAITING {
-            return tracing::warn!("too many requests wait for input: the latest is cancelled");
-        }
-        let round = relayed.round();
-        waiting.insert(number, relayed);
-        drop(waiting);
-        let upstream = Arc::downgrade(self);
-        tokio::spawn(async move {
-            sleep(INPUT_TIMEOUT).await;
-            let Some(upstream) = upstream.upgrade() else { return };
-            let mut waiting = lock(&upstream.waiting);
-            let expired = waiting.get(&number).is_some_and(|relayed| relayed.round() == round);
-            let expired = if expired { waiting.remove(&number) } else { None };
-            drop(waiting);
-            drop(expired);
-        });
-    }
-
-    pub(crate) fn take_waiting(&self, number: u64) -> Option<Relayed> {
-        lock(&self.waiting).remove(&number)
+        Ok(Arc::new(Self { id, name, client, exchange, restarted }))
     }
 }

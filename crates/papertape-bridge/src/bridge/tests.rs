@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use papertape::client::{ClientError, Restart};
-use papertape::protocol::Revision;
-use papertape::server::Tool;
+use papertape::client::{ClientError, ClientOptions, Restart};
+use papertape::protocol::{ElicitResult, Revision};
+use papertape::server::{Elicited, Form, Tool};
 use papertape::stdio::ServerCommand;
-use papertape::{Client, Server, memory};
+use papertape::{Client, Cx, Server, memory};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::sync::Notify;
@@ -17,6 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Bridge, BridgeError, GRACE, STOPPED, free_prefix};
 use crate::lock;
+use crate::waiting::ABANDONED;
 
 const OPEN: &str =
     r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#;
@@ -354,4 +357,46 @@ async fn a_bridge_declares_what_its_server_has() {
     Bridge::new(move |_| bare()).serve(OPEN.as_bytes(), &mut output).await.unwrap();
     let opened: Value = serde_json::from_slice(&output).unwrap();
     assert_eq!(opened["result"]["capabilities"], json!({"tools": {"listChanged": false}}), "{opened}");
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Seat {
+    row: u8,
+}
+
+/// A server of a session-based revision that requests input in its calls.
+async fn asks(options: ClientOptions) -> Result<Client, ClientError> {
+    let server = Server::new("seats", "1").tool("seat", async |_: (), cx: Cx| {
+        Ok(match cx.ask("seat", Form::<Seat>::new("Which row?"))? {
+            Elicited::Accepted(seat) => format!("row {}", seat.row),
+            // Also for an error of the client.
+            _ => "none".to_owned(),
+        })
+    });
+    memory::connect_with(server, options.revision(Revision::NEWEST_LEGACY)).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_host_has_gone_does_not_keep_input_from_others() {
+    let (server, _connections) = Bridge::new(asks).connect().await.unwrap();
+    let service = server.build().unwrap();
+    let begun = Arc::new(Notify::new());
+    let form = Arc::clone(&begun);
+    let gone = ClientOptions::new().on_form(move |_| {
+        form.notify_one();
+        pending()
+    });
+    let gone = memory::connect_with(service.clone(), gone).await.unwrap();
+    let call = tokio::spawn(async move { gone.call("seat", json!({})).await });
+    begun.notified().await;
+    call.abort();
+    let stays = ClientOptions::new().on_form(async |_| ElicitResult::accept([("row", json!(3))]));
+    let stays = memory::connect_with(service, stays).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(stays.call("seat", json!({})).await.unwrap().text(), "none");
+    }
+    sleep(ABANDONED).await;
+    // One that comes while the other is cancelled may be meant for that one.
+    assert_eq!(stays.call("seat", json!({})).await.unwrap().text(), "none");
+    assert_eq!(stays.call("seat", json!({})).await.unwrap().text(), "row 3");
 }
