@@ -24,6 +24,15 @@ pub(crate) const CODES: &str = "  \
   4  the server exited, timed out or violated the protocol after that
   129, 130, 131, 143  interrupted by SIGHUP, Ctrl-C, SIGQUIT or SIGTERM; a server that was started is stopped";
 
+/// For `papertape bridge --help`.
+pub(crate) const BRIDGE_CODES: &str = "  \
+  0  the host has closed stdin; with --http: SIGTERM or Ctrl-C, after running requests had time to finish
+  1  the host cannot be served
+  2  wrong usage
+  3  the server could not be started or reached
+  4  the server has exited after that, and is not started again
+  129, 130, 131, 143  interrupted by SIGHUP, Ctrl-C, SIGQUIT or SIGTERM; with --http, by SIGHUP, SIGQUIT or a second signal";
+
 const ERROR: u8 = 1;
 const WRONG_USAGE: u8 = 2;
 const NOT_STARTED: u8 = 3;
@@ -35,7 +44,7 @@ const SIGNALLED: u8 = 128;
 const STDERR_LINES: usize = 20;
 
 /// The option that sets the timeout, for error messages.
-const LIMIT: &str = "--timeout";
+pub(crate) const LIMIT: &str = "--timeout";
 
 /// How many of the offending bytes are shown.
 const SHOWN_BYTES: usize = 300;

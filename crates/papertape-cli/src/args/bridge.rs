@@ -2,7 +2,8 @@
 
 use clap::ValueHint;
 
-use super::{Connect, Http, after_help};
+use super::{Connect, Http, after_help_with};
+use crate::exit::BRIDGE_CODES;
 
 /// Connect a host to a server of another revision, framing or transport.
 ///
@@ -11,14 +12,15 @@ use super::{Connect, Http, after_help};
 /// the name and the capabilities of the host. Requests, progress, cancellation, log messages and changes of lists pass through, and
 /// so does what the server requests of the host: elicitation, sampling and roots.
 #[derive(Debug, clap::Args)]
-#[command(after_help = after_help(EXAMPLES, true), arg_required_else_help = true)]
+#[command(after_help = after_help_with(EXAMPLES, BRIDGE_CODES), arg_required_else_help = true)]
 #[command(
     override_usage = "papertape bridge [OPTIONS] TARGET\n       papertape bridge [OPTIONS] -- COMMAND [ARGUMENT]...\n       papertape bridge [OPTIONS] --config FILE"
 )]
 #[command(mut_arg("output", |option| option.hide(true)), mut_arg("root", |option| option.hide(true)))]
 pub(crate) struct Bridge {
     /// The server (see `papertape list --help`). With --config and without TARGET, all servers of the file as one: the names of
-    /// their tools and prompts begin with that of the server (`github_search`), and one that cannot be used is left out.
+    /// their tools and prompts begin with that of the server (`github_search`), and one that cannot be used, or is not ready after
+    /// 5 s, is left out until it can.
     #[arg(value_name = "TARGET", value_hint = ValueHint::CommandString)]
     pub(crate) target: Option<String>,
     /// Show this tool and no others; may be repeated. A name may end in *, for any end.
