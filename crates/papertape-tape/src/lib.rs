@@ -8,20 +8,26 @@
 //! - `joiner`: [`Joiner`], records to messages; `stream` joins those of stdio, `body` those of HTTP, `json_end` finds where
 //!   JSON ends
 //! - `message`: [`Message`], one frame with its place on the tape
-//! - `recording`: [`Recording`], an index of requests, notifications and events; `call` and `peer` are what it is made of
+//! - `recording`: [`Recording`], an index of requests, notifications and events; `call` and `peer` are what it is made of,
+//!   `pairing` finds the request of a response
+//! - `json_diff`: how two messages differ; `volatile`: the differences that mean nothing
 
 mod body;
 mod joiner;
+mod json_diff;
 mod json_end;
 mod message;
 mod reader;
 mod recording;
 mod stream;
+mod volatile;
 
 pub use joiner::Joiner;
+pub use json_diff::{Difference, json_diff, json_diff_at};
 pub use message::{Form, Message, Place, payload};
 pub use reader::{Line, ReadError, ReadProblem, Reader};
 pub use recording::{Call, Change, Event, Notification, Outcome, Peer, Recording, Stray, Totals};
+pub use volatile::Volatile;
 
 /// The longest line and the longest message that are read: 256 MiB.
 pub const LONGEST: usize = 256 * 1024 * 1024;
