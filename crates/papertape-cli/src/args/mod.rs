@@ -7,6 +7,7 @@ mod client;
 mod index;
 mod parse_error;
 mod serve;
+mod tap;
 mod values;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ pub(crate) use client::{
 };
 pub(crate) use index::Index;
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
+pub(crate) use tap::Tap;
 
 use crate::exit;
 use values::log_level;
@@ -54,6 +56,7 @@ pub(crate) enum Command {
     Logout(Logout),
     Serve(Serve),
     Bridge(Box<Bridge>),
+    Tap(Box<Tap>),
     Index(Index),
     Key(Key),
     Completions(Completions),
