@@ -70,6 +70,8 @@ pub(crate) enum Failure {
     Output(String),
     /// The server has exited by itself.
     Exited(String),
+    /// The server has exited with this code, which is that of the command.
+    Code(u8),
     /// A signal.
     Signal(u8),
 }
@@ -137,6 +139,7 @@ impl Failure {
                 _ => BROKEN,
             },
             Failure::Exited(_) => BROKEN,
+            Failure::Code(code) => *code,
             Failure::Reported(failure) => failure.code(),
             Failure::Signal(number) => SIGNALLED.saturating_add(*number),
         }
@@ -149,7 +152,7 @@ impl Failure {
             Failure::Unhealthy => "unhealthy",
             Failure::NotStarted(_) => "not_started",
             Failure::Output(_) => "output",
-            Failure::Exited(_) => "closed",
+            Failure::Exited(_) | Failure::Code(_) => "closed",
             Failure::Reported(failure) => failure.kind(),
             Failure::Signal(_) => "interrupted",
             Failure::Server { error, .. } => match error.kind() {
@@ -210,6 +213,7 @@ impl fmt::Display for Failure {
                 let hint = if sentence.ends_with('?') { hint.trim_start_matches(';') } else { hint.as_str() };
                 write!(f, "{sentence}{hint}")
             }
+            Failure::Code(code) => write!(f, "the server has exited with code {code}"),
             Failure::Signal(number) => write!(f, "interrupted by signal {number}"),
         }
     }
@@ -229,8 +233,14 @@ pub(crate) fn show(failure: &Failure, output: Output) {
 
 /// The same for a failure of a line of a script.
 pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
-    if matches!(failure, Failure::ToolError | Failure::Unhealthy | Failure::Reported(_) | Failure::Signal(_))
-    {
+    if matches!(
+        failure,
+        Failure::ToolError
+            | Failure::Unhealthy
+            | Failure::Reported(_)
+            | Failure::Code(_)
+            | Failure::Signal(_)
+    ) {
         return;
     }
     match output {

@@ -9,6 +9,7 @@ mod install;
 mod parse_error;
 mod serve;
 mod server;
+mod tap;
 mod values;
 
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ pub(crate) use index::Index;
 pub(crate) use install::{HostFile, Hosts, Install, Uninstall};
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 pub(crate) use server::{RemoteServer, ServerProcess};
+pub(crate) use tap::Tap;
 
 use crate::exit;
 use values::log_level;
@@ -58,6 +60,7 @@ pub(crate) enum Command {
     Logout(Logout),
     Serve(Serve),
     Bridge(Box<Bridge>),
+    Tap(Box<Tap>),
     Index(Index),
     Key(Key),
     Install(Box<Install>),

@@ -42,7 +42,7 @@ pub(crate) struct RemoteServer {
 
 impl ServerProcess {
     /// One of these options that was given.
-    pub(super) fn given(&self) -> Option<&'static str> {
+    pub(crate) fn given(&self) -> Option<&'static str> {
         let given = [
             ("--env", !self.env.is_empty()),
             ("--env-file", !self.env_file.is_empty()),

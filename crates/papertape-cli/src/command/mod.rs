@@ -18,5 +18,6 @@ pub(crate) mod read;
 pub(crate) mod request;
 pub(crate) mod serve;
 pub(crate) mod shell;
+pub(crate) mod tap;
 pub(crate) mod task;
 pub(crate) mod uninstall;

@@ -49,6 +49,7 @@ mod signals;
 mod sockets;
 mod stray_output;
 mod streams;
+mod tap;
 mod tape;
 mod tasks;
 mod thread_limit;
