@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 
-use super::values::{size, variable};
-use super::{FromFile, after_help_with};
+use super::values::size;
+use super::{FromFile, ServerProcess, after_help_with};
 
 /// Record everything that crosses between a host and a server.
 ///
 /// Put it in front of the server's command in the configuration of a host: it starts the server, passes every byte between the two,
-/// unchanged and at once, and records stdin, stdout, stderr, start and exit with their times on a tape. Recording never delays the
+/// unchanged and at once, and records stdin, stdout, stderr, start and exit with their times on a tape; not the environment. Recording never delays the
 /// traffic: while the disk is full or too slow, a part is not on the tape, and the tape says how much. The command exits as the
 /// server does.
 #[derive(Debug, clap::Args)]
@@ -35,16 +35,8 @@ pub(crate) struct Tap {
     pub(crate) max_size: u64,
     #[command(flatten)]
     pub(crate) from_file: FromFile,
-    /// Set an environment variable of the server; may be repeated. The environment is not recorded.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server process (stdio)")]
-    pub(crate) env: Vec<(String, String)>,
-    /// Set the environment variables in FILE (KEY=VALUE lines; comments, quotes and `export` are allowed); may be repeated.
-    /// --env takes precedence.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server process (stdio)")]
-    pub(crate) env_file: Vec<PathBuf>,
-    /// The working directory of the server.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server process (stdio)")]
-    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) process: ServerProcess,
 }
 
 const EXAMPLES: &str = "  \

@@ -48,7 +48,7 @@ fn not_a_process(target: &Target) -> Failure {
 }
 
 async fn on_stdio(args: &args::Tap, target: &Target, command: ServerCommand) -> Result<(), Failure> {
-    let command = connect::with_environment(command, &args.env_file, &args.env, args.cwd.as_deref()).await?;
+    let command = connect::with_environment(command, &args.process).await?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let recorder = recorder(args, target)?;
     let ended = stdio::run(&command, &recorder, async || i32::from(signals.next().await)).await;
