@@ -6,6 +6,7 @@ mod check;
 mod client;
 mod index;
 mod install;
+mod new;
 mod parse_error;
 mod serve;
 mod values;
@@ -25,6 +26,7 @@ pub(crate) use client::{
 };
 pub(crate) use index::Index;
 pub(crate) use install::{HostFile, Hosts, Install, Uninstall};
+pub(crate) use new::New;
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 
 use crate::exit;
@@ -61,6 +63,7 @@ pub(crate) enum Command {
     Install(Box<Install>),
     Uninstall(Uninstall),
     Hosts(Hosts),
+    New(New),
     Completions(Completions),
     #[command(hide = true)]
     Complete(Complete),
