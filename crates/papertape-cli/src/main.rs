@@ -63,6 +63,7 @@ fn main() -> ExitCode {
         Command::Install(install) => install.file.output,
         Command::Uninstall(uninstall) => uninstall.file.output,
         Command::Hosts(hosts) => hosts.output,
+        Command::New(new) => new.output,
         Command::Bridge(_)
         | Command::Demo(_)
         | Command::Login(_)
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
         Command::Install(install) => command::install::run(&install),
         Command::Uninstall(uninstall) => command::uninstall::run(&uninstall),
         Command::Hosts(hosts) => command::hosts::run(&hosts),
+        Command::New(new) => command::new::run(&new),
         Command::Completions(completions) => command::completions::run(&completions),
         Command::Complete(complete) => command::complete::run(complete),
     });

@@ -35,3 +35,9 @@ pub use file::MOST_BACKUPS;
 pub use hosts::{Format, Host, Os};
 pub use plan::{Applied, ConfigFile, Outcome, Plan, Server};
 pub use recorder::Recorder;
+
+/// A text as a string of TOML.
+#[must_use]
+pub fn toml_string(text: &str) -> String {
+    toml_text::quoted(text)
+}

@@ -6,6 +6,7 @@ mod check;
 mod client;
 mod index;
 mod install;
+mod new;
 mod parse_error;
 mod serve;
 mod server;
@@ -27,6 +28,7 @@ pub(crate) use client::{
 };
 pub(crate) use index::Index;
 pub(crate) use install::{HostFile, Hosts, Install, Uninstall};
+pub(crate) use new::New;
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 pub(crate) use server::{RemoteServer, ServerProcess};
 pub(crate) use tap::Tap;
@@ -66,6 +68,7 @@ pub(crate) enum Command {
     Install(Box<Install>),
     Uninstall(Uninstall),
     Hosts(Hosts),
+    New(New),
     Completions(Completions),
     #[command(hide = true)]
     Complete(Complete),

@@ -13,6 +13,7 @@ pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logout;
+pub(crate) mod new;
 pub(crate) mod prompt;
 pub(crate) mod read;
 pub(crate) mod request;

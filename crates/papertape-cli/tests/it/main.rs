@@ -32,6 +32,7 @@ mod listing;
 mod load;
 mod login;
 mod logs;
+mod new_project;
 #[cfg(feature = "otel")]
 mod otel;
 mod parse_errors;
