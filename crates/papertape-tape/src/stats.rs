@@ -66,7 +66,7 @@ impl Recording {
     #[must_use]
     pub fn by_method(&self) -> Vec<MethodStats> {
         let mut rows: Vec<(MethodStats, Vec<Duration>)> = Vec::new();
-        let mut indexes: HashMap<(bool, Arc<str>, Option<Arc<str>>), usize> = HashMap::new();
+        let mut indexes: HashMap<Key, usize> = HashMap::new();
         for call in self.calls() {
             let named = matches!(&*call.method, method::TOOLS_CALL | method::PROMPTS_GET);
             let name = call.name.clone().filter(|_| named && rows.len() < MOST_NAMED);
@@ -85,6 +85,9 @@ impl Recording {
             .collect()
     }
 }
+
+/// Whether the request goes to the client, its method and its name.
+type Key = (bool, Arc<str>, Option<Arc<str>>);
 
 /// How many rows may be of a tool or prompt.
 const MOST_NAMED: usize = 1_000;
