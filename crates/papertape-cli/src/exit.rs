@@ -51,6 +51,8 @@ pub(crate) enum Failure {
     ToolError,
     /// A check found what would break a host, which has been printed.
     Unhealthy,
+    /// The responses of a server are not those of a tape, which has been printed.
+    Different,
     /// A failure that has been printed.
     Reported(Box<Failure>),
     /// The command could not start.
@@ -117,7 +119,7 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::ParseError { .. } => WRONG_USAGE,
-            Failure::ToolError | Failure::Output(_) => ERROR,
+            Failure::ToolError | Failure::Different | Failure::Output(_) => ERROR,
             Failure::Unhealthy => BROKEN,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
@@ -138,6 +140,7 @@ impl Failure {
             Failure::Usage(_) | Failure::ParseError { .. } => "usage",
             Failure::ToolError => "tool_error",
             Failure::Unhealthy => "unhealthy",
+            Failure::Different => "different",
             Failure::NotStarted(_) => "not_started",
             Failure::Output(_) => "output",
             Failure::Exited(_) => "closed",
@@ -193,6 +196,7 @@ impl fmt::Display for Failure {
             | Failure::Exited(message) => f.write_str(message),
             Failure::ToolError => f.write_str("the tool returned an error"),
             Failure::Unhealthy => f.write_str("a host would break on the server"),
+            Failure::Different => f.write_str("a response differs from that of the tape"),
             Failure::Reported(failure) => failure.fmt(f),
             Failure::NotStarted(error) => write!(f, "{error:#}"),
             Failure::Server { error, hint, .. } => {
@@ -220,8 +224,14 @@ pub(crate) fn show(failure: &Failure, output: Output) {
 
 /// The same for a failure of a line of a script.
 pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
-    if matches!(failure, Failure::ToolError | Failure::Unhealthy | Failure::Reported(_) | Failure::Signal(_))
-    {
+    if matches!(
+        failure,
+        Failure::ToolError
+            | Failure::Unhealthy
+            | Failure::Different
+            | Failure::Reported(_)
+            | Failure::Signal(_)
+    ) {
         return;
     }
     match output {

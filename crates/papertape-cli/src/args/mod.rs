@@ -6,6 +6,7 @@ mod check;
 mod client;
 mod index;
 mod parse_error;
+mod replay;
 mod serve;
 mod values;
 
@@ -23,6 +24,7 @@ pub(crate) use client::{
     Api, Call, Connect, FromFile, List, Prompt, Read, Request, Save, Shell, Task, TaskCommand, TaskTarget,
 };
 pub(crate) use index::Index;
+pub(crate) use replay::{Replay, ReplayFormat};
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 
 use crate::exit;
@@ -54,6 +56,7 @@ pub(crate) enum Command {
     Logout(Logout),
     Serve(Serve),
     Bridge(Box<Bridge>),
+    Replay(Box<Replay>),
     Index(Index),
     Key(Key),
     Completions(Completions),

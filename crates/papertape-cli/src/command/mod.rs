@@ -13,6 +13,7 @@ pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod prompt;
 pub(crate) mod read;
+pub(crate) mod replay;
 pub(crate) mod request;
 pub(crate) mod serve;
 pub(crate) mod shell;
