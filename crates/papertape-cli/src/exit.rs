@@ -60,6 +60,8 @@ pub(crate) enum Failure {
     ToolError,
     /// A check found what would break a host, which has been printed.
     Unhealthy,
+    /// The responses of a server are not those of a tape, which has been printed.
+    Different,
     /// A failure that has been printed.
     Reported(Box<Failure>),
     /// The command could not start.
@@ -128,7 +130,7 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::ParseError { .. } => WRONG_USAGE,
-            Failure::ToolError | Failure::Output(_) => ERROR,
+            Failure::ToolError | Failure::Different | Failure::Output(_) => ERROR,
             Failure::Unhealthy => BROKEN,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
@@ -150,6 +152,7 @@ impl Failure {
             Failure::Usage(_) | Failure::ParseError { .. } => "usage",
             Failure::ToolError => "tool_error",
             Failure::Unhealthy => "unhealthy",
+            Failure::Different => "different",
             Failure::NotStarted(_) => "not_started",
             Failure::Output(_) => "output",
             Failure::Exited(_) | Failure::Code(_) => "closed",
@@ -205,6 +208,7 @@ impl fmt::Display for Failure {
             | Failure::Exited(message) => f.write_str(message),
             Failure::ToolError => f.write_str("the tool returned an error"),
             Failure::Unhealthy => f.write_str("a host would break on the server"),
+            Failure::Different => f.write_str("a response differs from that of the tape"),
             Failure::Reported(failure) => failure.fmt(f),
             Failure::NotStarted(error) => write!(f, "{error:#}"),
             Failure::Server { error, hint, .. } => {
@@ -239,6 +243,8 @@ pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
             | Failure::Unhealthy
             | Failure::Reported(_)
             | Failure::Code(_)
+            | Failure::Different
+            | Failure::Reported(_)
             | Failure::Signal(_)
     ) {
         return;

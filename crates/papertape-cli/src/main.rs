@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         Command::Uninstall(uninstall) => uninstall.file.output,
         Command::Hosts(hosts) => hosts.output,
         Command::New(new) => new.output,
+        Command::Replay(replay) => replay.output_of_errors(),
         Command::Bridge(_)
         | Command::Demo(_)
         | Command::Login(_)
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => command::serve::run(serve),
         Command::Bridge(bridge) => command::bridge::run(&bridge),
         Command::Tap(tap) => command::tap::run(&tap),
+        Command::Replay(replay) => command::replay::run(&replay),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
         Command::Install(install) => command::install::run(&install),

@@ -8,6 +8,7 @@ mod index;
 mod install;
 mod new;
 mod parse_error;
+mod replay;
 mod serve;
 mod server;
 mod tap;
@@ -29,6 +30,7 @@ pub(crate) use client::{
 pub(crate) use index::Index;
 pub(crate) use install::{HostFile, Hosts, Install, Uninstall};
 pub(crate) use new::New;
+pub(crate) use replay::{Replay, ReplayFormat};
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 pub(crate) use server::{RemoteServer, ServerProcess};
 pub(crate) use tap::Tap;
@@ -63,6 +65,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Bridge(Box<Bridge>),
     Tap(Box<Tap>),
+    Replay(Box<Replay>),
     Index(Index),
     Key(Key),
     Install(Box<Install>),

@@ -16,6 +16,7 @@ pub(crate) mod logout;
 pub(crate) mod new;
 pub(crate) mod prompt;
 pub(crate) mod read;
+pub(crate) mod replay;
 pub(crate) mod request;
 pub(crate) mod serve;
 pub(crate) mod shell;
