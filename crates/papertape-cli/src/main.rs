@@ -60,6 +60,7 @@ fn main() -> ExitCode {
         Command::Index(index) => index.output,
         Command::Check(check) => check.output.of_errors(),
         Command::Bridge(_)
+        | Command::Page(_)
         | Command::Demo(_)
         | Command::Login(_)
         | Command::Logout(_)
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         Command::Logout(logout) => command::logout::run(&logout),
         Command::Serve(serve) => command::serve::run(serve),
         Command::Bridge(bridge) => command::bridge::run(&bridge),
+        Command::Page(page) => command::page::run(&page),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
         Command::Completions(completions) => command::completions::run(&completions),

@@ -5,6 +5,7 @@ mod bridge;
 mod check;
 mod client;
 mod index;
+mod page;
 mod parse_error;
 mod serve;
 mod values;
@@ -23,6 +24,7 @@ pub(crate) use client::{
     Api, Call, Connect, FromFile, List, Prompt, Read, Request, Save, Shell, Task, TaskCommand, TaskTarget,
 };
 pub(crate) use index::Index;
+pub(crate) use page::Page;
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 
 use crate::exit;
@@ -54,6 +56,7 @@ pub(crate) enum Command {
     Logout(Logout),
     Serve(Serve),
     Bridge(Box<Bridge>),
+    Page(Box<Page>),
     Index(Index),
     Key(Key),
     Completions(Completions),

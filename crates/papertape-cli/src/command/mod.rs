@@ -11,6 +11,7 @@ pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logout;
+pub(crate) mod page;
 pub(crate) mod prompt;
 pub(crate) mod read;
 pub(crate) mod request;
