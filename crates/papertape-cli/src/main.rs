@@ -66,6 +66,7 @@ fn main() -> ExitCode {
         Command::New(new) => new.output,
         Command::Replay(replay) => replay.output_of_errors(),
         Command::Bridge(_)
+        | Command::Page(_)
         | Command::Demo(_)
         | Command::Login(_)
         | Command::Logout(_)
@@ -91,6 +92,7 @@ fn main() -> ExitCode {
         Command::Bridge(bridge) => command::bridge::run(&bridge),
         Command::Tap(tap) => command::tap::run(&tap),
         Command::Replay(replay) => command::replay::run(&replay),
+        Command::Page(page) => command::page::run(&page),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
         Command::Install(install) => command::install::run(&install),

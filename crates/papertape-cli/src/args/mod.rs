@@ -7,6 +7,7 @@ mod client;
 mod index;
 mod install;
 mod new;
+mod page;
 mod parse_error;
 mod replay;
 mod serve;
@@ -30,6 +31,7 @@ pub(crate) use client::{
 pub(crate) use index::Index;
 pub(crate) use install::{HostFile, Hosts, Install, Uninstall};
 pub(crate) use new::New;
+pub(crate) use page::Page;
 pub(crate) use replay::{Replay, ReplayFormat};
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 pub(crate) use server::{RemoteServer, ServerProcess};
@@ -66,6 +68,7 @@ pub(crate) enum Command {
     Bridge(Box<Bridge>),
     Tap(Box<Tap>),
     Replay(Box<Replay>),
+    Page(Box<Page>),
     Index(Index),
     Key(Key),
     Install(Box<Install>),

@@ -14,6 +14,7 @@ pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod new;
+pub(crate) mod page;
 pub(crate) mod prompt;
 pub(crate) mod read;
 pub(crate) mod replay;
