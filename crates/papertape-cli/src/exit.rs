@@ -244,7 +244,6 @@ pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
             | Failure::Reported(_)
             | Failure::Code(_)
             | Failure::Different
-            | Failure::Reported(_)
             | Failure::Signal(_)
     ) {
         return;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{ValueEnum, ValueHint};
 
 use super::client::FromFile;
-use super::values::{seconds_within, variable};
-use super::{Output, after_help_with};
+use super::values::seconds_within;
+use super::{Output, ServerProcess, after_help_with};
 
 /// Replay a recorded session: as the server of a host, or against a server, whose responses are compared.
 ///
@@ -59,15 +59,8 @@ pub(crate) struct Replay {
     pub(crate) timeout: Option<f64>,
     #[command(flatten)]
     pub(crate) from_file: FromFile,
-    /// Set an environment variable of the server; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server process")]
-    pub(crate) env: Vec<(String, String)>,
-    /// Set the environment variables in FILE (KEY=VALUE lines); may be repeated. --env takes precedence.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server process")]
-    pub(crate) env_file: Vec<PathBuf>,
-    /// The working directory of the server.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server process")]
-    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) process: ServerProcess,
 }
 
 /// The format of a report.
@@ -101,12 +94,11 @@ impl Replay {
             ("--update", self.update),
             ("--output", self.output.is_some()),
             ("--timeout", self.timeout.is_some()),
-            ("--env", !self.env.is_empty()),
-            ("--env-file", !self.env_file.is_empty()),
-            ("--cwd", self.cwd.is_some()),
         ];
-        let misplaced = if self.is_client() { &as_server[..] } else { &as_client[..] };
-        misplaced.iter().find_map(|(name, given)| given.then_some(*name))
+        let first = |options: &[(&'static str, bool)]| {
+            options.iter().find_map(|(name, given)| given.then_some(*name))
+        };
+        if self.is_client() { first(&as_server) } else { first(&as_client).or_else(|| self.process.given()) }
     }
 
     pub(crate) fn delay(&self) -> Duration {

@@ -67,7 +67,7 @@ fn begins_like_a_tape(path: &Path) -> bool {
 }
 
 fn open_tape(path: &Path, args: &Page) -> Result<page::Page, Failure> {
-    if let Some(option) = args.connect.process_only_option().or_else(|| args.connect.http_only_option()) {
+    if let Some(option) = args.connect.process_only_option().or_else(|| args.connect.remote.given()) {
         return Err(Failure::usage(format!("{option} is for servers, and {} is a tape", path.display())));
     }
     if args.connect.tape.is_some() {

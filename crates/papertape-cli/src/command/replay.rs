@@ -70,7 +70,7 @@ fn as_client(args: &Replay, script: &Script) -> Result<(), Failure> {
         options.volatile = with.map_err(|problem| Failure::usage(format!("--ignore: {problem}")))?;
     }
     let report = until_signal(async |signals| {
-        let command = with_environment(command, &args.env_file, &args.env, args.cwd.as_deref()).await?;
+        let command = with_environment(command, &args.process).await?;
         watched(&command, script, &options, signals).await
     })?;
     let updated =
