@@ -118,7 +118,7 @@ fn inspect(plan: &Plan, exchange: &Exchange, revision: &str, waited: Duration, l
             "and neither has a request after it"
         };
         let message = format!(
-            "a call of \"{}\" with arguments that its `inputSchema` accepts has no response within {}, {then}",
+            "a call of tool \"{}\" with arguments that its `inputSchema` accepts has no response within {}, {then}",
             plan.tool,
             time(waited)
         );
