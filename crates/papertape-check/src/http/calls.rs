@@ -50,7 +50,7 @@ pub(crate) async fn run(
         let waited = began.elapsed();
         called.push(format!("\"{}\"", plan.tool));
         let lives = !has_no_response(&exchange) || Box::pin(ping(client, channel)).await;
-        if let Some(status) = exchange.status().filter(|status| matches!(status, 401 | 403 | 429)) {
+        if let Some(status) = exchange.denied() {
             // The caller may not call it, or not so soon.
             calls
                 .skipped
