@@ -340,7 +340,7 @@ fn a_comment_in_plain_json_is_a_warning() {
     home.write("f.json", "{\n  // c\n}\n");
     let end = home.run(&["install", "claude-code", "grammar", "--file", "f.json"]);
     assert_eq!(end.status.code(), Some(0));
-    contains(&end.log, &["f.json:2:3: Claude Code may not accept a comment"]);
+    contains(&end.log, &["f.json:2:3: Claude Code may not accept comments"]);
     let end = home.run(&["install", "zed", "grammar", "--file", "f.json"]);
     assert_eq!((end.status.code(), end.log.as_str()), (Some(0), ""));
 }

@@ -292,9 +292,16 @@ fn invalid_files_are_reported_with_their_place() {
         assert!(refused.starts_with(right), "{refused}");
     }
     let rejected = |host, text| file(host, Some(text)).rejected().map(ToString::to_string);
-    assert!(rejected("cursor", "{\n// c\n}").unwrap().starts_with("/f:2:1: Cursor may not accept a comment"));
+    assert!(rejected("cursor", "{\n// c\n}").unwrap().starts_with("/f:2:1: Cursor may not accept comments"));
     assert!(rejected("cursor", "\u{feff}{}").unwrap().contains("a byte order mark"));
     assert_eq!(rejected("zed", "{\n// c\n}"), None);
+    assert_eq!(rejected("copilot", "\u{feff}{\n// c\n}"), None);
+    assert_eq!(rejected("gemini", "{ // c\n}"), None);
+    assert!(
+        rejected("gemini", "{\"a\": 1, // c\n}")
+            .unwrap()
+            .contains("/f:1:8: Gemini CLI may not accept commas")
+    );
     assert_eq!(rejected("cursor", "{}"), None);
 }
 
