@@ -346,6 +346,17 @@ fn a_comment_in_plain_json_is_a_warning() {
 }
 
 #[test]
+fn without_a_data_directory_the_entry_is_written_all_the_same() {
+    let home = Home::new("install_no_data");
+    home.write("data", "a file");
+    let end = home.run(&["install", "cursor", "grammar"]);
+    assert_eq!(end.status.code(), Some(0), "{end:?}");
+    contains(&end.log, &["what was there before is not recorded"]);
+    home.run(&["uninstall", "cursor", "grammar"]).is_clean();
+    assert_eq!(home.read(".cursor/mcp.json"), "{\n  \"mcpServers\": {}\n}\n");
+}
+
+#[test]
 fn a_server_is_recorded_and_is_not_any_more() {
     let home = Home::new("install_tap");
     let content = "{\n  \"mcpServers\": {\n    // mine\n    \"files\": { \"command\": \"npx\", \"args\": [ \"-y\", \"s\" ], \"env\": {} },\n    \"plain\": {\"command\":\"x\"}\n  }\n}";
