@@ -146,7 +146,7 @@ async fn main() -> std::io::Result<()> {
     stdio::serve(server).await
 }
 
-/// Greet somebody.
+/// Greet a person.
 #[derive(Deserialize, JsonSchema)]
 struct Greeted {
     name: String,

@@ -1,28 +1,33 @@
 //! [`Bridge`]: what is behind it, and how it is served to a host.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io;
 use std::mem;
 use std::pin::{Pin, pin};
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use papertape::client::{ClientError, ClientOptions};
+use std::time::Duration;
+
+use papertape::client::{ClientError, ClientOptions, Restart};
 use papertape::stdio::ServerCommand;
 use papertape::{Client, Server, streams};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use crate::exchange::Hosts;
-use crate::facade::facade;
+use crate::facade::Facade;
 use crate::filter::Filter;
 use crate::host::{FirstMessage, Host};
 use crate::member::Member;
+use crate::notices::Notices;
 use crate::pass::{Accepted, try_handshake};
 use crate::refusal::Refusal;
 use crate::until_stopped::UntilStopped;
-use crate::upstream::Upstream;
+use crate::upstream::Connector;
 
 /// A connection that is being opened.
 type Opening = Pin<Box<dyn Future<Output = Result<Client, ClientError>> + Send>>;
@@ -30,8 +35,8 @@ type Opening = Pin<Box<dyn Future<Output = Result<Client, ClientError>> + Send>>
 /// Connects to a server with the options of the bridge. It is called for each session with the server.
 pub(crate) type Connect = Arc<dyn Fn(ClientOptions) -> Opening + Send + Sync>;
 
-/// A server that has been connected to: its number, its name, how to connect to it again, and the session.
-type Opened = (usize, String, Connect, Result<Arc<Upstream>, ClientError>);
+/// How long several servers may take to be connected before the host gets what is there. Some hosts wait for 10 s.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// What the requests of a host get that come too late.
 const STOPPED: &str = "the input of the bridge ended, or it was stopped, before the server was ready";
@@ -58,6 +63,9 @@ pub struct Bridge {
     filter: Filter,
     per_session: bool,
     process: Option<ServerCommand>,
+    restart: Option<Restart>,
+    timeout_option: Option<&'static str>,
+    notices: Notices,
 }
 
 /// Why a bridge ended.
@@ -73,6 +81,9 @@ pub enum BridgeError {
     /// The server process has exited by itself.
     #[error("the server has exited ({0})")]
     Exited(ExitStatus),
+    /// The session with the server has ended, and no other one is opened: see [`Bridge::restart`].
+    #[error("the server is lost: {0}")]
+    Lost(ClientError),
 }
 
 impl Bridge {
@@ -86,9 +97,21 @@ impl Bridge {
     }
 
     /// A bridge to several servers as one, each added with [`Bridge::server`]. The names of tools and prompts begin with that of
-    /// their server: `github_search`. A server that cannot be used is left out, and logged.
+    /// their server: `github_search`.
+    ///
+    /// The host gets what the servers have that are connected after 5 s at most. Others, and those whose session ends later, are
+    /// left out until they are connected, which is tried again after 1 s, and then at twice the interval each, up to 5 minutes.
     pub fn of_several() -> Self {
-        Self { servers: Vec::new(), several: true, filter: Filter::new(), per_session: false, process: None }
+        Self {
+            servers: Vec::new(),
+            several: true,
+            filter: Filter::new(),
+            per_session: false,
+            process: None,
+            restart: None,
+            timeout_option: None,
+            notices: Notices::default(),
+        }
     }
 
     /// Adds a server.
@@ -124,17 +147,44 @@ impl Bridge {
         self
     }
 
+    /// How often server processes that have exited are started again: the callbacks of the policy are replaced by those of the
+    /// bridge, see [`Bridge::on_notice`]. Without effect on servers that are not processes.
+    pub fn restart(mut self, policy: Restart) -> Self {
+        self.restart = Some(policy);
+        self
+    }
+
+    /// What users should know of the servers while the bridge runs, as sentences: which server cannot be used or has exited and is
+    /// tried again, and which names of the filter no tool has. By default they are logged as warnings.
+    ///
+    /// ```no_run
+    /// use papertape_bridge::Bridge;
+    ///
+    /// let bridge = Bridge::of_several().on_notice(|sentence| eprintln!("bridge: {sentence}"));
+    /// ```
+    pub fn on_notice(mut self, callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.notices = Notices::new(callback);
+        self
+    }
+
+    /// The name of the option that sets the timeout of connecting, such as `--timeout`, for errors.
+    pub fn timeout_option(mut self, name: &'static str) -> Self {
+        self.timeout_option = Some(name);
+        self
+    }
+
     /// Serves one host over a pair of streams, until its input ends. The server is connected when the first message has arrived,
     /// with the name and the capabilities of the host.
     ///
     /// # Errors
-    /// If the server cannot be connected, which the host gets as the error of every request until its input ends, or the host cannot be served.
+    /// If the server cannot be connected, which the host gets as the error of every request until its input ends; if the session with
+    /// the only server ends, after the responses to the requests that were running; or if the host cannot be served.
     pub async fn serve<R, W>(self, reader: R, writer: W) -> Result<(), BridgeError>
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        self.serve_until(reader, writer, std::future::pending()).await
+        self.serve_until(reader, writer, pending()).await
     }
 
     /// [`Bridge::serve`] until `stop` is ready, which counts as the end of the input: running requests get time to finish, and
@@ -169,9 +219,10 @@ impl Bridge {
             () = reader.given_up() => None,
             opened = self.open(&first.host, Hosts::One, &mut opening) => Some(opened),
         };
-        let (server, connections) = match opened {
+        let (server, members) = match opened {
             Some(Ok(opened)) => opened,
             Some(Err(error)) => {
+                opening.shutdown().await;
                 let message = format!("the bridge cannot use the server: {error}");
                 // A host that does not get it either has gone, which is not the cause.
                 drop(Refusal::new(message).send(&mut reader, &mut writer).await);
@@ -184,9 +235,20 @@ impl Bridge {
         };
         // The reader alone would not see it while the host does not read: then nothing is read from it.
         let stop = reader.take_stop();
+        let connections = Connections { members, opening };
+        let (mut lost, closed) = (None, connections.lost());
+        let stop = async {
+            tokio::select! {
+                () = stop => {}
+                error = closed => lost = Some(error),
+            }
+        };
         let served = streams::serve_until(server, reader, writer, stop).await;
         connections.close().await;
-        Ok(served?)
+        match lost {
+            Some(error) => Err(BridgeError::Lost(error)),
+            None => Ok(served?),
+        }
     }
 
     /// The server, if it speaks as the host does.
@@ -205,61 +267,112 @@ impl Bridge {
     /// # Errors
     /// If no server can be connected.
     pub async fn connect(self) -> Result<(Server, Connections), ClientError> {
-        self.open(&Host::any(), Hosts::Several, &mut JoinSet::new()).await
+        let mut opening = JoinSet::new();
+        let (server, members) = self.open(&Host::any(), Hosts::Several, &mut opening).await?;
+        Ok((server, Connections { members, opening }))
     }
 
-    /// Connects to the servers, with `opening`: if this is dropped, those that are being connected are left there.
+    /// Connects to the servers. Several are kept connected by the tasks of `opening`.
     async fn open(
         self,
         host: &Host,
         hosts: Hosts,
-        opening: &mut JoinSet<Opened>,
-    ) -> Result<(Server, Connections), ClientError> {
-        let Self { servers, several, filter, per_session, .. } = self;
-        let mut prefixes = Vec::new();
-        for (index, (name, connect)) in servers.into_iter().enumerate() {
-            // Those of all servers: one that fails does not rename the tools of others.
-            prefixes.push(free_prefix(&name, &prefixes));
-            let host = host.clone();
-            opening.spawn(async move {
-                let upstream = Upstream::connect(&connect, &host, hosts).await;
-                (index, name, connect, upstream)
-            });
+        opening: &mut JoinSet<()>,
+    ) -> Result<(Server, Vec<Arc<Member>>), ClientError> {
+        let Self { servers, several, filter, per_session, restart, timeout_option, notices, .. } = self;
+        let (mut prefixes, mut members) = (Vec::new(), Vec::new());
+        for (name, connect) in servers {
+            let prefix = if several { free_prefix(&name, &prefixes) } else { String::new() };
+            prefixes.push(prefix.clone());
+            let (restart, notices) = (restart.clone(), notices.clone());
+            let connector = Connector { name, connect, restart, timeout_option, notices };
+            members.push(Member::new(connector, prefix, hosts, per_session));
         }
-        let (mut members, mut failed) = (Vec::new(), None);
-        while let Some(joined) = opening.join_next().await {
-            let Ok((index, name, connect, upstream)) = joined else { continue };
-            match upstream {
-                Ok(upstream) => {
-                    let prefix = prefixes.get(index).filter(|_| several).cloned().unwrap_or_default();
-                    let connect = per_session.then_some(connect);
-                    members.push((index, Member::new(name, prefix, upstream, connect)));
-                }
-                Err(error) if several => {
-                    tracing::error!(server = name, "the server is left out: {error}");
-                    failed = Some(error);
-                }
-                Err(error) => return Err(error),
-            }
+        match &members[..] {
+            [member] if !several => member.open(host).await?,
+            _ => open_all(&members, host, opening).await?,
         }
-        if let (true, Some(error)) = (members.is_empty(), failed) {
-            return Err(error);
-        }
-        members.sort_by_key(|(index, _)| *index);
-        let members: Vec<_> = members.into_iter().map(|(_, member)| member).collect();
-        let server = facade(several, &members, filter).await;
-        Ok((server, Connections(members)))
+        let facade = Facade { several, restarts: restart.is_some(), filter, notices };
+        Ok((facade.server(&members).await, members))
     }
 }
 
-/// The connections to the servers behind a bridge.
-pub struct Connections(Vec<Arc<Member>>);
+/// Connects to several servers, until all have been tried, or the time is over and one is there.
+async fn open_all(
+    members: &[Arc<Member>],
+    host: &Host,
+    opening: &mut JoinSet<()>,
+) -> Result<(), ClientError> {
+    let (report, mut attempts) = mpsc::unbounded_channel();
+    for (number, member) in members.iter().enumerate() {
+        opening.spawn(Arc::clone(member).keep_open(number, host.clone(), report.clone()));
+    }
+    drop(report);
+    let mut grace = pin!(sleep(GRACE));
+    let (mut failed, mut is_over) = (Vec::new(), false);
+    loop {
+        let is_one_there = members.iter().any(|member| member.first().is_some());
+        if is_over && is_one_there {
+            break;
+        }
+        tokio::select! {
+            biased;
+            attempt = attempts.recv() => match attempt {
+                Some((_, Ok(()))) => {}
+                Some((number, Err(error))) => failed.push((number, error)),
+                None => break,
+            },
+            () = &mut grace, if !is_over => is_over = true,
+        }
+    }
+    for (number, member) in members.iter().enumerate() {
+        let name = member.name();
+        if let Some((_, error)) = failed.iter().find(|(of, _)| *of == number) {
+            member.say(format_args!("the server {name} is left out, and tried again: {error}"));
+        } else if member.first().is_none() {
+            let seconds = GRACE.as_secs();
+            member.say(format_args!(
+                "the server {name} is not connected after {seconds} s: it is left out until it is"
+            ));
+        }
+    }
+    let is_one_there = members.iter().any(|member| member.first().is_some());
+    match failed.pop() {
+        Some((_, error)) if !is_one_there => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The connections to the servers behind a bridge. Dropped, servers that are not connected yet, or not any more, stay so.
+pub struct Connections {
+    members: Vec<Arc<Member>>,
+    /// What keeps several connected.
+    opening: JoinSet<()>,
+}
 
 impl Connections {
+    /// Waits until the session with the only server has ended by itself, and no other one is opened; for ever if there are several
+    /// servers, which are connected again. The reason.
+    pub fn lost(&self) -> impl Future<Output = ClientError> + Send + use<> {
+        let only = if self.opening.is_empty() { self.members.first() } else { None };
+        let client = only.and_then(|member| member.first()).map(|first| first.client.clone());
+        async move {
+            if let Some(client) = client {
+                client.closed().await;
+                if let Some(why) = client.why_closed() {
+                    return why;
+                }
+            }
+            pending().await
+        }
+    }
+
     /// Closes them, and waits until no process of the servers is left.
     pub async fn close(self) {
+        let Self { members, mut opening } = self;
+        opening.shutdown().await;
         let mut closing = JoinSet::new();
-        for member in self.0 {
+        for member in members {
             closing.spawn(async move { member.close().await });
         }
         while closing.join_next().await.is_some() {}
@@ -268,7 +381,7 @@ impl Connections {
 
 impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|member| member.name())).finish()
+        f.debug_list().entries(self.members.iter().map(|member| member.name())).finish()
     }
 }
 
@@ -294,181 +407,4 @@ impl fmt::Debug for Bridge {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::future::{Future, pending};
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Duration;
-
-    use papertape::client::ClientError;
-    use papertape::server::Tool;
-    use papertape::stdio::ServerCommand;
-    use papertape::{Client, Server, memory};
-    use serde_json::{Value, json};
-    use tokio::io::AsyncWriteExt;
-    use tokio::sync::Notify;
-    use tokio::time::{sleep, timeout};
-
-    use super::{Bridge, BridgeError, STOPPED, free_prefix};
-
-    const OPEN: &str =
-        r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#;
-
-    /// How serving a host ends that stays, and what it gets.
-    async fn serve(
-        bridge: Bridge,
-        message: &str,
-        stop: impl Future<Output = ()>,
-    ) -> (Result<(), BridgeError>, Value) {
-        let (mut host, input) = tokio::io::duplex(1_000_000);
-        host.write_all(format!("{message}\n").as_bytes()).await.unwrap();
-        let mut output = Vec::new();
-        let ended = bridge.serve_until(input, &mut output, stop).await;
-        (ended, serde_json::from_slice(&output).unwrap())
-    }
-
-    /// A connection that does not open, and says when it begins and is dropped.
-    async fn connecting(begun: Arc<Notify>, dropped: Arc<AtomicBool>) -> Result<Client, ClientError> {
-        struct OnDrop(Arc<AtomicBool>);
-        impl Drop for OnDrop {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::SeqCst);
-            }
-        }
-        let _dropped = OnDrop(dropped);
-        begun.notify_one();
-        pending().await
-    }
-
-    #[tokio::test]
-    async fn a_bridge_is_stopped_while_it_connects() {
-        let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
-        let (begins, drops) = (Arc::clone(&begun), Arc::clone(&dropped));
-        let bridge = Bridge::new(move |_| connecting(Arc::clone(&begins), Arc::clone(&drops)));
-        let (ended, response) = serve(bridge, OPEN, begun.notified()).await;
-        assert!(ended.is_ok(), "{ended:?}");
-        assert!(dropped.load(Ordering::SeqCst), "it still connects");
-        assert_eq!(
-            response,
-            json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": STOPPED}})
-        );
-    }
-
-    #[tokio::test]
-    async fn a_bridge_is_stopped_during_the_handshake_of_a_process() {
-        let started = std::env::temp_dir().join(format!("papertape-bridge-{}", std::process::id()));
-        let file = started.to_str().unwrap();
-        let command = ServerCommand::new("sh").args([
-            "-c",
-            "echo > \"$1\"; while read -r line; do :; done",
-            "sh",
-            file,
-        ]);
-        let bridge = Bridge::new(|_| pending()).pass_through(command);
-        let stop = async {
-            while !started.exists() {
-                tokio::task::yield_now().await;
-            }
-        };
-        let (ended, response) = serve(bridge, OPEN, stop).await;
-        std::fs::remove_file(&started).unwrap();
-        assert!(ended.is_ok(), "{ended:?}");
-        assert_eq!(response["error"]["message"], STOPPED, "{response}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_bridge_is_stopped_while_its_host_does_not_read() {
-        let flood = || {
-            let text = async |_: BTreeMap<String, Value>, _| Ok("x".repeat(1_000_000));
-            memory::connect(Server::new("flood", "1").tool(Tool::new("flood"), text))
-        };
-        let (mut host, input) = tokio::io::duplex(100_000);
-        let (output, _unread) = tokio::io::duplex(100);
-        let call =
-            r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"flood","arguments":{}}}"#;
-        let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        host.write_all(format!("{OPEN}\n{initialized}\n{call}\n").as_bytes()).await.unwrap();
-        let stop = sleep(Duration::from_secs(60));
-        let served = Bridge::new(move |_| flood()).serve_until(input, output, stop);
-        let ended = timeout(Duration::from_secs(60 * 60), served).await.unwrap();
-        assert!(matches!(ended, Err(BridgeError::Host(_))), "{ended:?}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_host_that_closes_its_input_does_not_wait_for_a_silent_server() {
-        let mut output = Vec::new();
-        let ended = Bridge::new(|_| pending()).serve(OPEN.as_bytes(), &mut output).await;
-        assert!(ended.is_ok(), "{ended:?}");
-        let response: Value = serde_json::from_slice(&output).unwrap();
-        assert_eq!((&response["id"], &response["error"]["message"]), (&json!(7), &json!(STOPPED)));
-    }
-
-    /// What a host gets that closes its input after the handshake with this process.
-    async fn after_the_end(script: &str) -> Value {
-        let command = ServerCommand::new("sh").args(["-c", script]);
-        let bridge = Bridge::new(|_| pending()).pass_through(command);
-        let (input, mut output) = (format!("{OPEN}\n"), Vec::new());
-        let ended = bridge.serve(input.as_bytes(), &mut output).await;
-        assert!(ended.is_ok(), "{ended:?}");
-        serde_json::from_slice(&output).unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_silent_process_gets_the_end_of_the_input() {
-        assert_eq!(after_the_end("while read -r line; do :; done").await["error"]["message"], STOPPED);
-    }
-
-    #[tokio::test]
-    async fn a_process_may_respond_after_the_end_of_the_input() {
-        let opened = json!({"jsonrpc": "2.0", "id": 7, "result": {"protocolVersion": "2025-06-18"}});
-        assert_eq!(after_the_end(&format!("cat > /dev/null; echo '{opened}'")).await, opened);
-    }
-
-    /// What a host gets that sends this to a server that does not start.
-    async fn refused(input: &str) -> Vec<Value> {
-        let no_server = |options| papertape::stdio::connect_with(ServerCommand::new("/no/server"), options);
-        let mut output = Vec::new();
-        let ended = Bridge::new(no_server).serve(input.as_bytes(), &mut output).await;
-        assert!(matches!(ended, Err(BridgeError::Server(_))), "{ended:?}");
-        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    #[tokio::test]
-    async fn every_request_gets_the_error_of_a_server_that_cannot_be_used() {
-        let rest = r#"{"jsonrpc":"2.0","method":"a"}
-[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"b"},{"jsonrpc":"2.0","id":"2","method":"c"}]
-[{"jsonrpc":"2.0","method":"b"}]
-
-{"jsonrpc":"2.0","id":1,"result":{}}
-{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"a"}
-{"jsonrpc":"2.0","id":3,"method":"a"}"#;
-        let responses = refused(&format!("{OPEN}\n{rest}")).await;
-        let ids: Vec<String> =
-            responses.iter().map(|one| one.get("id").unwrap_or(&one[1]["id"]).to_string()).collect();
-        assert_eq!(ids[..2], ["7", "\"2\""], "{responses:?}");
-        assert_eq!(ids[3..], ["3"], "{responses:?}");
-        assert_eq!(responses[1].as_array().unwrap().len(), 2, "{responses:?}");
-        for response in [&responses[0], &responses[1][0], &responses[1][1], &responses[2], &responses[3]] {
-            assert_eq!(response["error"]["code"], -32603, "{response}");
-            assert!(response["error"]["message"].as_str().unwrap().contains("/no/server"), "{response}");
-        }
-    }
-
-    #[tokio::test]
-    async fn garbage_gets_an_error_if_the_server_cannot_be_used() {
-        let responses = refused(&format!("garbage\n{OPEN}\n{{\"half")).await;
-        let [garbage, open] = &responses[..] else { panic!("{responses:?}") };
-        assert_eq!((&garbage["id"], &garbage["error"]["code"]), (&Value::Null, &json!(-32700)));
-        assert_eq!((&open["id"], &open["error"]["code"]), (&json!(7), &json!(-32603)));
-    }
-
-    #[test]
-    fn prefixes_are_plain_and_differ() {
-        let mut taken = Vec::new();
-        for name in ["git hub", "git_hub", "", "naïve-1"] {
-            taken.push(free_prefix(name, &taken));
-        }
-        assert_eq!(taken, ["git_hub", "git_hub2", "server", "na_ve-1"]);
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,11 +17,12 @@ use papertape::client::{LogMessage, Progress};
 use papertape::protocol::RawJson;
 use papertape::server::{Notifier, RawInputRequest};
 use papertape::wire::RpcError;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::sleep;
 
 use crate::lock;
+use crate::waiting::Waiting;
 
 tokio::task_local! {
     /// The call that the current task makes to the server: what a server of a stateless revision needs is handled in it.
@@ -29,6 +31,8 @@ tokio::task_local! {
 
 /// How long a request of the server waits for a call that can carry it.
 const HOLD: Duration = Duration::from_secs(10);
+
+const ROOTS: &str = "roots/list";
 
 const GONE: &str = "the host no longer waits for the call that needed this";
 
@@ -77,6 +81,9 @@ pub(crate) struct Exchange {
     /// Notified when the host has opened its session, and when a call begins.
     arrived: Notify,
     hosts: Hosts,
+    last_number: AtomicU64,
+    /// Those of the running calls whose hosts have been asked for input, and have to make them again.
+    pub(crate) waiting: Arc<Waiting>,
 }
 
 /// Who uses a session with a server.
@@ -91,8 +98,13 @@ pub(crate) enum Hosts {
 
 impl Exchange {
     pub(crate) fn new(hosts: Hosts) -> Arc<Self> {
-        let (questions, asked, running, notifier, host, arrived) = Default::default();
-        Arc::new(Self { questions, asked, running, notifier, host, arrived, hosts })
+        let (questions, asked, running, notifier, host, arrived, last_number, waiting) = Default::default();
+        Arc::new(Self { questions, asked, running, notifier, host, arrived, hosts, last_number, waiting })
+    }
+
+    /// The number of another call.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.last_number.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn set_notifier(&self, notifier: Notifier) {
@@ -124,7 +136,18 @@ impl Exchange {
             RawInputRequest::new(&method, params).ok_or_else(|| RpcError::method_not_found(&method))?;
         let only = match CALL.try_with(|number| *number) {
             Ok(number) => Some(number),
-            Err(_) if self.is_shared() => Some(self.only_call(&method)?),
+            // Servers request roots as soon as their sessions are open. Those of any one host would be wrong for the others.
+            Err(_) if self.is_shared() && method == ROOTS && lock(&self.running).is_empty() => {
+                return Ok(json!({"roots": []}));
+            }
+            Err(_) if self.is_shared() => match self.only_call(&method) {
+                Ok(number) => Some(number),
+                Err(refused) => {
+                    // It may be one of these that the request is for, so that it is refused all the same.
+                    self.waiting.cancel_abandoned();
+                    return Err(refused);
+                }
+            },
             Err(_) => None,
         };
         if only.is_none()
@@ -190,7 +213,7 @@ impl Exchange {
         }
     }
 
-    /// Asks the host while none of its calls is running, if its revision allows that.
+    /// Sends the host a request while none of its calls is running, if its revision allows that.
     fn ask_host(
         &self,
         request: &RawInputRequest,
@@ -239,8 +262,13 @@ impl Exchange {
         self.arrived.notify_waiters();
     }
 
-    pub(crate) fn ended(&self, number: u64) {
+    /// The server has responded to a call.
+    pub(crate) fn responded(&self, number: u64) {
         lock(&self.running).remove(&number);
+    }
+
+    pub(crate) fn ended(&self, number: u64) {
+        self.responded(number);
         // Nothing else may carry these; the server gets an error.
         lock(&self.questions).retain(|question| question.only != Some(number));
     }

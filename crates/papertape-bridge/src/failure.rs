@@ -12,14 +12,17 @@ use papertape::{Cx, ToolError};
 /// URLs have to be visited first (2025-11-25 only).
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-/// An error of the server for the host of a call.
-pub(crate) fn pass_on(error: &ClientError, cx: &Cx) -> ToolError {
+/// An error of the server for the host of a call; one of the session with it names the server, if there are several.
+pub(crate) fn pass_on(error: &ClientError, server: Option<&str>, cx: &Cx) -> ToolError {
     match error.kind() {
         ErrorKind::Rpc(error) => {
             let revision = Revision::parse(&cx.revision().to_string()).unwrap_or(Revision::NEWEST_LEGACY);
             translated(error, revision)
         }
-        _ => ToolError::rpc(INTERNAL_ERROR, error.to_string(), None),
+        _ => {
+            let of = server.map(|name| format!("the server {name}: ")).unwrap_or_default();
+            ToolError::rpc(INTERNAL_ERROR, format!("{of}{error}"), None)
+        }
     }
 }
 

@@ -37,7 +37,7 @@ impl Filter {
         self
     }
 
-    /// Shows only tools that declare that they modify nothing (`readOnlyHint`), which nothing but the server vouches for.
+    /// Shows only tools that declare that they modify nothing (`readOnlyHint`), a hint of the server that is not verified.
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self

@@ -90,5 +90,5 @@ async fn complete(
     let known: Map<String, Value> =
         request.known.into_iter().map(|(name, value)| (name, value.into())).collect();
     let completed = upstream.client.complete(of, &argument, &request.value, known).await;
-    completed.map_err(|error| pass_on(&error, &cx))
+    completed.map_err(|error| pass_on(&error, upstream.name.as_deref(), &cx))
 }

@@ -7,11 +7,13 @@
 //!
 //! - `host`: what the host says about itself in its first message
 //! - `bridge`: [`Bridge`], and how it is served
-//! - `pass`: the bytes of a host and a server that speak alike
+//! - `pass`: the bytes of a host and a server with the same revision and framing; `in_flight`: the requests in them
 //! - `refusal`: what a host gets whose server cannot be used
 //! - `facade`: the server that the host sees; `lists` keeps its lists as those behind it, `watch` its subscriptions
 //! - `handlers`: of what the host sees
-//! - `member`: one server behind the bridge; `upstream`: a session with it; `relay`: one request to it; `exchange`: what it sends by itself
+//! - `member`: one server behind the bridge; `upstream`: a session with it; `relay`: one request to it; `exchange`: what it sends by itself; `waiting`: calls whose
+//!   hosts are asked
+//! - `notices`: what users are told of the servers while the bridge runs
 //! - `until_stopped`: the input of a host, ended from this side
 //! - `filter`: which tools the host sees; `failure`: errors on their way back
 
@@ -22,13 +24,16 @@ mod failure;
 mod filter;
 mod handlers;
 mod host;
+mod in_flight;
 mod lists;
 mod member;
+mod notices;
 mod pass;
 mod refusal;
 mod relay;
 mod until_stopped;
 mod upstream;
+mod waiting;
 mod watch;
 
 pub use bridge::{Bridge, BridgeError, Connections};

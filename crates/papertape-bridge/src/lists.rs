@@ -1,24 +1,26 @@
 //! The lists of the servers behind the bridge, as the host sees them.
 
-use std::collections::{BTreeMap, HashSet};
-use std::future::Future;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::future::{Future, pending};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use papertape::client::{CallOptions, Change, ClientError, ListEntry, SubscriptionFilter};
+use papertape::client::{CallOptions, Change, ClientError, ErrorKind, ListEntry, SubscriptionFilter};
 use papertape::protocol::capabilities::ServerCapabilities;
 use papertape::protocol::{
     PromptDefinition, RawJson, Reference, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition,
 };
 use papertape::server::{Prompt, Prompts, Resource, ResourceTemplate, Resources, SetupError, Tool, Tools};
-use papertape::{Client, Cx};
+use papertape::{Client, Cx, guess};
 use serde::Serialize;
+use serde::de::IgnoredAny;
 use tokio::task::JoinSet;
 
 use crate::filter::Filter;
 use crate::handlers::{call, completer, prompt, read};
 use crate::lock;
 use crate::member::Member;
+use crate::notices::Notices;
 
 /// Handles of the lists that can change while they are served.
 #[derive(Clone)]
@@ -26,84 +28,147 @@ pub(crate) struct Lists {
     pub(crate) tools: Option<Tools>,
     pub(crate) prompts: Option<Prompts>,
     pub(crate) resources: Option<Resources>,
-    /// The lists as they were copied last, as JSON: hosts are notified of real changes only.
-    copied: Arc<Mutex<[String; 3]>>,
-    /// Held while a list is copied, so that an older one does not replace a newer one.
-    copying: Arc<tokio::sync::Mutex<()>>,
+    filter: Filter,
+    notices: Notices,
+    /// The lists as they were copied last: hosts are notified of real changes only. Locked while a list is copied, so that an
+    /// older one does not replace a newer one.
+    copied: Arc<tokio::sync::Mutex<Copied>>,
+    /// The names of the filter that users have been told of, because no tool has them.
+    unmatched: Arc<Mutex<BTreeSet<String>>>,
+}
+
+/// The lists as they were copied last.
+#[derive(Default)]
+struct Copied {
+    tools: Listed<ToolDefinition>,
+    prompts: Listed<PromptDefinition>,
+    resources: Listed<ResourceDefinition>,
+    templates: Listed<ResourceTemplateDefinition>,
 }
 
 impl Lists {
-    pub(crate) fn new(tools: Option<Tools>, prompts: Option<Prompts>, resources: Option<Resources>) -> Self {
-        let (copied, copying) = Default::default();
-        Self { tools, prompts, resources, copied, copying }
+    pub(crate) fn new(
+        (tools, prompts, resources): (Option<Tools>, Option<Prompts>, Option<Resources>),
+        filter: Filter,
+        notices: Notices,
+    ) -> Self {
+        let (copied, unmatched) = Default::default();
+        Self { tools, prompts, resources, filter, notices, copied, unmatched }
     }
 
     /// Lists what the servers list. Of two items with one name or URI, the first is listed.
-    pub(crate) async fn copy(&self, members: &[Arc<Member>], filter: &Filter) {
-        self.copy_tools(members, filter).await;
+    pub(crate) async fn copy(&self, members: &[Arc<Member>]) {
+        self.copy_tools(members).await;
         self.copy_prompts(members).await;
         self.copy_resources(members).await;
     }
 
-    async fn copy_tools(&self, members: &[Arc<Member>], filter: &Filter) {
+    async fn copy_tools(&self, members: &[Arc<Member>]) {
         let Some(tools) = &self.tools else { return };
-        let _copying = self.copying.lock().await;
-        let listed = listed_tools(members).await;
-        if self.has_changed(0, &listed) {
-            log("tools", replace_tools(tools, listed, filter));
+        let mut copied = self.copied.lock().await;
+        let listed = listed_tools(members, &copied.tools).await;
+        if replace(&mut copied.tools, &listed) {
+            if members.iter().all(|member| member.first().is_some()) {
+                self.name_unmatched(&listed);
+            }
+            log("tools", replace_tools(tools, listed, &self.filter));
         }
     }
 
     async fn copy_prompts(&self, members: &[Arc<Member>]) {
         let Some(prompts) = &self.prompts else { return };
-        let _copying = self.copying.lock().await;
-        let listed = listed_prompts(members).await;
-        if self.has_changed(1, &listed) {
+        let mut copied = self.copied.lock().await;
+        let listed = listed_prompts(members, &copied.prompts).await;
+        if replace(&mut copied.prompts, &listed) {
             log("prompts", replace_prompts(prompts, listed));
         }
     }
 
     async fn copy_resources(&self, members: &[Arc<Member>]) {
         let Some(resources) = &self.resources else { return };
-        let _copying = self.copying.lock().await;
-        let listed = listed_resources(members).await;
-        if self.has_changed(2, &listed) {
+        let mut copied = self.copied.lock().await;
+        let listed = listed_resources(members, &copied.resources).await;
+        if replace(&mut copied.resources, &listed) {
             log("resources", replace_resources(resources, listed));
         }
-    }
-
-    fn has_changed<T: Serialize>(&self, list: usize, items: &[(Arc<Member>, T)]) -> bool {
-        let items: Vec<(&str, &T)> = items.iter().map(|(member, item)| (member.name(), item)).collect();
-        let now = serde_json::to_string(&items).unwrap_or_default();
-        match lock(&self.copied).get_mut(list) {
-            Some(before) if *before == now => false,
-            Some(before) => {
-                *before = now;
-                true
-            }
-            None => true,
+        let listed = listed_templates(members, &copied.templates).await;
+        if replace(&mut copied.templates, &listed) {
+            log("resource templates", replace_templates(resources, listed));
         }
     }
 
-    /// Copies them again when those of a server have changed.
-    pub(crate) async fn follow(self, member: Arc<Member>, members: Vec<Arc<Member>>, filter: Filter) {
-        let all = SubscriptionFilter::new().tools().prompts().resources();
-        let Ok(mut changes) = member.first().client.listen(all).await else { return };
-        // What has changed before is copied, too.
-        self.copy(&members, &filter).await;
+    /// Tells users which names of the filter no tool has.
+    fn name_unmatched(&self, listed: &Listed<ToolDefinition>) {
+        let names: Vec<String> = listed.iter().map(|(member, tool)| member.prefixed(&tool.name)).collect();
+        for pattern in self.filter.unmatched(&names) {
+            if lock(&self.unmatched).insert(pattern.to_owned()) {
+                let hint = guess::hint(pattern, names.iter().map(String::as_str));
+                self.notices
+                    .say(format_args!("no tool is called {pattern}, which is to be shown or hidden{hint}"));
+            }
+        }
+    }
+
+    /// Copies them again when those of a server have changed, and when it was started or connected again. Those of the session
+    /// `copied` have been copied already.
+    pub(crate) async fn follow(self, member: Arc<Member>, members: Vec<Arc<Member>>, copied: Option<u64>) {
+        let mut last = None;
         loop {
-            match changes.next().await {
-                Ok(Some(Change::Tools)) => self.copy_tools(&members, &filter).await,
-                Ok(Some(Change::Prompts)) => self.copy_prompts(&members).await,
-                Ok(Some(Change::Resources)) => self.copy_resources(&members).await,
-                Ok(Some(_)) => {}
-                Ok(None) => return,
-                Err(error) => {
-                    return member.warn(format_args!("its lists are not followed any more: {error}"));
+            let upstream = member.first_after(last).await;
+            last = Some(upstream.id);
+            let all = SubscriptionFilter::new().tools().prompts().resources();
+            let mut changes = upstream.client.listen(all).await.ok();
+            if changes.is_some() || last != copied {
+                // What has changed before is copied, too.
+                self.copy(&members).await;
+            }
+            loop {
+                let changed = async {
+                    match &mut changes {
+                        Some(changes) => changes.next().await,
+                        None => pending().await,
+                    }
+                };
+                let changed = tokio::select! {
+                    changed = changed => changed,
+                    () = upstream.restarted.notified() => {
+                        self.copy(&members).await;
+                        continue;
+                    }
+                    () = upstream.client.closed() => break,
+                };
+                match changed {
+                    Ok(Some(Change::Tools)) => self.copy_tools(&members).await,
+                    Ok(Some(Change::Prompts)) => self.copy_prompts(&members).await,
+                    Ok(Some(Change::Resources)) => self.copy_resources(&members).await,
+                    Ok(Some(_)) => {}
+                    Ok(None) => changes = None,
+                    Err(error) => {
+                        if !upstream.client.is_closed() {
+                            member.warn(format_args!("its lists are not followed any more: {error}"));
+                        }
+                        changes = None;
+                    }
                 }
             }
         }
     }
+}
+
+/// Keeps a list in place of the one before, if it is another.
+fn replace<T: Clone + Serialize>(before: &mut Listed<T>, listed: &Listed<T>) -> bool {
+    let is_same = {
+        let items = |listed: &Listed<T>| {
+            let items: Vec<_> =
+                listed.iter().map(|(member, item)| (member.name().to_owned(), item)).collect();
+            serde_json::to_string(&items).ok()
+        };
+        items(before) == items(listed)
+    };
+    if !is_same {
+        before.clone_from(listed);
+    }
+    !is_same
 }
 
 /// A list that cannot be copied stays as it was.
@@ -119,20 +184,26 @@ type Has = fn(&ServerCapabilities) -> bool;
 /// How long a server may take for a list, of which hosts wait.
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The items of the lists of all servers that have one, in the order of the servers; of a server that fails, none.
+/// The items of the lists of all servers that have one, in the order of the servers; of a server that fails, those before.
 async fn gather<T, F>(
     members: &[Arc<Member>],
+    before: &Listed<T>,
     (list, has): (&'static str, Has),
     get: impl Fn(Client, CallOptions) -> F,
-) -> Vec<(Arc<Member>, T)>
+) -> Listed<T>
 where
-    T: Send + 'static,
+    T: Clone + Send + 'static,
     F: Future<Output = Result<Vec<ListEntry<T>>, ClientError>> + Send + 'static,
 {
     let mut getting = JoinSet::new();
-    for (index, member) in members.iter().enumerate().filter(|(_, member)| has(member.capabilities())) {
-        let options = CallOptions::new().timeout(LIST_TIMEOUT).total_timeout(LIST_TIMEOUT);
-        let (items, member) = (get(member.first().client.clone(), options), Arc::clone(member));
+    for (index, member) in members.iter().enumerate() {
+        let Some(upstream) = member.first() else { continue };
+        if !has(upstream.client.capabilities()) {
+            continue;
+        }
+        // A server process that was started again may list something else than the last one.
+        let options = CallOptions::new().fresh().timeout(LIST_TIMEOUT).total_timeout(LIST_TIMEOUT);
+        let (items, member) = (get(upstream.client.clone(), options), Arc::clone(member));
         getting.spawn(async move { (index, member, items.await) });
     }
     let mut all = Vec::new();
@@ -141,8 +212,13 @@ where
             Ok((index, member, Ok(entries))) => {
                 all.extend(entries.into_iter().map(|entry| (index, (Arc::clone(&member), entry.item))));
             }
-            Ok((_, member, Err(error))) => {
-                member.warn(format_args!("its {list} are left out: {error}"));
+            Ok((index, member, Err(error))) => {
+                let kept = before.iter().filter(|(of, _)| Arc::ptr_eq(of, &member));
+                all.extend(kept.map(|item| (index, item.clone())));
+                // That a server has exited is said elsewhere.
+                if !matches!(error.kind(), ErrorKind::Closed | ErrorKind::Restarting(_)) {
+                    member.warn(format_args!("its {list} are not listed again: {error}"));
+                }
             }
             Err(error) => tracing::error!("a list was not read: {error}"),
         }
@@ -155,22 +231,28 @@ where
 /// What the servers list, with the server of each item.
 type Listed<T> = Vec<(Arc<Member>, T)>;
 
-async fn listed_tools(members: &[Arc<Member>]) -> Listed<ToolDefinition> {
+async fn listed_tools(members: &[Arc<Member>], before: &Listed<ToolDefinition>) -> Listed<ToolDefinition> {
     let has: Has = |offered| offered.tools.is_some();
     let get = |client: Client, options| async move { client.tools_with(options).await };
-    gather(members, ("tools", has), get).await
+    gather(members, before, ("tools", has), get).await
 }
 
-async fn listed_prompts(members: &[Arc<Member>]) -> Listed<PromptDefinition> {
+async fn listed_prompts(
+    members: &[Arc<Member>],
+    before: &Listed<PromptDefinition>,
+) -> Listed<PromptDefinition> {
     let has: Has = |offered| offered.prompts.is_some();
     let get = |client: Client, options| async move { client.prompts_with(options).await };
-    gather(members, ("prompts", has), get).await
+    gather(members, before, ("prompts", has), get).await
 }
 
-async fn listed_resources(members: &[Arc<Member>]) -> Listed<ResourceDefinition> {
+async fn listed_resources(
+    members: &[Arc<Member>],
+    before: &Listed<ResourceDefinition>,
+) -> Listed<ResourceDefinition> {
     let has: Has = |offered| offered.resources.is_some();
     let get = |client: Client, options| async move { client.resources_with(options).await };
-    gather(members, ("resources", has), get).await
+    gather(members, before, ("resources", has), get).await
 }
 
 fn replace_tools(tools: &Tools, listed: Listed<ToolDefinition>, filter: &Filter) -> Result<(), SetupError> {
@@ -188,10 +270,6 @@ fn replace_tools(tools: &Tools, listed: Listed<ToolDefinition>, filter: &Filter)
         let handler =
             move |arguments: RawJson, cx: Cx| call(Arc::clone(&member), original.clone(), arguments, cx);
         all.push((Tool::from(tool).unchecked().may_become_task(), handler));
-    }
-    let names: Vec<String> = names.into_iter().collect();
-    for pattern in filter.unmatched(&names) {
-        tracing::warn!("no tool is called {pattern}, which is to be shown or hidden");
     }
     tools.replace_all(all)
 }
@@ -211,7 +289,7 @@ fn replace_prompts(prompts: &Prompts, listed: Listed<PromptDefinition>) -> Resul
         }
         let arguments: Vec<String> = definition.arguments.iter().map(|it| it.name.clone()).collect();
         let mut offered = Prompt::from(definition);
-        if member.capabilities().completions.is_some() {
+        if member.offers(|offered| offered.completions.is_some()) {
             for argument in arguments {
                 let of = Reference::Prompt { name: original.clone() };
                 offered = offered.complete_raw(argument.clone(), completer(&member, of, argument));
@@ -238,27 +316,37 @@ fn replace_resources(resources: &Resources, listed: Listed<ResourceDefinition>) 
     resources.replace_all(all)
 }
 
-/// The templates of all servers.
-pub(crate) async fn templates(members: &[Arc<Member>]) -> Vec<(Arc<Member>, ResourceTemplate)> {
+async fn listed_templates(
+    members: &[Arc<Member>],
+    before: &Listed<ResourceTemplateDefinition>,
+) -> Listed<ResourceTemplateDefinition> {
     let has: Has = |offered| offered.resources.is_some();
-    let listed = gather(members, ("resource templates", has), |client: Client, options| async move {
-        client.resource_templates_with(options).await
-    });
+    let get = |client: Client, options| async move { client.resource_templates_with(options).await };
+    gather(members, before, ("resource templates", has), get).await
+}
+
+fn replace_templates(
+    resources: &Resources,
+    mut listed: Listed<ResourceTemplateDefinition>,
+) -> Result<(), SetupError> {
     let mut templates = HashSet::new();
-    let mut listed = listed.await;
     listed.retain(|(_, definition)| templates.insert(definition.uri_template.clone()));
     let offered = |(member, definition): (Arc<Member>, ResourceTemplateDefinition)| {
         let uri = definition.uri_template.clone();
         let mut template = ResourceTemplate::from(definition);
-        if member.capabilities().completions.is_some() {
+        if member.offers(|offered| offered.completions.is_some()) {
             for variable in variables(&uri) {
                 let of = Reference::Resource { uri: uri.clone() };
                 template = template.complete_raw(variable.clone(), completer(&member, of, variable));
             }
         }
-        (member, template)
+        let handler = move |_: IgnoredAny, cx: Cx| {
+            let uri = cx.uri().unwrap_or_default().to_owned();
+            read(Arc::clone(&member), uri, cx)
+        };
+        (template, handler)
     };
-    listed.into_iter().map(offered).collect()
+    resources.replace_all_templates(listed.into_iter().map(offered))
 }
 
 /// The variables of a URI template (RFC 6570).

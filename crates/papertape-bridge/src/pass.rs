@@ -1,5 +1,5 @@
 //! Pass-through: where a host and a server process speak the same revision in the same framing, every byte of one is passed to the
-//! other as it is.
+//! other as it is. They are read on the way only to know which requests have no response when the server exits.
 //!
 //! The host's handshake is forwarded. If the server accepts its revision, bytes are copied from then on. If it does not, it is
 //! ended, and the bridge translates: handshakes and lists have no effect, so nothing has been done twice.
@@ -8,18 +8,21 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::process::ExitStatus;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use papertape::stdio::{RunningServer, ServerCommand};
 use papertape::wire::frame::PieceKind;
 use papertape::wire::{Decoder, Framing};
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::host::{FirstMessage, Handshake};
+use crate::in_flight::InFlight;
+use crate::lock;
 use crate::until_stopped::UntilStopped;
 
 /// How long a server may take for the handshake.
@@ -34,6 +37,9 @@ const LONGEST: usize = 16 * 1024 * 1024;
 /// How long a server may take to write what is left after the end of its stdin.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// How often the input of a host is read after its server has exited.
+const MOST_READS: usize = 16;
+
 /// A server that has accepted the handshake of its host.
 pub(crate) struct Accepted {
     server: RunningServer,
@@ -42,6 +48,7 @@ pub(crate) struct Accepted {
     output: ChildStdout,
     /// What it has written so far.
     written: Vec<u8>,
+    framing: Framing,
 }
 
 /// Starts a server with the handshake of its host; `None` if it does not accept it.
@@ -83,13 +90,14 @@ where
         }
     };
     if let Some(input) = opened {
-        return Some(Accepted { server, input, output, written });
+        let framing = first.framing;
+        return Some(Accepted { server, input, output, written, framing });
     }
     drop(output);
-    // It may have to free what its successor needs.
+    // It may have to free what the next process needs.
     drop(server.end().await);
     if is_alone && written.is_empty() {
-        // Nobody waits for a successor, unless it has said that it does not understand.
+        // The host has closed its input, and this process did not reject its handshake: another one is not needed.
         host.give_up();
     }
     None
@@ -153,40 +161,84 @@ async fn is_accepted(output: &mut ChildStdout, written: &mut Vec<u8>, first: &Fi
     false
 }
 
+/// Why nothing more goes to the server.
+enum Stopped {
+    /// The input of the host has ended.
+    ByHost,
+    /// The server does not read any more: it is about to exit.
+    ByServer,
+}
+
 impl Accepted {
-    /// Passes all bytes on until the host or the server ends. The status of a server that has ended by itself.
+    /// Passes all bytes on until the host or the server ends. The status of a server that has ended by itself: then the requests
+    /// that it has not responded to get an error.
     pub(crate) async fn pass(
         self,
         rest: &[u8],
         mut reader: impl AsyncRead + Unpin,
         mut writer: impl AsyncWrite + Unpin,
     ) -> io::Result<Option<ExitStatus>> {
-        let Self { server, input, mut output, written } = self;
-        let to_server = async move {
-            let Some(mut input) = input else { return };
-            // A server that does not read any more is about to exit.
-            drop(input.write_all(rest).await);
-            drop(copy(&mut reader, &mut input).await);
+        let Self { server, input, mut output, written, framing } = self;
+        let in_flight = Mutex::new(InFlight::new(framing));
+        let to_server = async {
+            let Some(mut input) = input else { return Stopped::ByHost };
+            let mut bytes = rest.to_vec();
+            loop {
+                // Known before the server can respond.
+                lock(&in_flight).host_sends(&bytes);
+                if input.write_all(&bytes).await.is_err() {
+                    return Stopped::ByServer;
+                }
+                bytes.clear();
+                if !matches!(reader.read_buf(&mut bytes).await, Ok(1..)) {
+                    return Stopped::ByHost;
+                }
+            }
         };
         let to_host = async {
-            writer.write_all(&written).await?;
-            writer.flush().await?;
-            copy(&mut output, &mut writer).await?;
-            writer.flush().await
-        };
-        let (mut to_server, mut to_host) = (Box::pin(to_server), pin!(to_host));
-        let passed = tokio::select! {
-            // A server that exits because its stdin has ended does not exit by itself.
-            biased;
-            () = &mut to_server => {
-                // It closes the server's stdin.
-                drop(to_server);
-                timeout(GRACE, to_host).await.unwrap_or(Ok(())).map(|()| false)
+            let mut bytes = written;
+            loop {
+                lock(&in_flight).server_sends(&bytes);
+                writer.write_all(&bytes).await?;
+                writer.flush().await?;
+                bytes.clear();
+                // A server whose output cannot be read has ended.
+                if !matches!(output.read_buf(&mut bytes).await, Ok(1..)) {
+                    return Ok(());
+                }
             }
-            passed = &mut to_host => passed.map(|()| true),
+        };
+        let passed: io::Result<bool> = {
+            let (mut to_server, mut to_host) = (Box::pin(to_server), pin!(to_host));
+            tokio::select! {
+                // A server that exits because its stdin has ended does not exit by itself.
+                biased;
+                stopped = &mut to_server => {
+                    // It closes the server's stdin.
+                    drop(to_server);
+                    let rest = timeout(GRACE, to_host).await.unwrap_or(Ok(()));
+                    rest.map(|()| matches!(stopped, Stopped::ByServer))
+                }
+                passed = &mut to_host => passed.map(|()| true),
+            }
         };
         let status = server.end().await;
-        let by_itself = passed?;
-        Ok(if by_itself { Some(status?) } else { None })
+        if !passed? {
+            return Ok(None);
+        }
+        let status = status?;
+        let mut in_flight = in_flight.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // What the host has sent meanwhile.
+        for _ in 0..MOST_READS {
+            let mut bytes = Vec::with_capacity(64 * 1024);
+            match timeout(Duration::ZERO, reader.read_buf(&mut bytes)).await {
+                Ok(Ok(1..)) => in_flight.host_sends(&bytes),
+                _ => break,
+            }
+        }
+        let message = format!("the server has exited ({status}) before it responded; its stderr may say why");
+        writer.write_all(&in_flight.errors(&message)).await?;
+        writer.flush().await?;
+        Ok(Some(status))
     }
 }

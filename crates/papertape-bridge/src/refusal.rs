@@ -7,7 +7,7 @@ use papertape::server::Limits;
 use papertape::wire::error::PARSE_ERROR;
 use papertape::wire::frame::{FrameError, Piece, PieceKind};
 use papertape::wire::message::{self, Bounds, Message, Payload, Rejected};
-use papertape::wire::{Decoder, Id, RpcError};
+use papertape::wire::{Decoder, Framing, Id, RpcError};
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
@@ -117,6 +117,13 @@ impl Refusal {
         };
         Some(Response { jsonrpc: "2.0", id, error })
     }
+}
+
+/// The error response to a request as a frame.
+pub(crate) fn frame(id: Id, error: RpcError, framing: Framing) -> Vec<u8> {
+    let mut frame = json(Some(Response { jsonrpc: "2.0", id: Some(id), error })).unwrap_or_default();
+    framing.seal(&mut frame, 0);
+    frame
 }
 
 fn json(response: Option<Response>) -> Option<Vec<u8>> {

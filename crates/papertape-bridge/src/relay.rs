@@ -101,17 +101,20 @@ impl Relayed {
         }
         upstream.exchange.runs(number, cx);
         let mut result = JoinSet::new();
-        result.spawn(CALL.scope(number, request.make(upstream.client.clone(), options)));
+        let (made, exchange) =
+            (request.make(upstream.client.clone(), options), Arc::clone(&upstream.exchange));
+        let made = async move {
+            let result = made.await;
+            // What the server requests from now on is not for this call, also if the host has still to fetch the result.
+            exchange.responded(number);
+            result
+        };
+        result.spawn(CALL.scope(number, made));
         let upstream = Arc::clone(upstream);
         Self { upstream, number, result, asking: JoinSet::new(), question: None, round: 0, task }
     }
 
-    /// How often the host was asked so far.
-    pub(crate) fn round(&self) -> usize {
-        self.round
-    }
-
-    /// Asks the host what the server has asked. The error ends the request until the host has made it again.
+    /// Sends the host what the server has requested. The error ends the request until the host has made it again.
     fn ask(&mut self, question: Question, cx: &Cx) -> Result<(), ToolError> {
         if !cx.supports(&question.request) {
             question.refuse();
@@ -146,7 +149,7 @@ impl Relayed {
                 biased;
                 Some(result) = self.result.join_next() => {
                     let result = result.map_err(ToolError::internal);
-                    return Step::Done(result.and_then(|result| result.map_err(|error| pass_on(&error, cx))));
+                    return Step::Done(result.and_then(|result| result.map_err(|error| pass_on(&error, self.upstream.name.as_deref(), cx))));
                 }
                 () = task.notified(), if cx.can_become_task() => return Step::Task,
                 Some(_) = self.asking.join_next() => {}
@@ -163,7 +166,7 @@ impl Relayed {
     fn end(self, outcome: Result<Output, ToolError>) -> Result<Output, ToolError> {
         if self.question.is_some() {
             let (upstream, number) = (Arc::clone(&self.upstream), self.number);
-            upstream.keep_waiting(number, self);
+            upstream.exchange.waiting.keep(number, self);
         }
         outcome
     }
@@ -185,13 +188,13 @@ pub(crate) async fn relay(upstream: &Arc<Upstream>, request: Request, cx: &Cx) -
     let mut begins = false;
     let (session, number) = cx.keep("call", || {
         begins = true;
-        (upstream.id, upstream.next_number())
+        (upstream.id, upstream.exchange.next_number())
     })?;
     let mut relayed = if begins {
         Relayed::begin(upstream, number, request, cx)
     } else {
         // The numbers of another session with the server, such as one before a restart of the bridge, mean other calls.
-        let waiting = (session == upstream.id).then(|| upstream.take_waiting(number)).flatten();
+        let waiting = (session == upstream.id).then(|| upstream.exchange.waiting.take(number)).flatten();
         waiting.ok_or_else(|| {
             ToolError::refused("the request does not wait for this input any more: make it again without it")
         })?

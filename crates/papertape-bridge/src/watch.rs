@@ -31,21 +31,36 @@ pub(crate) async fn watch(resources: Resources, members: Vec<Arc<Member>>) {
 
 /// Passes on the changes of one resource of one server.
 async fn follow(member: Arc<Member>, uri: String, resources: Resources) {
-    let mut changes = match member.first().client.listen(SubscriptionFilter::new().resource(&uri)).await {
-        Ok(changes) => changes,
-        // Another server may have it.
-        Err(error) => {
-            return tracing::info!(server = member.name(), uri, "a resource is not watched: {error}");
-        }
-    };
-    // It may have changed between the host's subscription and this one.
-    resources.updated(&uri);
+    let mut last = None;
     loop {
-        match changes.next().await {
-            Ok(Some(Change::Resource(changed))) => resources.updated(&changed),
-            Ok(Some(_)) => {}
-            Ok(None) => return,
-            Err(error) => return member.warn(format_args!("{uri} is not watched any more: {error}")),
+        let upstream = member.first_after(last).await;
+        last = Some(upstream.id);
+        let watches = upstream.client.capabilities().resources.as_ref();
+        if !watches.is_some_and(|resources| resources.subscribe) {
+            continue;
+        }
+        let mut changes = match upstream.client.listen(SubscriptionFilter::new().resource(&uri)).await {
+            Ok(changes) => changes,
+            // Another server may have it.
+            Err(error) => {
+                tracing::info!(server = member.name(), uri, "a resource is not watched: {error}");
+                continue;
+            }
+        };
+        // It may have changed between the host's subscription and this one.
+        resources.updated(&uri);
+        loop {
+            match changes.next().await {
+                Ok(Some(Change::Resource(changed))) => resources.updated(&changed),
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => {
+                    if !upstream.client.is_closed() {
+                        member.warn(format_args!("{uri} is not watched any more: {error}"));
+                    }
+                    break;
+                }
+            }
         }
     }
 }

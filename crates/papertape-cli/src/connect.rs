@@ -12,7 +12,7 @@ use papertape::http::{Credentials, Endpoint};
 use papertape::protocol::Root;
 use papertape::{Client, http, stdio, unix};
 
-use crate::args::{Connect, Framing};
+use crate::args::{Connect, Framing, RemoteServer, ServerProcess};
 use crate::credentials;
 use crate::elicitation::{self, ReadLine};
 use crate::env_file;
@@ -109,20 +109,30 @@ impl<'a> Connection<'a> {
 /// The command with the variables of files, then those of options, and a working directory.
 pub(crate) async fn with_environment(
     mut command: stdio::ServerCommand,
-    files: &[PathBuf],
-    variables: &[(String, String)],
-    directory: Option<&Path>,
+    options: &ServerProcess,
 ) -> Result<stdio::ServerCommand, Failure> {
-    let files = files.to_vec();
+    let files = options.env_file.clone();
     let read =
         move || files.iter().map(|path| env_file::read(path, "--env-file")).collect::<Result<Vec<_>, _>>();
-    for (name, value) in read_files(read).await?.iter().flatten().chain(variables) {
+    for (name, value) in read_files(read).await?.iter().flatten().chain(&options.env) {
         command = command.env(name, value);
     }
-    Ok(match directory {
+    Ok(match &options.cwd {
         Some(directory) => command.cwd(directory),
         None => command,
     })
+}
+
+/// The bearer token and the CA certificates in the files of the command line.
+pub(crate) async fn read_credentials(
+    options: &RemoteServer,
+) -> Result<(Option<String>, Option<Vec<u8>>), Failure> {
+    let (token, ca) = (options.bearer_file.clone(), options.ca.clone());
+    read_files(move || {
+        let token = token.as_deref().map(credentials::read_token).transpose()?;
+        Ok((token, ca.as_deref().map(credentials::read_certificates).transpose()?))
+    })
+    .await
 }
 
 /// An option that does not apply to the target is an error.
@@ -134,7 +144,7 @@ pub(crate) fn refuse(given: Option<&str>, because: &str) -> Result<(), Failure> 
 }
 
 /// Reads files of the command line. Reading a pipe without a writer must not keep a signal from ending the command.
-pub(crate) async fn read_files<T: Send + 'static>(
+async fn read_files<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     tokio::task::spawn_blocking(read).await.context("cannot read the files of the command line")?
@@ -143,7 +153,7 @@ pub(crate) async fn read_files<T: Send + 'static>(
 /// The endpoint with the options for servers at a URL: the token and the CA certificates of their files, and headers, which
 /// replace those of an `mcpServers` file.
 fn configured(
-    args: &Connect,
+    options: &RemoteServer,
     url: &str,
     mut headers: Vec<(String, String)>,
     (token, ca): (Option<String>, Option<Vec<u8>>),
@@ -151,9 +161,9 @@ fn configured(
     let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
     headers.retain(|(name, _)| {
         let by_token = token.is_some() && is(name, "authorization");
-        !(by_token || args.header.iter().any(|(given, _)| is(given, name)))
+        !(by_token || options.header.iter().any(|(given, _)| is(given, name)))
     });
-    headers.extend_from_slice(&args.header);
+    headers.extend_from_slice(&options.header);
     let mut endpoint = Endpoint::new(url);
     for (name, value) in &headers {
         endpoint = endpoint.header(name, value);
@@ -166,7 +176,7 @@ fn configured(
     if let Some(pem) = ca {
         endpoint = endpoint.root_certificates(pem);
     }
-    if args.insecure_http {
+    if options.insecure_http {
         endpoint = endpoint.allow_http();
     }
     endpoint
@@ -194,17 +204,15 @@ impl ConfiguredConnector {
         match target.connector()? {
             Connector::Process(command) => {
                 refuse(
-                    args.http_only_option(),
+                    args.remote.given(),
                     &format!("for servers at a URL, and {target} is started as a process"),
                 )?;
-                let command =
-                    with_environment(command, &args.env_file, &args.env, args.cwd.as_deref()).await?;
-                Ok(Self::Process(command))
+                Ok(Self::Process(with_environment(command, &args.process).await?))
             }
             Connector::Unix(path) => {
                 let only = |kind| format!("for servers {kind}, and {target} is a socket");
                 refuse(args.process_only_option(), &only("that are started as a process"))?;
-                refuse(args.http_only_option(), &only("at a URL"))?;
+                refuse(args.remote.given(), &only("at a URL"))?;
                 Ok(Self::Unix(path))
             }
             Connector::Http { url, headers } => {
@@ -212,12 +220,7 @@ impl ConfiguredConnector {
                     args.process_only_option(),
                     &format!("for servers that are started as a process, and {target} is at a URL"),
                 )?;
-                let (token, ca) = (args.bearer_file.clone(), args.ca.clone());
-                let read = move || {
-                    let token = token.as_deref().map(credentials::read_token).transpose()?;
-                    Ok((token, ca.as_deref().map(credentials::read_certificates).transpose()?))
-                };
-                Ok(Self::Http(configured(args, &url, headers, read_files(read).await?)))
+                Ok(Self::Http(configured(&args.remote, &url, headers, read_credentials(&args.remote).await?)))
             }
         }
     }

@@ -7,11 +7,12 @@ use std::process::{ExitCode, ExitStatus};
 use papertape::client::{ClientError, ErrorKind};
 use papertape::wire::RpcError;
 use papertape::wire::error::INTERNAL_ERROR;
+use papertape::wire::tape::escaped;
 use serde_json::{Map, Value, json};
 
 use crate::args::Output;
 use crate::http_refusal;
-use crate::print::text::{escaped, hanging, safe};
+use crate::print::text::{hanging, safe};
 use crate::print::{self, Look, style};
 
 /// For `--help`.
@@ -22,6 +23,15 @@ pub(crate) const CODES: &str = "  \
   3  the server could not be started or reached, or failed before its first response
   4  the server exited, timed out or violated the protocol after that
   129, 130, 131, 143  interrupted by SIGHUP, Ctrl-C, SIGQUIT or SIGTERM; a server that was started is stopped";
+
+/// For `papertape bridge --help`.
+pub(crate) const BRIDGE_CODES: &str = "  \
+  0  the host has closed stdin; with --http: SIGTERM or Ctrl-C, after running requests had time to finish
+  1  the host cannot be served
+  2  wrong usage
+  3  the server could not be started or reached
+  4  the server has exited after that, and is not started again
+  129, 130, 131, 143  interrupted by SIGHUP, Ctrl-C, SIGQUIT or SIGTERM; with --http, by SIGHUP, SIGQUIT or a second signal";
 
 const ERROR: u8 = 1;
 const WRONG_USAGE: u8 = 2;
@@ -34,7 +44,7 @@ const SIGNALLED: u8 = 128;
 const STDERR_LINES: usize = 20;
 
 /// The option that sets the timeout, for error messages.
-const LIMIT: &str = "--timeout";
+pub(crate) const LIMIT: &str = "--timeout";
 
 /// How many of the offending bytes are shown.
 const SHOWN_BYTES: usize = 300;
@@ -50,6 +60,8 @@ pub(crate) enum Failure {
     ToolError,
     /// A check found what would break a host, which has been printed.
     Unhealthy,
+    /// The responses of a server are not those of a tape, which has been printed.
+    Different,
     /// A failure that has been printed.
     Reported(Box<Failure>),
     /// The command could not start.
@@ -60,6 +72,8 @@ pub(crate) enum Failure {
     Output(String),
     /// The server has exited by itself.
     Exited(String),
+    /// The server has exited with this code, which is that of the command.
+    Code(u8),
     /// A signal.
     Signal(u8),
 }
@@ -116,7 +130,7 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::ParseError { .. } => WRONG_USAGE,
-            Failure::ToolError | Failure::Output(_) => ERROR,
+            Failure::ToolError | Failure::Different | Failure::Output(_) => ERROR,
             Failure::Unhealthy => BROKEN,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
@@ -127,6 +141,7 @@ impl Failure {
                 _ => BROKEN,
             },
             Failure::Exited(_) => BROKEN,
+            Failure::Code(code) => *code,
             Failure::Reported(failure) => failure.code(),
             Failure::Signal(number) => SIGNALLED.saturating_add(*number),
         }
@@ -137,9 +152,10 @@ impl Failure {
             Failure::Usage(_) | Failure::ParseError { .. } => "usage",
             Failure::ToolError => "tool_error",
             Failure::Unhealthy => "unhealthy",
+            Failure::Different => "different",
             Failure::NotStarted(_) => "not_started",
             Failure::Output(_) => "output",
-            Failure::Exited(_) => "closed",
+            Failure::Exited(_) | Failure::Code(_) => "closed",
             Failure::Reported(failure) => failure.kind(),
             Failure::Signal(_) => "interrupted",
             Failure::Server { error, .. } => match error.kind() {
@@ -192,6 +208,7 @@ impl fmt::Display for Failure {
             | Failure::Exited(message) => f.write_str(message),
             Failure::ToolError => f.write_str("the tool returned an error"),
             Failure::Unhealthy => f.write_str("a host would break on the server"),
+            Failure::Different => f.write_str("a response differs from that of the tape"),
             Failure::Reported(failure) => failure.fmt(f),
             Failure::NotStarted(error) => write!(f, "{error:#}"),
             Failure::Server { error, hint, .. } => {
@@ -200,6 +217,7 @@ impl fmt::Display for Failure {
                 let hint = if sentence.ends_with('?') { hint.trim_start_matches(';') } else { hint.as_str() };
                 write!(f, "{sentence}{hint}")
             }
+            Failure::Code(code) => write!(f, "the server has exited with code {code}"),
             Failure::Signal(number) => write!(f, "interrupted by signal {number}"),
         }
     }
@@ -219,8 +237,15 @@ pub(crate) fn show(failure: &Failure, output: Output) {
 
 /// The same for a failure of a line of a script.
 pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
-    if matches!(failure, Failure::ToolError | Failure::Unhealthy | Failure::Reported(_) | Failure::Signal(_))
-    {
+    if matches!(
+        failure,
+        Failure::ToolError
+            | Failure::Unhealthy
+            | Failure::Reported(_)
+            | Failure::Code(_)
+            | Failure::Different
+            | Failure::Signal(_)
+    ) {
         return;
     }
     match output {

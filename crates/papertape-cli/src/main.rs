@@ -64,11 +64,14 @@ fn main() -> ExitCode {
         Command::Uninstall(uninstall) => uninstall.file.output,
         Command::Hosts(hosts) => hosts.output,
         Command::New(new) => new.output,
+        Command::Replay(replay) => replay.output_of_errors(),
         Command::Bridge(_)
+        | Command::Page(_)
         | Command::Demo(_)
         | Command::Login(_)
         | Command::Logout(_)
         | Command::Serve(_)
+        | Command::Tap(_)
         | Command::Key(_)
         | Command::Completions(_)
         | Command::Complete(_) => Output::Text,
@@ -87,6 +90,9 @@ fn main() -> ExitCode {
         Command::Logout(logout) => command::logout::run(&logout),
         Command::Serve(serve) => command::serve::run(serve),
         Command::Bridge(bridge) => command::bridge::run(&bridge),
+        Command::Tap(tap) => command::tap::run(&tap),
+        Command::Replay(replay) => command::replay::run(&replay),
+        Command::Page(page) => command::page::run(&page),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
         Command::Install(install) => command::install::run(&install),

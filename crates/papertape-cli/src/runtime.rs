@@ -23,6 +23,13 @@ pub(crate) fn build(workers: usize, more: usize) -> anyhow::Result<Runtime> {
         .context("cannot start the runtime")
 }
 
+/// A runtime on this thread alone, after checking that the threads for stdio and blocking work can be started.
+pub(crate) fn on_this_thread() -> anyhow::Result<Runtime> {
+    const OTHERS: usize = 5;
+    check(OTHERS)?;
+    RuntimeBuilder::new_current_thread().enable_all().build().context("cannot start the runtime")
+}
+
 /// How many threads can run in parallel.
 pub(crate) fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)

@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const SIGHUP: u8 = 1;
 pub(crate) const SIGINT: u8 = 2;
 const SIGQUIT: u8 = 3;
-const SIGTERM: u8 = 15;
+pub(crate) const SIGTERM: u8 = 15;
 
 /// SIGHUP, SIGINT, SIGQUIT and SIGTERM.
 pub(crate) struct Signals(Vec<(u8, Signal)>);

@@ -10,6 +10,7 @@ use crate::Validator;
 use crate::error::{ErrorKind, ValidationError};
 use crate::marks::Marks;
 use crate::node::{Keyword, Node, NodeId};
+use crate::subschemas::pointer_step;
 
 /// How many steps one validation may take: an untrusted schema can be made to take very long. A value of a node without
 /// subschemas takes none.
@@ -44,7 +45,7 @@ impl Path<'_> {
         match self {
             Path::Root => String::new(),
             Path::Member(parent, name) => {
-                format!("{}/{}", parent.pointer(), name.replace('~', "~0").replace('/', "~1"))
+                format!("{}/{}", parent.pointer(), pointer_step(name))
             }
             Path::Item(parent, at) => format!("{}/{at}", parent.pointer()),
         }

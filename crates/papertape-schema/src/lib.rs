@@ -22,6 +22,7 @@
 //! - `compile`: schemas to nodes, once `metaschema` has validated them; `cycle`: references that never end
 //! - `node`: what nodes consist of; `assertion`: their keywords without schemas in them; `pattern`: regular expressions
 //! - `check`: validates a value against a node; `marks`: which members and items have been evaluated
+//! - `subschemas`: which keywords contain schemas
 //! - `equal`: equality and order of JSON values
 //! - `error`: errors of schemas and of values
 
@@ -38,6 +39,7 @@ mod metaschema;
 mod node;
 mod pattern;
 mod resource;
+mod subschemas;
 mod uri;
 
 use std::collections::HashMap;
@@ -46,6 +48,7 @@ use serde_json::Value;
 
 pub use error::{ErrorKind, SchemaError, ValidationError};
 pub use node::{JsonType, Types};
+pub use subschemas::{change_subschemas, pointer_step, subschemas};
 
 use check::Run;
 use node::{Node, NodeId};

@@ -6,31 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::Draft;
 use crate::error::SchemaError;
+use crate::subschemas::subschemas;
 use crate::{metaschema, uri};
 
 /// The URI of a schema that has none. References to other documents are resolved against it, and not found.
 const ROOT: &str = "schema:///";
-
-/// Keywords whose value is an object of schemas.
-const MAPS: [&str; 6] =
-    ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
-/// Keywords whose value is a list of schemas.
-const LISTS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
-/// Keywords whose value is a schema.
-const SINGLES: [&str; 12] = [
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
 
 /// A schema with a URI of its own: a document, or a part of one that has an `$id`.
 pub(crate) struct Resource<'s> {
@@ -98,19 +78,7 @@ impl<'s> Registry<'s> {
         while let Some((schema, resource)) = todo.pop() {
             let Value::Object(members) = schema else { continue };
             let resource = self.enter(schema, members, resource)?;
-            for (keyword, value) in members {
-                let keyword = keyword.as_str();
-                match value {
-                    Value::Object(parts) if MAPS.contains(&keyword) => {
-                        todo.extend(parts.values().map(|part| (part, resource)));
-                    }
-                    Value::Array(parts) if LISTS.contains(&keyword) => {
-                        todo.extend(parts.iter().map(|part| (part, resource)));
-                    }
-                    Value::Object(_) if SINGLES.contains(&keyword) => todo.push((value, resource)),
-                    _ => {}
-                }
-            }
+            todo.extend(subschemas(schema).into_iter().map(|(_, part)| (part, resource)));
         }
         // The address is that of the document, whatever its `$id` is.
         let inner = self.inner(root, first);

@@ -73,9 +73,10 @@ fn answers(text: &str, folder: Revision) -> Vec<(u64, Answer)> {
     let mut negotiated = folder;
     let mut answers = Vec::new();
     for entry in tape::read(text).unwrap() {
-        let Entry::Frame(frame) = entry else { continue };
-        for message in messages(&frame.bytes) {
-            if frame.direction == Direction::ToServer {
+        let Entry::Record(record) = entry else { continue };
+        let Some((direction, bytes)) = record.as_frame() else { continue };
+        for message in messages(bytes) {
+            if direction == Direction::ToServer {
                 let Some(method) = message["method"].as_str() else { continue };
                 let modern = message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion");
                 let revision = if modern.is_some() { Revision::MODERN } else { negotiated };
@@ -96,7 +97,7 @@ fn answers(text: &str, folder: Revision) -> Vec<(u64, Answer)> {
             let opens = method == "initialize" && message.get("result").is_some();
             let revision = if opens { negotiated } else { revision };
             let definitions = definitions(&message, &method, revision);
-            answers.push((frame.number, Answer { message, revision, definitions }));
+            answers.push((record.number, Answer { message, revision, definitions }));
         }
     }
     answers
@@ -107,10 +108,11 @@ fn requests(text: &str, folder: Revision) -> Vec<(u64, Answer)> {
     let mut asked: HashMap<String, String> = HashMap::new();
     let mut requests = Vec::new();
     for entry in tape::read(text).unwrap() {
-        let Entry::Frame(frame) = entry else { continue };
-        for message in messages(&frame.bytes) {
+        let Entry::Record(record) = entry else { continue };
+        let Some((direction, bytes)) = record.as_frame() else { continue };
+        for message in messages(bytes) {
             let method = message["method"].as_str().map(str::to_owned);
-            if frame.direction == Direction::ToClient {
+            if direction == Direction::ToClient {
                 if let Some(method) = method {
                     asked.insert(message["id"].to_string(), method);
                 }
@@ -156,7 +158,7 @@ fn requests(text: &str, folder: Revision) -> Vec<(u64, Answer)> {
                     other => panic!("no definition for an answer to {other}"),
                 },
             };
-            requests.push((frame.number, Answer { message, revision, definitions: vec![definition] }));
+            requests.push((record.number, Answer { message, revision, definitions: vec![definition] }));
         }
     }
     requests

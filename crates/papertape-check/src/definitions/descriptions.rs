@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::entry::{Entries, Entry, Kind};
 use super::hits::Hits;
-use super::walk::escaped;
 use crate::code::definitions::{PT0408, PT0417, PT0418};
 use crate::finding::Finding;
 
@@ -18,7 +17,7 @@ pub(super) fn inspect(entries: &Entries<'_>) -> Vec<Finding> {
         let properties = tool.value.pointer("/inputSchema/properties").and_then(Value::as_object);
         for (name, schema) in properties.into_iter().flatten() {
             if !describes(schema) {
-                let pointer = format!("/inputSchema/properties/{}", escaped(name));
+                let pointer = format!("/inputSchema/properties/{}", papertape_schema::pointer_step(name));
                 arguments.push(*tool, pointer, Some(schema));
             }
         }

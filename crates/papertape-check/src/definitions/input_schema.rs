@@ -59,8 +59,8 @@ pub(super) fn inspect(tools: &[Entry<'_>]) -> Vec<Finding> {
     ));
     found.extend(references.finding(
         PT0404,
-        "a `$ref` of `inputSchema` leads nowhere",
-        "bring the definition along in `$defs` of the same schema, or write it where it is used: hosts do not fetch schemas",
+        "a `$ref` of `inputSchema` does not resolve",
+        "include the definition in `$defs` of the same schema, or write it where it is used: hosts do not fetch schemas",
     ));
     let pattern = patterns.finding(
         PT0403,
@@ -104,7 +104,7 @@ fn shape(tools: &[Entry<'_>]) -> Vec<Finding> {
     causes.into_iter().filter_map(|(cause, hits)| hits.finding(PT0402, &cause, AS_OBJECT)).collect()
 }
 
-/// The names in `required` that are not in `properties`. Where other keywords may define properties, it cannot be told.
+/// The names in `required` that are not in `properties`. Schemas with other keywords that may define properties are left out.
 fn undefined(schema: &Value) -> Vec<(String, &Value)> {
     const ELSEWHERE: [&str; 9] = [
         "allOf",

@@ -37,7 +37,7 @@ fn causes_of(schema: &Value, is_modern: bool) -> Vec<(String, String)> {
         .into_iter()
         .map(|problem| match problem.kind {
             ProblemKind::Reference => {
-                ("a `$ref` of `outputSchema` leads nowhere".to_owned(), problem.pointer)
+                ("a `$ref` of `outputSchema` does not resolve".to_owned(), problem.pointer)
             }
             ProblemKind::Pattern => (
                 "a `pattern` of `outputSchema` is not a regular expression of ECMAScript".to_owned(),

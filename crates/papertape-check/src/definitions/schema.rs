@@ -13,7 +13,7 @@ pub(super) enum ProblemKind {
     Invalid,
     /// `required` is `true` or `false`, as in draft-03 and in the parameters of OpenAPI.
     RequiredFlag,
-    /// A `$ref` leads nowhere.
+    /// A `$ref` does not resolve.
     Reference,
     /// A `pattern` is not a regular expression of ECMAScript.
     Pattern,
@@ -48,7 +48,7 @@ pub(super) fn problems(schema: &Value) -> Vec<Problem> {
 fn other(schema: &Value) -> Option<Problem> {
     let dialect = schema.get("$schema").and_then(Value::as_str);
     if dialect.is_some_and(|dialect| Draft::of(dialect).is_none()) {
-        // Of other dialects it cannot be told.
+        // Other dialects are not validated.
         return None;
     }
     let error = Validator::new(schema, Draft::Draft202012).err()?;

@@ -1,29 +1,11 @@
 //! A schema to its parts.
 
+use papertape_schema::{pointer_step, subschemas};
 use serde_json::{Map, Value};
 
-/// Keywords whose value is an object of schemas.
-const MAPS: [&str; 5] = ["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"];
-/// Keywords whose value is a list of schemas. (`items` was one before 2020-12.)
-const LISTS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
-/// Keywords whose value is a schema.
-const SINGLES: [&str; 12] = [
-    "items",
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "propertyNames",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "contentSchema",
-    "not",
-    "if",
-    "then",
-    "else",
-];
-
 /// Keywords whose schemas say something about the same value as the schema that they stand in.
-const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+const IN_PLACE: [&str; 9] =
+    ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies", "dependentSchemas"];
 
 /// A part of a schema.
 pub(crate) struct Part<'a> {
@@ -42,7 +24,7 @@ impl<'a> Part<'a> {
 
     /// The pointer of a keyword of it.
     pub(crate) fn at(&self, keyword: &str) -> String {
-        format!("{}/{}", self.pointer, escaped(keyword))
+        format!("{}/{}", self.pointer, pointer_step(keyword))
     }
 }
 
@@ -51,31 +33,11 @@ pub(crate) fn parts(schema: &Value) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let mut todo = vec![Part { pointer: String::new(), schema, in_place: false }];
     while let Some(part) = todo.pop() {
-        for (keyword, value) in part.members().into_iter().flatten().rev() {
-            let in_place = IN_PLACE.contains(&keyword.as_str());
-            let base = part.at(keyword);
-            let inner =
-                |step: &str, schema| Part { pointer: format!("{base}/{}", escaped(step)), schema, in_place };
-            match value {
-                Value::Object(members) if MAPS.contains(&keyword.as_str()) => {
-                    todo.extend(members.iter().rev().map(|(name, schema)| inner(name, schema)));
-                }
-                Value::Array(items) if LISTS.contains(&keyword.as_str()) => {
-                    let numbered = items.iter().enumerate().rev();
-                    todo.extend(numbered.map(|(at, schema)| inner(&at.to_string(), schema)));
-                }
-                value if SINGLES.contains(&keyword.as_str()) => {
-                    todo.push(Part { pointer: base, schema: value, in_place });
-                }
-                _ => {}
-            }
-        }
+        todo.extend(subschemas(part.schema).into_iter().rev().map(|(steps, schema)| {
+            let in_place = steps.split('/').nth(1).is_some_and(|keyword| IN_PLACE.contains(&keyword));
+            Part { pointer: format!("{}{steps}", part.pointer), schema, in_place }
+        }));
         parts.push(part);
     }
     parts
-}
-
-/// A name as a step of a JSON pointer.
-pub(crate) fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

@@ -17,7 +17,7 @@ use crate::stdio::recording::Recording;
 use crate::stdio::session::{NoResponse, Response};
 
 /// How many tools get bad arguments.
-const TOOLS: usize = 5;
+pub(crate) const TOOLS: usize = 5;
 
 /// How often a server is started again after it has exited.
 const RESTARTS: usize = 6;

@@ -19,6 +19,9 @@ use crate::inspect::{bytes, count, quote, status, stdout_bytes, time};
 use crate::stdio::scan::Kind;
 use crate::stdio::session::NoResponse;
 
+/// How many bytes of a flood are shown.
+const FLOOD_SHOWN: usize = 60;
+
 /// What is wrong with the start of a server, and with requests that are not answered, in all runs.
 pub(crate) fn inspect(command: &ServerCommand, drive: &Drive) -> Vec<Finding> {
     let Some(first) = drive.runs.first() else { return Vec::new() };
@@ -91,6 +94,9 @@ fn exits(command: &ServerCommand, run: &Run) -> Finding {
 /// A server that runs and never answers.
 fn silent(run: &Run, silence: &Silence) -> Option<Finding> {
     let waited = time(silence.waited);
+    if let Some(rate) = silence.flood() {
+        return Some(floods(run, silence, rate));
+    }
     if let [port, rest @ ..] = silence.ports.as_slice() {
         let others = rest.iter().map(|port| format!(" and {port}")).collect::<String>();
         return Some(
@@ -161,6 +167,36 @@ fn silent(run: &Run, silence: &Silence) -> Option<Finding> {
         finding = finding.evidence(Evidence::fact(format!("last on stderr: {}", quote(line))));
     }
     Some(finding)
+}
+
+/// A server that does not stop writing.
+fn floods(run: &Run, silence: &Silence, rate: u64) -> Finding {
+    let lines = if memchr::memchr(b'\n', &run.stdout.bytes).is_some() { "" } else { ", without a line end" };
+    let begin = run.stdout.bytes.len().min(FLOOD_SHOWN);
+    let message = format!(
+        "the server floods stdout: {} in {}, {} per second{lines}, and no response to `initialize` among them; they begin with {}",
+        size(run.stdout.total),
+        time(run.ended.time),
+        size(rate),
+        quote(&String::from_utf8_lossy(run.stdout.bytes.get(..begin).unwrap_or_default()))
+    );
+    Finding::new(PT0204, message)
+        .evidence(stdout_bytes(&run.stdout, 0, begin))
+        .evidence(Evidence::fact(input_read(silence)))
+        .remedy("find the loop that writes; write nothing but responses to stdout, each on a line of its own, and all else to stderr")
+        .affects(affected("PT0204"))
+}
+
+/// "412 bytes", "3.1 MB".
+fn size(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "it is rounded anyway")]
+    let number = bytes as f64;
+    match bytes {
+        0..=999 => count(bytes, "byte"),
+        1000..=999_999 => format!("{:.1} kB", number / 1e3),
+        1_000_000..=999_999_999 => format!("{:.1} MB", number / 1e6),
+        _ => format!("{:.1} GB", number / 1e9),
+    }
 }
 
 fn read_of(silence: &Silence) -> String {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::definitions::Lists;
 use crate::definitions::entry::{Entries, Entry};
 use crate::definitions::hits::Hits;
-use crate::definitions::walk::{self, Part, escaped};
+use crate::definitions::walk::{self, Part};
 
 /// The longest name that model APIs accept.
 const LONGEST_NAME: usize = 64;
@@ -122,7 +122,11 @@ impl Pattern {
                 _ => argument.is_object() && !says_type(argument),
             };
             if is_found {
-                hits.push(tool, format!("/inputSchema/properties/{}", escaped(name)), Some(argument));
+                hits.push(
+                    tool,
+                    format!("/inputSchema/properties/{}", papertape_schema::pointer_step(name)),
+                    Some(argument),
+                );
             }
         }
     }

@@ -7,7 +7,8 @@ use clap::{ValueEnum, ValueHint};
 use papertape::client::model_api::ModelApi;
 use papertape::protocol::Revision;
 
-use super::values::{header, revision, seconds, variable};
+use super::server::{RemoteServer, ServerProcess};
+use super::values::{revision, seconds, variable};
 use super::{Framing, Output, after_help};
 
 /// List the tools of a server with their arguments, its resources and its prompts.
@@ -270,28 +271,10 @@ pub(crate) struct Connect {
     /// older revision is tried too.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, help_heading = "Server")]
     pub(crate) probe: f64,
-    /// Set an environment variable of the server; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "Server process (stdio)")]
-    pub(crate) env: Vec<(String, String)>,
-    /// Set the environment variables in FILE (KEY=VALUE lines; comments, quotes and `export` are allowed); may be repeated.
-    /// --env takes precedence.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server process (stdio)")]
-    pub(crate) env_file: Vec<PathBuf>,
-    /// The working directory of the server.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Server process (stdio)")]
-    pub(crate) cwd: Option<PathBuf>,
-    /// Send a header with every request; may be repeated.
-    #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Server at a URL (HTTP)")]
-    pub(crate) header: Vec<(String, String)>,
-    /// Send the bearer token in FILE, over https or to loopback only.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL (HTTP)")]
-    pub(crate) bearer_file: Option<PathBuf>,
-    /// Allow a token to be sent over plain http, where others can read it.
-    #[arg(long, help_heading = "Server at a URL (HTTP)")]
-    pub(crate) insecure_http: bool,
-    /// Trust the certificates in FILE (PEM) besides those of the system.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Server at a URL (HTTP)")]
-    pub(crate) ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) process: ServerProcess,
+    #[command(flatten)]
+    pub(crate) remote: RemoteServer,
 }
 
 /// A file of servers, and the values that it leaves to its user.
@@ -326,24 +309,7 @@ impl FromFile {
 impl Connect {
     /// An option that was given and is only for servers that are started.
     pub(crate) fn process_only_option(&self) -> Option<&'static str> {
-        let given = [
-            ("--framing", self.framing.is_some()),
-            ("--env", !self.env.is_empty()),
-            ("--env-file", !self.env_file.is_empty()),
-            ("--cwd", self.cwd.is_some()),
-        ];
-        given.into_iter().find_map(|(name, given)| given.then_some(name))
-    }
-
-    /// An option that was given and is only for servers at a URL.
-    pub(crate) fn http_only_option(&self) -> Option<&'static str> {
-        let given = [
-            ("--header", !self.header.is_empty()),
-            ("--bearer-file", self.bearer_file.is_some()),
-            ("--insecure-http", self.insecure_http),
-            ("--ca", self.ca.is_some()),
-        ];
-        given.into_iter().find_map(|(name, given)| given.then_some(name))
+        self.framing.map(|_| "--framing").or_else(|| self.process.given())
     }
 }
 

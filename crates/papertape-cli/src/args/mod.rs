@@ -7,8 +7,12 @@ mod client;
 mod index;
 mod install;
 mod new;
+mod page;
 mod parse_error;
+mod replay;
 mod serve;
+mod server;
+mod tap;
 mod values;
 
 use std::ffi::OsString;
@@ -27,7 +31,11 @@ pub(crate) use client::{
 pub(crate) use index::Index;
 pub(crate) use install::{HostFile, Hosts, Install, Uninstall};
 pub(crate) use new::New;
+pub(crate) use page::Page;
+pub(crate) use replay::{Replay, ReplayFormat};
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
+pub(crate) use server::{RemoteServer, ServerProcess};
+pub(crate) use tap::Tap;
 
 use crate::exit;
 use values::log_level;
@@ -58,6 +66,9 @@ pub(crate) enum Command {
     Logout(Logout),
     Serve(Serve),
     Bridge(Box<Bridge>),
+    Tap(Box<Tap>),
+    Replay(Box<Replay>),
+    Page(Box<Page>),
     Index(Index),
     Key(Key),
     Install(Box<Install>),

@@ -6,22 +6,23 @@ use std::time::Duration;
 
 use anyhow::Context;
 use papertape::client::config::ServersFile;
-use papertape::client::{ClientError, ClientOptions, Restart};
-use papertape::stdio;
+use papertape::client::{ClientError, Restart};
+use papertape::{http, stdio};
 use papertape_bridge::{Bridge, BridgeError, Filter};
 
 use super::serve;
 use crate::args::{self, Connect, FromFile};
 use crate::connect::{ConfiguredConnector, unopened, with_options};
-use crate::exit::Failure;
+use crate::exit::{self, Failure, LIMIT};
 use crate::print::{self, text};
 use crate::runtime;
 use crate::servers_file;
-use crate::signals::Signals;
+use crate::signals::{SIGINT, SIGTERM, Signals};
 use crate::target::{self, Target};
 
-/// How often a server process that has exited is started again over HTTP, where it has many hosts.
-const MOST_RESTARTS: u16 = 60;
+/// How often a server process that has exited is started again within 10 minutes, for its only host, and over HTTP.
+const MOST_RESTARTS: u16 = 10;
+const MOST_RESTARTS_ON_HTTP: u16 = 60;
 
 pub(crate) fn run(args: &args::Bridge) -> Result<(), Failure> {
     if !args.connect.root.is_empty() {
@@ -31,8 +32,11 @@ pub(crate) fn run(args: &args::Bridge) -> Result<(), Failure> {
     if args.connect.tape.is_some() && (args.per_session || matches!(targets, Targets::All(_))) {
         return Err(Failure::usage("--tape records one connection, and there are several servers here"));
     }
-    let workers = if args.http.http.is_some() { runtime::parallelism() } else { 2 };
-    let runtime = runtime::build(workers, 0)?;
+    let runtime = match args.http.http {
+        Some(_) => runtime::build(runtime::parallelism(), 0)?,
+        // Each message passes through one thread: a second one would have to be woken for it.
+        None => runtime::on_this_thread()?,
+    };
     let result = runtime.block_on(async {
         let bridge = bridge(args, &targets).await?;
         match args.http.http {
@@ -78,13 +82,12 @@ fn configured(file: &ServersFile, name: &str, options: &FromFile) -> Result<Targ
 }
 
 async fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failure> {
-    let restarts = args.http.http.is_some();
     let several = matches!(targets, Targets::All(_));
     let connect = |target: &Target, connector: ConfiguredConnector| {
         let name = if several { format!("{target}: ") } else { String::new() };
         let args = Arc::new(args.connect.clone());
         move |options| {
-            let mut options = restarting(with_options(options, &args, connector.content()), restarts);
+            let mut options = with_options(options, &args, connector.content());
             if !args.trace {
                 let name = name.clone();
                 options = options.on_stderr(move |line| print::err(&format!("{name}{}\n", text::safe(line))));
@@ -92,19 +95,22 @@ async fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failur
             connector.clone().connect(options)
         }
     };
+    let most = if args.http.http.is_some() { MOST_RESTARTS_ON_HTTP } else { MOST_RESTARTS };
+    let restarts = Restart::at_most(most).within(Duration::from_secs(10 * 60));
     let bridge = match targets {
         Targets::One(target) => {
             let connector = ConfiguredConnector::new(&args.connect, target).await?;
             let bridge = Bridge::new(connect(target, connector.clone()));
             match connector {
                 ConfiguredConnector::Process(command) if passes_through(&args.connect) => {
-                    bridge.pass_through(command)
+                    bridge.pass_through(command).restart(restarts)
                 }
-                _ => bridge,
+                ConfiguredConnector::Process(_) => bridge.restart(restarts),
+                ConfiguredConnector::Unix(_) | ConfiguredConnector::Http(_) => bridge,
             }
         }
         Targets::All(targets) => {
-            let mut bridge = Bridge::of_several();
+            let mut bridge = Bridge::of_several().restart(restarts);
             for target in targets {
                 let connector = ConfiguredConnector::new(&args.connect, target).await?;
                 bridge = bridge.server(target.to_string(), connect(target, connector));
@@ -112,6 +118,7 @@ async fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failur
             bridge
         }
     };
+    let bridge = bridge.on_notice(exit::note).timeout_option(LIMIT);
     let filter = Filter::new().only(&args.only).hide(&args.hide);
     let bridge = bridge.filter(if args.read_only { filter.read_only() } else { filter });
     Ok(if args.per_session { bridge.per_session() } else { bridge })
@@ -122,16 +129,8 @@ fn passes_through(args: &Connect) -> bool {
     args.revision.is_none() && args.framing.is_none() && args.tape.is_none() && !args.trace
 }
 
-fn restarting(options: papertape::client::ClientOptions, restarts: bool) -> ClientOptions {
-    if restarts {
-        options.restart(Restart::at_most(MOST_RESTARTS).within(Duration::from_secs(10 * 60)))
-    } else {
-        options
-    }
-}
-
 async fn on_stdio(bridge: Bridge, targets: &Targets) -> Result<(), Failure> {
-    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let mut signals = listen_for_signals()?;
     let mut number = None;
     let stop = async { number = Some(signals.next().await) };
     let (input, output) = stdio::claim().context("cannot use stdin and stdout")?;
@@ -139,7 +138,9 @@ async fn on_stdio(bridge: Bridge, targets: &Targets) -> Result<(), Failure> {
         (Ok(()), None) => Ok(()),
         (Ok(()), Some(number)) => Err(Failure::Signal(number)),
         (Err(BridgeError::Server(error)), _) => Err(not_opened(error, targets)),
-        (Err(error @ BridgeError::Exited(_)), _) => Err(Failure::Exited(error.to_string())),
+        (Err(error @ (BridgeError::Exited(_) | BridgeError::Lost(_))), _) => {
+            Err(Failure::Exited(error.to_string()))
+        }
         (Err(error), _) => Err(Failure::Output(error.to_string())),
     }
 }
@@ -150,10 +151,36 @@ async fn on_http(
     bridge: Bridge,
     targets: &Targets,
 ) -> Result<(), Failure> {
-    let (server, connections) = bridge.connect().await.map_err(|error| not_opened(error, targets))?;
-    let served = serve::on_http("bridge", server, address, None, &args.http).await;
+    let (mut signals, mut second) = (listen_for_signals()?, listen_for_signals()?);
+    let opened = tokio::select! {
+        opened = bridge.connect() => opened,
+        number = signals.next() => return Err(Failure::Signal(number)),
+    };
+    let (server, connections) = opened.map_err(|error| not_opened(error, targets))?;
+    let (mut ended, lost) = (Ok(()), connections.lost());
+    let stop = async {
+        tokio::select! {
+            number = signals.next() => if ![SIGTERM, SIGINT].contains(&number) {
+                ended = Err(Failure::Signal(number));
+            },
+            error = lost => ended = Err(Failure::Exited(BridgeError::Lost(error).to_string())),
+        }
+    };
+    let serve = async {
+        let (listener, server, options) = serve::listen("bridge", server, address, &args.http).await?;
+        anyhow::Ok(http::serve_until(listener, server, options, stop).await?)
+    };
+    let served = tokio::select! {
+        served = serve => served,
+        number = async { second.next().await; second.next().await } => return Err(Failure::Signal(number)),
+    };
     connections.close().await;
-    Ok(served.context("cannot serve the bridge")?)
+    served.context("cannot serve the bridge")?;
+    ended
+}
+
+fn listen_for_signals() -> anyhow::Result<Signals> {
+    Signals::listen().context("cannot listen for signals")
 }
 
 /// The failure to connect; what the server has written to stderr has been passed on.

@@ -10,9 +10,8 @@ use papertape_check::{CheckedServer, Code, Options, Report, check_http, check_st
 use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::args::{Check, ReportFormat};
-use crate::connect::{read_files, refuse, until_signal, with_environment};
-use crate::credentials;
+use crate::args::{Check, RemoteServer, ReportFormat};
+use crate::connect::{read_credentials, refuse, until_signal, with_environment};
 use crate::exit::Failure;
 use crate::print::text::one_line;
 use crate::print::{self, Look, check_report, code_page};
@@ -42,17 +41,16 @@ pub(crate) fn run(args: Check) -> Result<(), Failure> {
     let report = match target.connector()? {
         Connector::Process(command) => {
             let because = format!("for servers at a URL, and {target} is started as a process");
-            refuse(args.http_only_option(), &because)?;
+            refuse(args.remote.given(), &because)?;
             watched("starting the server", options, async |options| {
-                let command = with_environment(command, &args.env_file, &args.env, args.cwd.as_deref());
-                Ok(check_stdio(&command.await?, &options).await)
+                Ok(check_stdio(&with_environment(command, &args.process).await?, &options).await)
             })?
         }
         Connector::Http { url, headers } => {
             let because = format!("for servers that are started as a process, and {target} is at a URL");
-            refuse(args.process_only_option(), &because)?;
+            refuse(args.process.given(), &because)?;
             watched("connecting", options, async |options| {
-                let (headers, options) = with_credentials(&args, headers, options).await?;
+                let (headers, options) = with_credentials(&args.remote, headers, options).await?;
                 Ok(check_http(&url, &headers, &options).await)
             })?
         }
@@ -73,24 +71,19 @@ pub(crate) fn run(args: Check) -> Result<(), Failure> {
 
 /// The headers of a file of servers with those of options in their place, and the token and the CA certificates of their files.
 async fn with_credentials(
-    args: &Check,
+    remote: &RemoteServer,
     mut headers: Vec<(String, String)>,
     mut options: Options,
 ) -> Result<(Vec<(String, String)>, Options), Failure> {
-    let (token, ca) = (args.bearer_file.clone(), args.ca.clone());
-    let (token, ca) = read_files(move || {
-        let token = token.as_deref().map(credentials::read_token).transpose()?;
-        Ok((token, ca.as_deref().map(credentials::read_certificates).transpose()?))
-    })
-    .await?;
+    let (token, ca) = read_credentials(remote).await?;
     let token = token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
-    let given: Vec<_> = args.header.iter().cloned().chain(token).collect();
+    let given: Vec<_> = remote.header.iter().cloned().chain(token).collect();
     headers.retain(|(name, _)| !given.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
     headers.extend(given);
     if let Some(pem) = ca {
         options = options.root_certificates(pem);
     }
-    Ok((headers, options.allow_http(args.insecure_http)))
+    Ok((headers, options.allow_http(remote.insecure_http)))
 }
 
 /// The check, with its steps on a line of the terminal. A signal ends it, and the server.

@@ -95,13 +95,27 @@ async fn on_stdio(
     Ok(stdio::serve_with(server, options).await?)
 }
 
-pub(crate) async fn on_http(
+async fn on_http(
     name: &str,
-    mut server: Server,
+    server: Server,
     address: SocketAddr,
     tape: Option<PathBuf>,
     args: &Http,
 ) -> anyhow::Result<()> {
+    let (listener, server, mut options) = listen(name, server, address, args).await?;
+    if let Some(path) = tape {
+        options = options.tape(path);
+    }
+    Ok(http::serve_with(listener, server, options).await?)
+}
+
+/// Listens for HTTP connections. What is to be served there, and how.
+pub(crate) async fn listen(
+    name: &str,
+    mut server: Server,
+    address: SocketAddr,
+    args: &Http,
+) -> anyhow::Result<(TcpListener, Server, http::Options)> {
     // Each connection needs a descriptor, and the usual soft limit of 1,024 is soon used up.
     if let Err(error) = http::raise_open_file_limit() {
         tracing::warn!("cannot raise the limit of open files: {error}");
@@ -112,14 +126,11 @@ pub(crate) async fn on_http(
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let address = listener.local_addr()?;
     let mut options = options(args, address);
-    if let Some(path) = tape {
-        options = options.tape(path);
-    }
     if let Some(auth) = auth(args)? {
         options = options.auth(auth);
     }
     drop(writeln!(std::io::stderr(), "papertape: {name} is at http://{address}/mcp"));
-    Ok(http::serve_with(listener, server, options).await?)
+    Ok((listener, server, options))
 }
 
 fn options(args: &Http, address: SocketAddr) -> http::Options {

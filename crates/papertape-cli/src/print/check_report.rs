@@ -1,5 +1,6 @@
 //! The report of `papertape check` as text: the verdict, the findings with their evidence, and what was checked.
 
+use papertape::wire::tape::escaped;
 use papertape_check::{CheckedServer, Evidence, Finding, Report, ServerSummary, Severity};
 
 use super::text::{counted, hanging, one_line};
@@ -105,7 +106,7 @@ fn proof(evidence: &Evidence, look: Look) -> String {
     let bar = look.paint(style::DIM, "|");
     let mut lines = Vec::new();
     for line in bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n') {
-        lines.extend(cut(&super::text::escaped(line), look.width.saturating_sub(4)));
+        lines.extend(cut(&escaped(line), look.width.saturating_sub(4)));
     }
     for line in lines.iter().take(EVIDENCE_LINES) {
         text += &format!("  {bar} {line}\n");

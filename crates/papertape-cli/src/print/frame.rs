@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use papertape::tape::Frame;
-use papertape::wire::tape::Direction;
+use papertape::wire::tape::{Direction, escaped};
 
 use super::{Look, json, style, text};
 
@@ -22,7 +22,7 @@ pub(crate) fn stderr_line(look: Look, line: &str) -> String {
 /// A frame over HTTP: the body of a request or response, or an SSE event.
 pub(crate) fn http_content(bytes: &[u8]) -> String {
     let data = bytes.strip_prefix(b"data: ").and_then(|data| data.strip_suffix(b"\n\n"));
-    text::escaped(data.unwrap_or(bytes))
+    escaped(data.unwrap_or(bytes))
 }
 
 /// `→   3`.
@@ -42,9 +42,9 @@ pub(crate) fn seconds(time: Duration) -> String {
 /// A frame over stdio, without its line end; a missing one is noted.
 pub(crate) fn stdio_content(bytes: &[u8]) -> String {
     match bytes.strip_suffix(b"\n") {
-        Some(line) => text::escaped(line),
-        None if bytes.starts_with(b"Content-") => text::escaped(bytes),
-        None => format!("{} (no line end)", text::escaped(bytes)),
+        Some(line) => escaped(line),
+        None if bytes.starts_with(b"Content-") => escaped(bytes),
+        None => format!("{} (no line end)", escaped(bytes)),
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod frame;
 pub(crate) mod index_report;
 pub(crate) mod json;
 pub(crate) mod listing;
+pub(crate) mod replay_report;
 pub(crate) mod style;
 pub(crate) mod text;
 

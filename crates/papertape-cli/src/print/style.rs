@@ -32,5 +32,9 @@ pub(crate) const NUMBER: Style = AnsiColor::Yellow.on_default();
 pub(crate) const LITERAL: Style = AnsiColor::Magenta.on_default();
 /// The subject of a message: its method, its text.
 pub(crate) const SUBJECT: Style = AnsiColor::Green.on_default().bold();
+/// What a tape has, where a response differs.
+pub(crate) const RECORDED: Style = AnsiColor::Red.on_default();
+/// What a server has responded there.
+pub(crate) const NEW: Style = AnsiColor::Green.on_default();
 /// Bytes that are not text.
 pub(crate) const BYTES: Style = AnsiColor::Red.on_default();

@@ -2,18 +2,8 @@
 
 use std::fmt::Display;
 
-use papertape::wire::tape::{self, Direction};
+use papertape::wire::tape::escaped;
 use textwrap::{Options, WordSplitter};
-
-/// Bytes as on a tape: control and invisible characters are hexadecimal.
-pub(crate) fn escaped(bytes: &[u8]) -> String {
-    // A tape strips a line end and known headers; the leading dot makes it neither.
-    let mut line = String::new();
-    tape::write(&mut line, 0, Direction::ToServer, None, &[b".", bytes, b"\n"].concat());
-    let payload =
-        line.trim_end_matches('\n').splitn(5, ' ').nth(4).and_then(|payload| payload.strip_prefix('.'));
-    payload.unwrap_or_default().to_owned()
-}
 
 /// A text that may have lines and tabs of its own, safe for a terminal.
 pub(crate) fn safe(text: &str) -> String {
@@ -103,16 +93,10 @@ pub(crate) fn counted(number: impl Display, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{counted, escaped, grouped, hanging, one_line, paragraphs, safe};
+    use super::{counted, grouped, hanging, one_line, paragraphs, safe};
 
     #[test]
     fn terminal_control_characters_are_escaped() {
-        assert_eq!(escaped(b"a\x1b[31m\xff"), "a⟦1b⟧[31m⟦ff⟧");
-        assert_eq!(escaped(b""), "");
-        for length in 1..=3 {
-            let header = format!("Content-Length: {length}\r\n\r\n{{}}");
-            assert_eq!(escaped(header.as_bytes()), format!("Content-Length: {length}⟦0d 0a 0d 0a⟧{{}}"));
-        }
         assert_eq!(safe("a\tb \nc\u{1b}]0;title\u{7}\n\r\n"), "a\tb \nc⟦1b⟧]0;title⟦07⟧\n\n");
         assert_eq!(safe("éü 日本 \u{202e}x"), "éü 日本 ⟦e2 80 ae⟧x");
         assert_eq!(one_line(" a\n\n  b\u{8}"), "a b⟦08⟧");

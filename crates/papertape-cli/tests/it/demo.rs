@@ -67,13 +67,14 @@ fn both_sessions_are_recorded_on_one_tape() {
     );
     let (mut number, mut time, mut tools) = (0, None, false);
     for entry in tape::read(&tape).unwrap() {
-        let Entry::Frame(frame) = entry else { continue };
+        let Entry::Record(record) = entry else { continue };
         number += 1;
-        assert_eq!(frame.number, number);
-        assert!(frame.time >= time, "{tape}");
-        time = frame.time;
+        assert_eq!(record.number, number);
+        assert!(record.time >= time, "{tape}");
+        time = record.time;
         // On the screen it is shown in part.
-        tools |= frame.direction == Direction::ToClient && frame.bytes.ends_with(b"}}]}}\n");
+        tools |=
+            matches!(record.as_frame(), Some((Direction::ToClient, bytes)) if bytes.ends_with(b"}}]}}\n"));
     }
     assert_eq!((number, tools), (17, true), "{tape}");
 }

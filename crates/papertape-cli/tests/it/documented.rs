@@ -7,6 +7,7 @@ use std::thread;
 
 use papertape_testing::process::run;
 
+use crate::examples::example;
 use crate::{install, papertape};
 
 /// What the target of a command begins with, if the command can run here: without a network, a port or a terminal.
@@ -76,6 +77,14 @@ fn can_run(command: &str) -> bool {
     ["list", "call", "read", "prompt", "request", "index", "check"].contains(&subcommand)
         && TARGETS.iter().any(|target| rest.starts_with(target))
         && !ELSEWHERE.iter().any(|option| command.contains(option))
+        && (cfg!(feature = "otel") || !command.contains(" --otlp "))
+}
+
+/// Builds the examples that a command starts.
+fn build_examples(command: &str) {
+    for rest in command.split("target/debug/examples/").skip(1) {
+        example(rest.split([' ', '\'']).next().unwrap());
+    }
 }
 
 /// A directory as the pages assume it: some notes, and the examples that were built.
@@ -118,6 +127,7 @@ fn the_commands_of_the_pages_work() {
     for file in files() {
         let commands = commands(&fs::read_to_string(&file).unwrap());
         for command in commands.into_iter().filter(|command| can_run(command)) {
+            build_examples(&command);
             let end = run(shell(&command).current_dir(&folder), "");
             let output = String::from_utf8_lossy(&end.output);
             assert!(end.status.success(), "{}: {command}\n{output}{}", file.display(), end.log);

@@ -53,7 +53,9 @@ fn a_tape_has_what_the_trace_has() {
         .unwrap()
         .into_iter()
         .filter_map(|entry| match entry {
-            Entry::Frame(frame) => Some((frame.number, frame.direction, frame.bytes)),
+            Entry::Record(record) => {
+                record.as_frame().map(|(direction, bytes)| (record.number, direction, bytes.to_vec()))
+            }
             Entry::Comment(_) => None,
         })
         .collect();

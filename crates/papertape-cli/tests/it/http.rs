@@ -32,6 +32,15 @@ impl Served {
         Self { process, address }
     }
 
+    /// Waits until it has written this to stderr.
+    pub(crate) fn wait_for_log(&mut self, words: &str) {
+        self.process.wait_for_log(words);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.process.signal(signal);
+    }
+
     fn connect(&self) -> TcpStream {
         open(self.address)
     }
@@ -61,7 +70,7 @@ impl Served {
     }
 
     /// Waits until the process has ended; one that hangs is killed.
-    fn end(self) -> ExitStatus {
+    pub(crate) fn end(self) -> ExitStatus {
         let status = self.process.wait().status;
         assert_ne!(status.signal(), Some(9), "it does not end");
         status

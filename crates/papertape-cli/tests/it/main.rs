@@ -18,6 +18,7 @@ mod completing;
 mod demo;
 mod documented;
 mod elicitation;
+mod examples;
 mod failing;
 mod frames;
 mod http;
@@ -49,6 +50,7 @@ mod signals;
 mod sockets;
 mod stray_output;
 mod streams;
+mod tap;
 mod tape;
 mod tasks;
 mod thread_limit;
@@ -79,13 +81,7 @@ fn papertape<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
 
 /// The example server that misbehaves: its mode and what belongs to that. `faulty --help` lists them.
 fn faulty() -> String {
-    let path = Path::new(env!("CARGO_BIN_EXE_papertape")).with_file_name("examples").join("faulty");
-    assert!(
-        path.exists(),
-        "{} has not been built: plain `cargo test --workspace` builds the examples",
-        path.display()
-    );
-    path.to_str().unwrap().to_owned()
+    examples::example("faulty").to_str().unwrap().to_owned()
 }
 
 /// The binary under test with some words, and a mode of `faulty` after `--`.

@@ -16,12 +16,13 @@ fn read(path: &Path) -> (Vec<u8>, Vec<u8>) {
     let (mut sent, mut received) = (Vec::new(), Vec::new());
     let mut last = 0;
     for entry in tape::read(&fs::read_to_string(path).unwrap()).unwrap() {
-        let Entry::Frame(frame) = entry else { continue };
-        assert_eq!(frame.number, last + 1, "frames are counted over both directions");
-        last = frame.number;
-        match frame.direction {
-            Direction::ToServer => sent.extend(frame.bytes),
-            Direction::ToClient => received.extend(frame.bytes),
+        let Entry::Record(record) = entry else { continue };
+        assert_eq!(record.number, last + 1, "frames are counted over both directions");
+        last = record.number;
+        match record.as_frame() {
+            Some((Direction::ToServer, bytes)) => sent.extend(bytes),
+            Some((Direction::ToClient, bytes)) => received.extend(bytes),
+            None => {}
         }
     }
     (sent, received)

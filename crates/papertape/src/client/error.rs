@@ -65,6 +65,9 @@ pub enum ErrorKind {
     TaskCancelled,
     /// The server process exited, or the connection was closed.
     Closed,
+    /// The server process has exited, and is started again after this time, for which the request has not waited:
+    /// [`Restart::longest_wait`](super::Restart::longest_wait).
+    Restarting(Duration),
     /// The server cannot be reached: which address, and why.
     Unreachable(String),
     /// The server, or a proxy in front of it, responded with an HTTP error status.
@@ -267,7 +270,7 @@ impl ClientError {
         if let Some(given_up) = evidence.given_up.as_ref().filter(|_| matches!(kind, ErrorKind::Closed)) {
             add(given_up.clone());
         }
-        if matches!(kind, ErrorKind::TimedOut(_) | ErrorKind::Closed) {
+        if matches!(kind, ErrorKind::TimedOut(_) | ErrorKind::Closed | ErrorKind::Restarting(_)) {
             evidence.stray.advice().map(&mut add);
             if let Some(line) = error_line(&evidence.stderr) {
                 let short: String = line.chars().take(STDERR_QUOTE).collect();
@@ -315,6 +318,10 @@ impl fmt::Display for ErrorKind {
             }
             ErrorKind::TaskCancelled => f.write_str("the task was cancelled"),
             ErrorKind::Closed => f.write_str("the server closed the connection before it responded"),
+            ErrorKind::Restarting(time) => {
+                let seconds = time.as_secs_f64().ceil();
+                write!(f, "the server is not running; it is started again in {seconds} s")
+            }
             ErrorKind::Unreachable(why) => write!(f, "the server cannot be reached: {why}"),
             ErrorKind::Http { status, message } => {
                 write!(f, "the server responded with HTTP {status}")?;

@@ -48,7 +48,6 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 pub use clients::{Clients, Merged, ServerEntry, ServerFailure};
-#[cfg(feature = "http-client")]
 pub(crate) use error::NOT_SENT;
 pub use error::{ClientError, ErrorKind};
 pub(crate) use evidence::{Evidence, ProcessRecord};
@@ -62,7 +61,6 @@ pub use options::{CallOptions, ClientOptions, Progress};
 pub use restart::Restart;
 #[cfg(unix)]
 pub(crate) use restart::RestartBudget;
-#[cfg(any(unix, feature = "http-client"))]
 pub(crate) use session::Failure;
 pub(crate) use session::Session;
 pub use skill_mismatch::SkillMismatch;
@@ -225,6 +223,16 @@ impl Client {
     pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
         let session = Arc::clone(self.session());
         async move { session.ended().await }
+    }
+
+    /// Why the session has ended: the server process has exited, or the connection was closed. `None` before, and if this side
+    /// has closed it.
+    #[must_use]
+    pub fn why_closed(&self) -> Option<ClientError> {
+        let session = self.session();
+        let by_itself = session.has_ended() && !session.is_closing();
+        by_itself
+            .then(|| session.error("keeping the session open", Failure::new(ErrorKind::Closed, NOT_SENT)))
     }
 
     /// Closes the session, ends the server process, and waits until no process of its group is left.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::ClientError;
 use crate::callback::unless_it_panics;
 
 /// How often a server process that has exited by itself is started again, for
@@ -25,11 +26,16 @@ pub struct Restart {
     within: Duration,
     first_delay: Duration,
     longest_delay: Duration,
+    longest_wait: Duration,
     on_restart: Option<Arc<OnRestart>>,
+    on_exit: Option<Arc<OnExit>>,
 }
 
 /// Called with the number of a restart.
 type OnRestart = dyn Fn(u64) + Send + Sync;
+
+/// Called with why the server is started again, and the delay before that.
+type OnExit = dyn Fn(ClientError, Duration) + Send + Sync;
 
 impl Restart {
     /// At most this many times within 10 minutes, the first time after 200 ms, then after twice the time each, up to 10 s.
@@ -39,7 +45,9 @@ impl Restart {
             within: Duration::from_secs(10 * 60),
             first_delay: Duration::from_millis(200),
             longest_delay: Duration::from_secs(10),
+            longest_wait: Duration::from_secs(2),
             on_restart: None,
+            on_exit: None,
         }
     }
 
@@ -52,6 +60,26 @@ impl Restart {
     /// The delay before the first restart, and the longest one: it doubles with each restart that counts.
     pub fn delays(mut self, first: Duration, longest: Duration) -> Self {
         (self.first_delay, self.longest_delay) = (first, longest.max(first));
+        self
+    }
+
+    /// How long requests wait for the next restart: if it is due later, they fail at once, with
+    /// [`ErrorKind::Restarting`](crate::client::ErrorKind::Restarting). By default 2 s.
+    pub fn longest_wait(mut self, time: Duration) -> Self {
+        self.longest_wait = time;
+        self
+    }
+
+    /// Calls this when the server process has exited, or could not be started again, with the reason and the delay before the
+    /// next attempt; not when there is none. It must not block.
+    ///
+    /// ```
+    /// use papertape::client::Restart;
+    ///
+    /// let restart = Restart::at_most(3).on_exit(|why, delay| eprintln!("{why}; next attempt in {delay:?}"));
+    /// ```
+    pub fn on_exit(mut self, callback: impl Fn(ClientError, Duration) + Send + Sync + 'static) -> Self {
+        self.on_exit = Some(Arc::new(callback));
         self
     }
 
@@ -69,12 +97,13 @@ impl Restart {
     }
 }
 
-/// Without the callback.
+/// Without the callbacks.
 impl fmt::Debug for Restart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Restart");
         debug.field("most", &self.most).field("within", &self.within);
         debug.field("first_delay", &self.first_delay).field("longest_delay", &self.longest_delay);
+        debug.field("longest_wait", &self.longest_wait);
         debug.finish_non_exhaustive()
     }
 }
@@ -102,12 +131,28 @@ impl RestartBudget {
         }
     }
 
+    /// The server has exited, or could not be started again, and is started after this delay.
+    pub(crate) fn failed(&self, why: ClientError, delay: Duration) {
+        if let Some(callback) = &self.policy.on_exit {
+            unless_it_panics("on_exit", || callback(why, delay));
+        }
+    }
+
+    /// Whether the program is told why the server is started again.
+    pub(crate) fn reports(&self) -> bool {
+        self.policy.on_exit.is_some()
+    }
+
+    pub(crate) fn longest_wait(&self) -> Duration {
+        self.policy.longest_wait
+    }
+
     /// Why there is no other restart, for errors.
     pub(crate) fn spent(&self) -> String {
         let Restart { most, within, .. } = &self.policy;
         let (times, within) =
             (if *most == 1 { "once".to_owned() } else { format!("{most} times") }, within.as_secs_f64());
-        format!("it was started again {times} within {within} s, the limit of `Restart::at_most({most})`")
+        format!("it was started again {times} within {within} s, which is the limit")
     }
 
     /// Counts a restart, and returns the delay before it; `None` if it would be one too many.

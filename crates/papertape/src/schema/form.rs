@@ -5,7 +5,6 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use super::portable::unwrap_description;
-use super::walk;
 
 /// The schema of a type, with all its parts where they belong.
 fn inlined<T: JsonSchema>() -> Value {
@@ -17,7 +16,7 @@ fn inlined<T: JsonSchema>() -> Value {
 
 fn unwrap_descriptions(schema: &mut Value) {
     schema.as_object_mut().map(unwrap_description);
-    walk::change_parts(schema, &mut unwrap_descriptions);
+    papertape_schema::change_subschemas(schema, &mut unwrap_descriptions);
 }
 
 /// The schema of a form: a flat object of plain values.

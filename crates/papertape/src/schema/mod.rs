@@ -6,7 +6,7 @@
 //! - `form`: the schema of a form for a user
 //! - `compile`: a schema to a validator
 //! - `violation` and `variant`: what a validator finds to sentences
-//! - `walk`: the parts of a schema
+//! - `walk`: the schemas that apply to a value
 
 mod absent;
 mod compile;
@@ -15,7 +15,7 @@ mod portable;
 mod unknown;
 mod variant;
 mod violation;
-pub(crate) mod walk;
+mod walk;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;

@@ -60,7 +60,7 @@ fn simplify(schema: &mut Value, direction: Direction) {
         }
         split_types(members);
     }
-    walk::change_parts(schema, &mut |part| simplify(part, direction));
+    papertape_schema::change_subschemas(schema, &mut |part| simplify(part, direction));
     spell_out_anything(schema);
 }
 

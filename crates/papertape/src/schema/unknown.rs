@@ -19,7 +19,7 @@ pub(crate) fn refuse_unknown(schema: &Value) -> Value {
 fn mixes_references(schema: &Value) -> bool {
     let mixes = schema.get("properties").is_some()
         && walk::applicable(&Value::Null, schema).iter().any(|part| part.get("$ref").is_some());
-    mixes || walk::parts(schema).iter().any(|(_, part)| mixes_references(part))
+    mixes || papertape_schema::subschemas(schema).iter().any(|(_, part)| mixes_references(part))
 }
 
 fn close(schema: &mut Value) {
@@ -39,7 +39,7 @@ fn close(schema: &mut Value) {
     if is_composed && (names_members || schema.get("allOf").is_some()) {
         close_within(schema);
     } else {
-        walk::change_parts(schema, &mut close);
+        papertape_schema::change_subschemas(schema, &mut close);
     }
 }
 

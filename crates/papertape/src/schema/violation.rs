@@ -273,7 +273,7 @@ fn unescaped(name: &str) -> String {
 
 /// What is missing in every alternative: what distinguishes them, with the values that do.
 fn lacking(missing: &str, pointer: &str, schema: &Value) -> String {
-    let member = format!("{pointer}/{}", walk::escaped(missing));
+    let member = format!("{pointer}/{}", papertape_schema::pointer_step(missing));
     let mut options: Vec<String> = Vec::new();
     let schemas = walk::at_pointer(schema, &member);
     for value in schemas.iter().filter_map(|schema| schema.get("enum")?.as_array()).flatten() {

@@ -1,66 +1,9 @@
-//! A schema to its parts: which keywords hold schemas, and where references lead.
+//! A schema to those that apply to a value: what it is composed of, and where references lead.
 
 use serde_json::{Map, Value};
 
-/// Keywords whose value is an object of schemas.
-const MAPS: [&str; 5] = ["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"];
-/// Keywords whose value is a list of schemas.
-const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords whose value is a schema. (`items` was a list before 2020-12.)
-const SINGLES: [&str; 11] = [
-    "items",
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "propertyNames",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "not",
-    "if",
-    "then",
-    "else",
-];
-
 /// How many schemas may apply to one value before the others are not looked at.
 const MOST_APPLICABLE: usize = 256;
-
-/// The schemas directly within a schema, each with the steps of the JSON pointer that lead to it.
-pub(crate) fn parts(schema: &Value) -> Vec<(String, &Value)> {
-    let mut parts = Vec::new();
-    for (keyword, value) in schema.as_object().into_iter().flatten() {
-        match value {
-            Value::Object(members) if MAPS.contains(&keyword.as_str()) => {
-                parts.extend(
-                    members.iter().map(|(name, part)| (format!("/{keyword}/{}", escaped(name)), part)),
-                );
-            }
-            Value::Array(items) if LISTS.contains(&keyword.as_str()) || keyword == "items" => {
-                parts.extend(
-                    (0..).zip(items).map(|(at, part): (usize, _)| (format!("/{keyword}/{at}"), part)),
-                );
-            }
-            value if SINGLES.contains(&keyword.as_str()) => parts.push((format!("/{keyword}"), value)),
-            _ => {}
-        }
-    }
-    parts
-}
-
-/// Changes every schema directly within a schema.
-pub(super) fn change_parts(schema: &mut Value, change: &mut dyn FnMut(&mut Value)) {
-    for (keyword, value) in schema.as_object_mut().into_iter().flatten() {
-        match value {
-            Value::Object(members) if MAPS.contains(&keyword.as_str()) => {
-                members.values_mut().for_each(&mut *change);
-            }
-            Value::Array(items) if LISTS.contains(&keyword.as_str()) || keyword == "items" => {
-                items.iter_mut().for_each(&mut *change);
-            }
-            value if SINGLES.contains(&keyword.as_str()) => change(value),
-            _ => {}
-        }
-    }
-}
 
 /// All schemas that may apply to the same value as this one: itself, where `$ref` leads, and what it is composed of.
 pub(super) fn applicable<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
@@ -114,9 +57,4 @@ pub(super) fn at_pointer<'a>(root: &'a Value, pointer: &str) -> Vec<&'a Value> {
 /// The names that `required` lists.
 pub(super) fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
     schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-}
-
-/// A name as a step of a JSON pointer.
-pub(crate) fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::protocol::capabilities::Implementation;
+use crate::protocol::capabilities::{Implementation, ServerCapabilities};
 use crate::protocol::content::Icon;
 use crate::protocol::project::{CacheHint, CacheScope};
 use crate::server::catalog::handles::{Prompts, Resources, Tools};
@@ -425,9 +425,10 @@ impl<S: Send + Sync + 'static> Server<S> {
     /// Taking one makes the server announce that they can.
     #[must_use]
     pub fn resources(&mut self) -> Resources<S> {
-        self.changing.resources = true;
+        (self.changing.resources, self.changing.watched) = (true, true);
         Resources {
             registry: Arc::clone(&self.resources),
+            templates: Arc::clone(&self.templates),
             subscribers: Arc::clone(&self.subscribers),
             state: Arc::clone(&self.state),
         }
@@ -443,6 +444,28 @@ impl<S: Send + Sync + 'static> Server<S> {
             subscribers: Arc::clone(&self.subscribers),
             state: Arc::clone(&self.state),
         }
+    }
+
+    /// Announces no more changes than these capabilities (`listChanged` and `subscribe`): for a proxy, which has taken handles of
+    /// lists that change only if those behind it do.
+    ///
+    /// ```
+    /// use papertape::Server;
+    /// use papertape::protocol::capabilities::ServerCapabilities;
+    ///
+    /// let mut server = Server::new("proxy", "1.0.0");
+    /// let tools = server.tools();
+    /// // The list is filled once, and does not change after that.
+    /// let server = server.announce_at_most(&ServerCapabilities::default());
+    /// ```
+    #[must_use]
+    pub fn announce_at_most(mut self, capabilities: &ServerCapabilities) -> Self {
+        let ServerCapabilities { tools, resources, prompts, .. } = capabilities;
+        self.changing.tools &= tools.as_ref().is_some_and(|list| list.list_changed);
+        self.changing.prompts &= prompts.as_ref().is_some_and(|list| list.list_changed);
+        self.changing.resources &= resources.as_ref().is_some_and(|list| list.list_changed);
+        self.changing.watched &= resources.as_ref().is_some_and(|list| list.subscribe);
+        self
     }
 
     /// How long clients may cache lists, and whether caches may be shared. By default they are not cached.

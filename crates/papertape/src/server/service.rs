@@ -153,6 +153,8 @@ pub(crate) struct Changing {
     pub(crate) tools: bool,
     pub(crate) resources: bool,
     pub(crate) prompts: bool,
+    /// Resources, whose changes clients can subscribe to.
+    pub(crate) watched: bool,
 }
 
 impl ServiceCore {
@@ -252,13 +254,13 @@ impl ServiceCore {
 
     /// What is declared follows from what is registered.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
-        let Changing { tools, resources, prompts } = self.changing;
+        let Changing { tools, resources, prompts, watched } = self.changing;
         let offered = |there: bool| there.then(serde_json::Map::new);
         ServerCapabilities {
             tools: self.offers_tools().then_some(ListCapability { list_changed: tools }),
             resources: self
                 .offers_resources()
-                .then_some(ResourcesCapability { subscribe: resources, list_changed: resources }),
+                .then_some(ResourcesCapability { subscribe: watched, list_changed: resources }),
             prompts: self.offers_prompts().then_some(ListCapability { list_changed: prompts }),
             completions: offered(self.offers_completions()),
             logging: offered(self.logs),
@@ -282,6 +284,7 @@ impl ServiceCore {
 
     pub(crate) fn offers_resources(&self) -> bool {
         self.changing.resources
+            || self.changing.watched
             || !self.resources.is_empty()
             || !self.templates.is_empty()
             || self.offers_skills()
@@ -347,7 +350,7 @@ impl ServiceCore {
     /// Changes of lists may have been missed in a session: each list that can change is announced as changed.
     #[cfg(feature = "http-server")]
     pub(crate) fn announce_all_lists(&self, session: &Session) {
-        let Changing { tools, resources, prompts } = self.changing;
+        let Changing { tools, resources, prompts, .. } = self.changing;
         let lists = [
             (tools, ChangingList::Tools),
             (resources, ChangingList::Resources),

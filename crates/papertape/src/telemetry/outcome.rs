@@ -28,7 +28,7 @@ impl<'a> Outcome<'a> {
             ErrorKind::Rpc(error) => return Outcome::Rpc(error),
             ErrorKind::Http { status, .. } => status.to_string().into(),
             ErrorKind::TimedOut(_) => "timeout".into(),
-            ErrorKind::Closed => "closed".into(),
+            ErrorKind::Closed | ErrorKind::Restarting(_) => "closed".into(),
             ErrorKind::Unreachable(_) => "unreachable".into(),
             ErrorKind::Unauthorized(_) => "unauthorized".into(),
             ErrorKind::Protocol(_) | ErrorKind::ResultType(_) => "protocol_violation".into(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::callback::unless_it_panics;
-use crate::wire::tape::{self, Direction};
+use crate::wire::tape::{self, Direction, Record};
 
 /// Counts frames, records them to a tape, and calls an observer.
 #[derive(Debug, Default)]
@@ -129,7 +129,8 @@ impl Tap {
         }
         let Some(recorder) = &mut self.recorder else { return };
         recorder.line.clear();
-        tape::write(&mut recorder.line, self.number, direction, Some(recorder.started.elapsed()), bytes);
+        let time = recorder.started.elapsed();
+        Record::frame(self.number, direction, Some(time), bytes).write(&mut recorder.line);
         let result = recorder.file.write_all(recorder.line.as_bytes());
         self.or_stop(result);
     }

@@ -65,12 +65,8 @@ async fn a_tape_has_every_message_both_ways() {
     let text = std::fs::read_to_string(&path).unwrap();
     let entries = tape::read(&text).unwrap();
     let sent = |direction, part: &str| {
-        entries.iter().any(|entry| match entry {
-            tape::Entry::Frame(frame) => {
-                frame.direction == direction && String::from_utf8_lossy(&frame.bytes).contains(part)
-            }
-            tape::Entry::Comment(_) => false,
-        })
+        let mut frames = entries.iter().filter_map(tape::Entry::as_frame);
+        frames.any(|(of, bytes)| of == direction && String::from_utf8_lossy(bytes).contains(part))
     };
     for (direction, part) in [
         (Direction::ToServer, "\"text\":\"well\""),

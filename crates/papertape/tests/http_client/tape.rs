@@ -24,18 +24,16 @@ fn bodies_and_events_are_on_the_tape_as_they_crossed() {
         client.close().await;
         let seen = server.seen();
         let recorded = std::fs::read_to_string(&path).unwrap();
-        let frames: Vec<_> = tape::read(&recorded)
+        let sent: Vec<_> = tape::read(&recorded)
             .unwrap()
-            .into_iter()
-            .filter_map(|entry| match entry {
-                Entry::Frame(record) => Some(record),
-                Entry::Comment(_) => None,
-            })
+            .iter()
+            .filter_map(Entry::as_frame)
+            .filter(|(direction, _)| *direction == Direction::ToServer)
+            .map(|(_, bytes)| bytes.to_vec())
             .collect();
-        let sent: Vec<_> = frames.iter().filter(|frame| frame.direction == Direction::ToServer).collect();
         assert_eq!(sent.len(), 3);
-        for (frame, seen) in sent.iter().zip(&seen) {
-            assert_eq!(frame.bytes, seen.body);
+        for (bytes, seen) in sent.iter().zip(&seen) {
+            assert_eq!(*bytes, seen.body);
         }
         let forms: Vec<&str> = recorded
             .lines()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use papertape::client::ClientOptions;
 use papertape::protocol::{Content, Revision};
 use papertape::stdio::{self, ServerCommand};
-use papertape::wire::tape::{self, Direction, Entry};
+use papertape::wire::tape::{self, Direction, Record};
 use serde_json::json;
 
 use crate::process::Process;
@@ -53,13 +53,13 @@ fn play(written: &str) -> (String, String) {
     let mut number = 0;
     let mut record = |direction, bytes: &[u8]| {
         number += 1;
-        tape::write(&mut played, number, direction, None, bytes);
+        Record::frame(number, direction, None, bytes).write(&mut played);
     };
     for entry in tape::read(&format!("{}\n{written}", tape::HEADER)).unwrap() {
-        let Entry::Frame(frame) = entry else { panic!("a comment in a tape: {entry:?}") };
-        if frame.direction == Direction::ToServer {
-            server.send(&frame.bytes);
-            record(Direction::ToServer, &frame.bytes);
+        let Some((direction, bytes)) = entry.as_frame() else { panic!("not a frame: {entry:?}") };
+        if direction == Direction::ToServer {
+            server.send(bytes);
+            record(Direction::ToServer, bytes);
         } else {
             let mut line = Vec::new();
             server.output.as_mut().unwrap().read_until(b'\n', &mut line).unwrap();

@@ -18,7 +18,7 @@ use papertape::client::{CallOptions, ClientError, ClientOptions, SubscriptionFil
 use papertape::protocol::{ElicitResult, Reference, Revision, Role, Root, SamplingResult};
 use papertape::streams::connect_with;
 use papertape::wire::frame::{Decoder, PieceKind};
-use papertape::wire::tape::{self, Direction, Entry};
+use papertape::wire::tape::{self, Direction, Entry, Record};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, split};
 use tokio::sync::watch;
@@ -69,13 +69,14 @@ async fn play(entries: Vec<Entry>) -> String {
                     stage.direct(direction).await;
                 }
             }
-            Entry::Frame(frame) if frame.direction == Direction::ToClient => {
-                stage.settle().await;
-                stage.frame(Direction::ToClient, &frame.bytes);
-                // A client that has ended reads nothing more, which shows in what it made of it.
-                drop(stage.to_client.write_all(&frame.bytes).await);
+            Entry::Record(record) => {
+                if let Some((Direction::ToClient, bytes)) = record.as_frame() {
+                    stage.settle().await;
+                    stage.frame(Direction::ToClient, bytes);
+                    // A client that has ended reads nothing more, which shows in what it made of it.
+                    drop(stage.to_client.write_all(bytes).await);
+                }
             }
-            Entry::Frame(_) => {}
         }
     }
     stage.settle().await;
@@ -115,7 +116,7 @@ impl Stage {
 
     fn frame(&mut self, direction: Direction, bytes: &[u8]) {
         self.number += 1;
-        tape::write(&mut self.text, self.number, direction, None, bytes);
+        Record::frame(self.number, direction, None, bytes).write(&mut self.text);
     }
 
     /// Records what the client does until it waits for its peer.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use papertape::wire::frame::Decoder;
-use papertape::wire::tape::{self, Direction, Entry};
+use papertape::wire::tape::{self, Direction, Entry, Record};
 
 use crate::fixture;
 use crate::peer::{Peer, run};
@@ -114,12 +114,13 @@ async fn play(entries: Vec<Entry>, with_middleware: bool) -> String {
                     now.answers(&peer.settle().await);
                 }
             }
-            Entry::Frame(frame) if frame.direction == Direction::ToServer => {
-                now.frame(Direction::ToServer, &frame.bytes);
-                let bytes = now.chance.put_in(&frame.bytes);
-                now.answers(&peer.send(&bytes).await);
+            Entry::Record(record) => {
+                if let Some((Direction::ToServer, bytes)) = record.as_frame() {
+                    now.frame(Direction::ToServer, bytes);
+                    let bytes = now.chance.put_in(bytes);
+                    now.answers(&peer.send(&bytes).await);
+                }
             }
-            Entry::Frame(_) => {}
         }
     }
     now.answers(&peer.end().await);
@@ -177,7 +178,7 @@ struct Now {
 impl Now {
     fn frame(&mut self, direction: Direction, bytes: &[u8]) {
         self.number += 1;
-        tape::write(&mut self.text, self.number, direction, None, bytes);
+        Record::frame(self.number, direction, None, bytes).write(&mut self.text);
     }
 
     fn answers(&mut self, bytes: &[u8]) {

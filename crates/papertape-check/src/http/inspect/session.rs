@@ -104,7 +104,7 @@ async fn version(client: &Client, session: &HttpSession) -> Option<Finding> {
     })
 }
 
-/// Ids of events that lead nowhere.
+/// Event ids that the server sends and does not accept in `Last-Event-ID`.
 async fn resumption(client: &Client, session: &HttpSession, event_id: Option<&str>) -> Option<Finding> {
     let request = session.mark(client.listen()).header("last-event-id", event_id?).within(PROBE / 5);
     let exchange = client.send(request).await;

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use papertape::tape::Frame;
-use papertape::wire::tape::{self, Direction};
+use papertape::wire::tape::{self, Direction, Record, escaped};
 
-use crate::print::text::{counted, escaped, grouped, paragraphs};
+use crate::print::text::{counted, grouped, paragraphs};
 use crate::print::{self, Look, frame, json, style};
 use crate::sync::lock;
 
@@ -135,7 +135,7 @@ impl State {
         self.show(&text);
 
         let mut line = format!("# {words}\n");
-        tape::write(&mut line, number, direction, Some(time), bytes);
+        Record::frame(number, direction, Some(time), bytes).write(&mut line);
         self.record(&line);
     }
 

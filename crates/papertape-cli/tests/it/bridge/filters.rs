@@ -39,5 +39,6 @@ fn a_name_that_no_tool_has_is_named() {
     let mut host = Host::modern(&mut bridge(&["--hide", "pidd"], &[&server()]), &json!({}));
     host.request("tools/list", json!({}));
     let end = host.process.finish();
-    assert!(end.status.success() && end.log.contains("no tool is called pidd"), "{end:?}");
+    assert!(end.status.success() && end.log.starts_with("papertape: no tool is called pidd"), "{end:?}");
+    assert!(end.log.contains("did you mean \"pid\"?"), "{end:?}");
 }

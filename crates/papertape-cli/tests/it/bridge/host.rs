@@ -1,11 +1,11 @@
 //! A host of either kind of revision, which writes and reads every message itself.
 
-use std::path::Path;
 use std::process::Command;
 
 use papertape_testing::process::Process;
 use serde_json::{Value, json};
 
+use crate::examples::example;
 use crate::{faulty, papertape};
 
 /// What the hosts of these tests support.
@@ -99,13 +99,7 @@ impl Host {
 
 /// The example server that has something of everything.
 pub(super) fn server() -> String {
-    let path = Path::new(env!("CARGO_BIN_EXE_papertape")).with_file_name("examples").join("bridged");
-    assert!(
-        path.exists(),
-        "{} has not been built: plain `cargo test --workspace` builds the examples",
-        path.display()
-    );
-    path.to_str().unwrap().to_owned()
+    example("bridged").to_str().unwrap().to_owned()
 }
 
 /// A bridge in front of a mode of `faulty`.

@@ -9,6 +9,7 @@ use papertape::Client;
 use papertape::client::{CallOptions, Called, ClientOptions};
 use papertape::http;
 use papertape::protocol::{ElicitResult, LogLevel, Revision, Role, Root, SamplingResult};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -144,14 +145,26 @@ async fn a_process_is_shared_or_of_a_session() {
 
 #[tokio::test]
 async fn a_server_that_dies_is_started_again() {
-    pairs(&[], None, async |served, options, pair| {
+    pairs(&[], None, async |mut served, options, pair| {
         let client = connect(&served, options).await;
         let before = pid(&client).await;
         client.call("exit", json!({})).await.unwrap_err();
         assert_ne!(pid(&client).await, before, "{pair}");
         client.close().await;
+        served
+            .wait_for_log("papertape: the server has exited (exit status: 3); it is started again in 0.2 s");
+        served.wait_for_log("papertape: the server was started again (restart 1)");
     })
     .await;
+}
+
+#[test]
+fn a_signal_ends_it_in_order() {
+    for (signal, code) in [(Signal::TERM, Some(0)), (Signal::INT, Some(0)), (Signal::HUP, Some(129))] {
+        let served = Served::start(&mut bridge(&["--http", "0"], &[&server()]));
+        served.signal(signal);
+        assert_eq!(served.end().code(), code, "{signal:?}");
+    }
 }
 
 #[tokio::test]

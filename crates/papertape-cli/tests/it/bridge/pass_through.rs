@@ -1,4 +1,4 @@
-//! Bytes that pass unchanged, between a host and a server that speak alike.
+//! Bytes that pass unchanged, between a host and a server of the same revision and framing.
 
 use std::path::Path;
 use std::process::Command;
@@ -64,6 +64,27 @@ fn a_server_that_exits_ends_the_bridge() {
     let end = process.wait();
     assert_eq!(end.status.code(), Some(4), "{end:?}");
     assert!(end.log.contains("the server has exited (exit status: 7)"), "{}", end.log);
+}
+
+#[test]
+fn a_server_that_exits_leaves_no_request_without_a_response() {
+    let script = ECHO.replace("exec cat", "read -r initialized; read -r first; printf '{\"half'; exit 7");
+    let mut process = Process::start(&mut bridge(&[], &["sh", "-c", &script]));
+    process.send(OPEN);
+    assert_eq!(process.message()["id"], "open");
+    let requests = call(1, "count", &json!({})) + &call(2, "count", &json!({}));
+    process.send(requests);
+    let end = process.wait();
+    assert_eq!(end.status.code(), Some(4), "{end:?}");
+    let output = String::from_utf8(end.output.clone()).unwrap();
+    let lines: Vec<&str> = output.lines().collect();
+    let [half, errors @ ..] = &lines[..] else { panic!("{output}") };
+    assert_eq!(*half, "{\"half");
+    let errors: Vec<Value> = errors.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ids: Vec<&Value> = errors.iter().map(|error| &error["id"]).collect();
+    assert_eq!(ids, [1, 2], "{output}");
+    let message = errors[0]["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the server has exited (exit status: 7)"), "{message}");
 }
 
 #[test]

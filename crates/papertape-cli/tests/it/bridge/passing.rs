@@ -217,6 +217,22 @@ fn a_task_of_the_server_is_a_call_for_the_host() {
 }
 
 #[test]
+fn a_server_process_that_exits_is_started_again() {
+    for revision in [LEGACY, MODERN] {
+        let mut command = bridge(&["--revision", revision], &[&server()]);
+        let mut host = Host::legacy(&mut command, &capabilities());
+        let before = text(&host.call("pid", &json!({}))).to_owned();
+        let failed = host.call("exit", &json!({}));
+        assert!(failed["error"]["message"].as_str().unwrap().contains("exited (exit status 3)"), "{failed}");
+        let after = host.call("pid", &json!({}));
+        assert_ne!(text(&after), before, "{revision}");
+        let end = host.process.finish();
+        assert!(end.status.success(), "{end:?}");
+        assert!(end.log.contains("papertape: the server was started again (restart 1)"), "{}", end.log);
+    }
+}
+
+#[test]
 fn either_framing_is_answered_in_kind() {
     for (framing, server_framing) in [("content-length", "line"), ("line", "content-length")] {
         let mut command = bridge(&["--revision", MODERN, "--framing", server_framing], &[&server()]);

@@ -53,6 +53,47 @@ fn servers_are_offered_as_one_and_a_failing_one_is_left_out() {
     }
 }
 
+/// A server that is started by what is written to a pipe: until then it leaves the bridge without a response.
+#[test]
+fn a_server_that_is_not_ready_is_announced_later() {
+    let pipe = scratch("bridge_late").join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    let script = "cat \"$1\" > /dev/null; exec \"$2\"";
+    let servers = json!({
+        "first": {"command": server()},
+        "late": {"command": "sh", "args": ["-c", script, "sh", pipe, server()]},
+    });
+    let file = config("bridge_late_config", &servers);
+    let mut host = Host::legacy(&mut papertape(["bridge", "--config", &file]), &capabilities());
+    host.process.wait_for_log("the server late is not connected after 5 s");
+    assert_eq!(text(&host.call("first_count", &json!({"to": 0}))), "counted to 0");
+    let refused = host.call("late_count", &json!({"to": 0}));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("the server late"), "{refused}");
+    std::fs::write(&pipe, "start").unwrap();
+    while host.process.message()["method"] != "notifications/tools/list_changed" {}
+    let id = host.begin("tools/call", json!({"name": "late_count", "arguments": {"to": 0}}));
+    // Changes of the other lists are announced, too.
+    let response = loop {
+        let message = host.process.message();
+        if message["id"] == id {
+            break message;
+        }
+    };
+    assert_eq!(text(&response), "counted to 0");
+}
+
+/// What the session of a server reports does not say which server it is.
+#[test]
+fn an_error_names_its_server() {
+    let file = config("bridge_named", &json!({"first": {"command": server()}}));
+    let mut host = Host::legacy(&mut papertape(["bridge", "--config", &file]), &capabilities());
+    let failed = host.call("first_exit", &json!({}));
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("the server first: ") && message.contains("exit status 3"), "{message}");
+    let end = host.process.finish();
+    assert!(end.log.contains("the server first has exited (exit status: 3)"), "{}", end.log);
+}
+
 #[test]
 fn no_server_at_all_is_an_error() {
     let file = config("bridge_none", &json!({"broken": {"command": "/no/such/program"}}));

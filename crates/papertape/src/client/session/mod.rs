@@ -102,6 +102,8 @@ pub(super) struct State {
     restarts: u64,
     /// The server process has exited and is being started again: only the negotiation is sent.
     pub(super) suspended: bool,
+    /// When it is started, if requests do not wait for that.
+    restart_at: Option<Instant>,
     /// The subscriptions of a stateless revision that wait for that.
     pub(super) suspended_listens: Vec<Arc<ChangeQueue>>,
     /// Each request is an HTTP exchange of its own, and dropping it cancels it.

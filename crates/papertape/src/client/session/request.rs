@@ -161,6 +161,10 @@ impl Session {
                 }
                 // While the server is started again, only the negotiation is sent.
                 let is_opening = [method::INITIALIZE, method::DISCOVER].contains(&method);
+                if let Some(at) = state.restart_at.filter(|_| state.suspended && !is_opening) {
+                    let wait = at.saturating_duration_since(Instant::now());
+                    return Err(Failure::new(ErrorKind::Restarting(wait), NOT_SENT));
+                }
                 if state.out.pending() < OUTBOX && (!state.suspended || is_opening) {
                     state.last_id += 1;
                     let id = state.last_id;

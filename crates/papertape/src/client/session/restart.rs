@@ -20,6 +20,12 @@ impl Session {
         self.state().can_restart = true;
     }
 
+    /// Requests wait for the server process, or fail until it is started at the given time.
+    pub(crate) fn set_restart(&self, at: Option<Instant>) {
+        self.state().restart_at = at;
+        self.room.notify_waiters();
+    }
+
     /// The server process was started again and negotiated: waiting requests are sent, and subscriptions renewed. `meta` is that
     /// of requests of a stateless revision.
     pub(crate) async fn resume(self: &Arc<Self>, meta: Map<String, Value>) {
@@ -56,6 +62,7 @@ impl Session {
     fn reopen(&self) -> (Vec<Arc<ChangeQueue>>, bool) {
         let mut state = self.state();
         state.suspended = false;
+        state.restart_at = None;
         state.restarts += 1;
         // What the last process has violated is not the cause of later failures.
         state.fatal = None;

@@ -12,7 +12,9 @@ use serde_json::Value;
 
 use crate::server::catalog::registry::Registry;
 use crate::server::features::prompt::{Prompt, PromptOutput, RegisteredPrompt};
-use crate::server::features::resource::{ReadOutput, RegisteredResource, Resource};
+use crate::server::features::resource::{
+    ReadOutput, RegisteredResource, RegisteredTemplate, Resource, ResourceTemplate,
+};
 use crate::server::features::tool::{RegisteredTool, Tool, ToolOutput};
 use crate::server::handler::context::{Cx, reader_with_state, with_state};
 use crate::server::handler::error::{SetupError, ToolError};
@@ -130,6 +132,7 @@ impl<S> fmt::Debug for Tools<S> {
 /// ```
 pub struct Resources<S = ()> {
     pub(crate) registry: Arc<Registry<RegisteredResource>>,
+    pub(crate) templates: Arc<Registry<RegisteredTemplate>>,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) state: Arc<S>,
 }
@@ -198,6 +201,29 @@ impl<S: Send + Sync + 'static> Resources<S> {
         Ok(())
     }
 
+    /// Puts other resource templates in place of all there are, in one step: clients are notified once that the list of resources
+    /// has changed, which is that of templates, too.
+    ///
+    /// # Errors
+    /// If one of them is invalid, or two have one URI template; then nothing is changed.
+    pub fn replace_all_templates<A, F, Fut, O>(
+        &self,
+        templates: impl IntoIterator<Item = (ResourceTemplate, F)>,
+    ) -> Result<(), SetupError>
+    where
+        A: DeserializeOwned + Send + 'static,
+        F: Fn(A, Cx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: ReadOutput,
+    {
+        let all = templates.into_iter();
+        let all =
+            all.map(|(template, read)| RegisteredTemplate::new(template, with_state(&self.state, read)));
+        self.templates.replace_all(all.collect::<Result<Vec<_>, _>>()?)?;
+        self.subscribers.list_changed(ChangingList::Resources);
+        Ok(())
+    }
+
     /// Removes a resource; false if there is none with that URI.
     #[must_use = "whether there was such a resource"]
     pub fn remove(&self, uri: &str) -> bool {
@@ -243,6 +269,7 @@ impl<S> Clone for Resources<S> {
     fn clone(&self) -> Self {
         Self {
             registry: Arc::clone(&self.registry),
+            templates: Arc::clone(&self.templates),
             subscribers: Arc::clone(&self.subscribers),
             state: Arc::clone(&self.state),
         }

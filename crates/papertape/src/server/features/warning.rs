@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use crate::protocol::tools::ToolDefinition;
 use crate::protocol::{Content, PromptResult};
-use crate::schema::walk;
 
 /// Something that a server offers and that a known host rejects, or cannot use.
 ///
@@ -246,7 +245,7 @@ fn schema(root: &Value, found: &mut Vec<(String, WarningKind)>) {
     let mut todo = vec![(String::new(), root)];
     while let Some((pointer, schema)) = todo.pop() {
         part(schema, &pointer, found);
-        let parts = walk::parts(schema).into_iter().rev();
+        let parts = papertape_schema::subschemas(schema).into_iter().rev();
         todo.extend(parts.map(|(steps, part)| (format!("{pointer}{steps}"), part)));
     }
 }
@@ -277,7 +276,7 @@ fn part(schema: &Value, pointer: &str, found: &mut Vec<(String, WarningKind)>) {
             ("additionalProperties", Value::Bool(false)) => warn(&steps, WarningKind::Closed),
             ("properties", Value::Object(properties)) => {
                 for (name, property) in properties {
-                    let steps = format!("/properties/{}", walk::escaped(name));
+                    let steps = format!("/properties/{}", papertape_schema::pointer_step(name));
                     if !is_made_of(name, "_.-") {
                         warn(&steps, WarningKind::MemberName);
                     }

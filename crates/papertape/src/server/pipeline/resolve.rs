@@ -146,13 +146,13 @@ pub(super) fn resolve(service: &ServiceCore, request: &DecodedRequest<'_>) -> Re
         (method::RESOURCES_LIST, _) if service.offers_resources() => Ok(Target::List(List::Resources)),
         (method::TEMPLATES_LIST, _) if service.offers_resources() => Ok(Target::List(List::Templates)),
         (method::PROMPTS_LIST, _) if service.offers_prompts() => Ok(Target::List(List::Prompts)),
-        (method::SUBSCRIBE, Mode::Session) if service.changing.resources => {
+        (method::SUBSCRIBE, Mode::Session) if service.changing.watched => {
             let uri = params.uri(method)?;
             let found = resource(service, request.principal(), &uri)
                 .ok_or_else(|| unknown_resource(&uri, *revision))?;
             Ok(Target::Subscription(uri, found))
         }
-        (method::UNSUBSCRIBE, Mode::Session) if service.changing.resources => {
+        (method::UNSUBSCRIBE, Mode::Session) if service.changing.watched => {
             params.uri(method).map(Target::Unsubscription)
         }
         (method::SET_LEVEL, Mode::Session) if service.logs => Ok(Target::LogLevel),

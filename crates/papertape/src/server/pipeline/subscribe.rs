@@ -58,7 +58,7 @@ fn filter(
         return Err(needs_tasks(message));
     }
     let changing = service.changing;
-    let uris = if changing.resources { requested.resource_subscriptions.clone() } else { Vec::new() };
+    let uris = if changing.watched { requested.resource_subscriptions.clone() } else { Vec::new() };
     if uris.len().max(task_ids.len()) > limit {
         let message = format!("too many resources or tasks in one subscription: the limit is {limit}");
         return Err(RpcError::invalid_request(message));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{Held, Session, State};
+use super::{Held, Negotiated, Session, State};
 use crate::telemetry::Network;
 use crate::wire::RpcError;
 use papertape_oauth::Principal;
@@ -11,8 +11,9 @@ use papertape_oauth::Principal;
 impl Session {
     /// One exchange within a session. Its principal may have other scopes each time.
     pub(crate) fn within(parent: &Arc<Session>, principal: Option<Arc<Principal>>) -> Arc<Self> {
-        let omits_unreadable_id = parent.state().omits_unreadable_id;
-        let state = Mutex::new(State { omits_unreadable_id, ..State::default() });
+        let omits_unreadable_id = parent.state().negotiated.omits_unreadable_id;
+        let negotiated = Negotiated { omits_unreadable_id, ..Negotiated::default() };
+        let state = Mutex::new(State { negotiated, ..State::default() });
         let child = Arc::new(Self {
             state,
             parent: Some(Arc::clone(parent)),

@@ -7,9 +7,12 @@ mod batch;
 #[cfg(feature = "http-server")]
 mod child;
 mod client_requests;
+mod negotiated;
 mod notifications;
+mod running_calls;
 pub(crate) mod subscribers;
 pub(crate) mod subscriptions;
+mod wakeup;
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -17,15 +20,13 @@ use std::fmt;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::task::AbortHandle;
 
-use crate::protocol::capabilities::{Abilities, Implementation};
-use crate::protocol::logging::LogLevel;
-use crate::protocol::{RawJson, Revision};
+use crate::protocol::RawJson;
 use crate::server::limits::Limits;
 use crate::server::pipeline::run::Call;
 use crate::sync::lock;
@@ -39,8 +40,14 @@ pub(crate) use batch::BatchPlace;
 use batch::Batches;
 use client_requests::ClientRequests;
 pub(crate) use client_requests::{ClientResponse, SentRequest};
+use negotiated::Negotiated;
 use notifications::NotificationQueue;
+#[cfg(feature = "http-server")]
+pub(crate) use running_calls::Held;
+use running_calls::RunningCalls;
+pub(crate) use running_calls::Ticket;
 use subscriptions::Subscriptions;
+use wakeup::Wakeup;
 
 /// Where a response goes.
 #[derive(Debug, Clone)]
@@ -76,22 +83,7 @@ struct State {
     subscriptions: Option<Box<Subscriptions>>,
     client_requests: ClientRequests,
     notifications: NotificationQueue,
-    /// The revision that `initialize` led to.
-    legacy: Option<Revision>,
-    /// The client has sent `notifications/initialized`.
-    initialized: bool,
-    /// It has not, and that has been logged.
-    logged_uninitialized: bool,
-    /// The stateless revision of the last request that named one.
-    modern: Option<Revision>,
-    /// A revision is in use whose errors omit the id of an unreadable request.
-    omits_unreadable_id: bool,
-    /// The capabilities of a session-based client.
-    abilities: Abilities,
-    /// Its name and version.
-    client: Option<Arc<Implementation>>,
-    /// The level that a session-based client has set.
-    log_level: Option<LogLevel>,
+    negotiated: Negotiated,
     /// The last ticket, or number of a batch.
     last_key: u64,
     /// Wakes the writer when a handler has put something into the outbox.
@@ -181,65 +173,8 @@ impl Session {
         self.state().wakeup.poll(cx)
     }
 
-    // What has been agreed.
-
     pub(crate) fn set_framing(&self, framing: Framing) {
         self.state().out.set_framing(framing);
-    }
-
-    /// The session-based revision that was agreed.
-    pub(crate) fn legacy(&self) -> Option<Revision> {
-        self.parent().state().legacy
-    }
-
-    /// The same for a request. One before `notifications/initialized` is served, but logged.
-    pub(crate) fn legacy_request(&self) -> Option<Revision> {
-        let mut state = self.parent().state();
-        let revision = state.legacy?;
-        if !state.initialized && !std::mem::replace(&mut state.logged_uninitialized, true) {
-            tracing::info!("the client has not sent `notifications/initialized`; it is served all the same");
-        }
-        Some(revision)
-    }
-
-    pub(crate) fn set_legacy(&self, revision: Revision) {
-        let mut state = self.parent().state();
-        state.legacy = Some(revision);
-        state.omits_unreadable_id |= revision.omits_unreadable_id();
-    }
-
-    pub(crate) fn set_initialized(&self) {
-        let mut state = self.parent().state();
-        state.initialized = state.legacy.is_some();
-    }
-
-    /// A request of a stateless revision has been seen.
-    pub(crate) fn note_modern(&self, revision: Revision) {
-        let mut state = self.state();
-        state.modern = Some(revision);
-        state.omits_unreadable_id |= revision.omits_unreadable_id();
-    }
-
-    /// The stateless revision of the last request that named one.
-    pub(crate) fn modern(&self) -> Option<Revision> {
-        self.state().modern
-    }
-
-    pub(crate) fn set_abilities(&self, abilities: Abilities) {
-        self.parent().state().abilities = abilities;
-    }
-
-    pub(crate) fn abilities(&self) -> Abilities {
-        self.parent().state().abilities
-    }
-
-    pub(crate) fn set_client(&self, client: Option<Implementation>) {
-        self.parent().state().client = client.map(Arc::new);
-    }
-
-    /// The name and version of a session-based client.
-    pub(crate) fn client(&self) -> Option<Arc<Implementation>> {
-        self.parent().state().client.clone()
     }
 
     /// The value of this type that is kept for the session, made if there is none.
@@ -247,14 +182,6 @@ impl Session {
         let mut state = self.parent().state();
         let value = state.values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(make()));
         Arc::clone(value).downcast().ok()
-    }
-
-    pub(crate) fn set_log_level(&self, level: LogLevel) {
-        self.parent().state().log_level = Some(level);
-    }
-
-    pub(crate) fn log_level(&self) -> Option<LogLevel> {
-        self.parent().state().log_level
     }
 
     // What is running.
@@ -379,7 +306,7 @@ impl Session {
             Some(id) => state.reply(&ReplyTo { id, batch }, &Reply::Error(error)),
             None => {
                 state.last_error = Some(error.code);
-                let omit = state.omits_unreadable_id;
+                let omit = state.negotiated.omits_unreadable_id;
                 state.send(batch, |out| write_anonymous_error(out, omit, error));
             }
         }
@@ -403,7 +330,7 @@ impl Session {
             Some(0) => pending + params.get().len() <= UNREAD,
             _ => pending <= OUTBOX,
         };
-        if state.initialized && fits {
+        if state.negotiated.initialized && fits {
             state.send(None, |out| write_notification(out, method, Some(params)));
             state.wakeup.wake();
         }
@@ -425,9 +352,9 @@ impl Session {
     /// Takes what waits to be written into `outgoing`, which must be empty and whose room is used again.
     pub(crate) fn take(&self, outgoing: &mut Outgoing) {
         let mut state = self.state();
-        let State { subscriptions, out, initialized, .. } = &mut *state;
+        let State { subscriptions, out, negotiated, .. } = &mut *state;
         if let Some(subscriptions) = subscriptions {
-            subscriptions.write_pending(out, *initialized);
+            subscriptions.write_pending(out, negotiated.initialized);
         }
         state.out.swap(outgoing);
     }
@@ -465,152 +392,11 @@ impl State {
     }
 }
 
-/// Distinguishes a running call from a later one with the same id, which a client may reuse.
-pub(crate) type Ticket = u64;
-
-/// What calls hold while they run, such as a part of a budget.
-#[cfg(feature = "http-server")]
-pub(crate) type Held = Arc<dyn std::any::Any + Send + Sync>;
-
-#[derive(Default)]
-struct RunningCalls {
-    calls: HashMap<Id, RunningCall>,
-    /// The bytes of their requests.
-    bytes: usize,
-}
-
-struct RunningCall {
-    ticket: Ticket,
-    call: Arc<Call>,
-    abort: Option<AbortHandle>,
-    /// Dropped when the call is over.
-    #[cfg(feature = "http-server")]
-    held: Option<Held>,
-}
-
-impl RunningCall {
-    /// Stops the handler of a call that its client has cancelled, or that is responded to with an error.
-    fn abort(self, error: Option<&RpcError>) {
-        self.call.observe_cancelled(error);
-        if let Some(abort) = self.abort {
-            abort.abort();
-        }
-    }
-}
-
-impl RunningCalls {
-    fn is_empty(&self) -> bool {
-        self.calls.is_empty()
-    }
-
-    fn len(&self) -> usize {
-        self.calls.len()
-    }
-
-    fn has(&self, id: &Id) -> bool {
-        self.calls.contains_key(id)
-    }
-
-    fn has_progress_token(&self, token: &Id) -> bool {
-        self.calls.values().any(|running| running.call.progress_token.as_ref() == Some(token))
-    }
-
-    /// Whether another call may begin.
-    fn check(&self, limits: &Limits) -> Result<(), RpcError> {
-        if self.calls.len() >= limits.in_flight {
-            let message = format!(
-                "too many requests at once: {} are running, the limit; wait for one",
-                limits.in_flight
-            );
-            return Err(RpcError::invalid_request(message));
-        }
-        if self.bytes > limits.bytes_in_flight {
-            let message =
-                format!("the running requests hold over {} bytes; wait for one", limits.bytes_in_flight);
-            return Err(RpcError::invalid_request(message));
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, call: &Arc<Call>, ticket: Ticket) {
-        self.bytes += call.bytes;
-        let running = RunningCall {
-            ticket,
-            call: Arc::clone(call),
-            abort: None,
-            #[cfg(feature = "http-server")]
-            held: None,
-        };
-        self.calls.insert(call.to.id.clone(), running);
-    }
-
-    fn set_abort(&mut self, id: &Id, ticket: Ticket, abort: AbortHandle) {
-        match self.calls.get_mut(id).filter(|running| running.ticket == ticket) {
-            Some(running) => running.abort = Some(abort),
-            // It was cancelled, or has ended by itself, which an abort does not change.
-            None => abort.abort(),
-        }
-    }
-
-    fn remove(&mut self, id: &Id) -> Option<RunningCall> {
-        let running = self.calls.remove(id)?;
-        self.bytes -= running.call.bytes;
-        Some(running)
-    }
-
-    /// The same, unless another call has the id by now.
-    fn remove_ticket(&mut self, id: &Id, ticket: Ticket) -> Option<RunningCall> {
-        self.calls.get(id).filter(|running| running.ticket == ticket)?;
-        self.remove(id)
-    }
-
-    fn take_all(&mut self) -> Vec<RunningCall> {
-        self.bytes = 0;
-        std::mem::take(&mut self.calls).into_values().collect()
-    }
-
-    /// Calls that have just begun to run hold this until they are over.
-    #[cfg(feature = "http-server")]
-    fn hold(&mut self, held: &Held) {
-        for running in self.calls.values_mut() {
-            running.held.get_or_insert_with(|| Arc::clone(held));
-        }
-    }
-}
-
-/// Wakes the writer of a session when there is something to write. One writer waits at a time.
-#[derive(Default)]
-struct Wakeup {
-    woken: bool,
-    waker: Option<Waker>,
-}
-
-impl Wakeup {
-    fn wake(&mut self) {
-        self.woken = true;
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-
-    /// Ready once after each [`Wakeup::wake`].
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if std::mem::take(&mut self.woken) {
-            self.waker = None;
-            return Poll::Ready(());
-        }
-        if self.waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
-            self.waker = Some(cx.waker().clone());
-        }
-        Poll::Pending
-    }
-}
-
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
         f.debug_struct("Session")
-            .field("legacy", &state.legacy)
+            .field("legacy", &state.negotiated.legacy)
             .field("running", &state.running.len())
             .field("pending", &state.out.pending())
             .finish_non_exhaustive()

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{ServerCommand, ServerProcess, is_true};
 use crate::client::{
-    ClientError, ErrorKind, Failure, OpenError, Opener, ProcessRecord, Restart, RestartBudget, Session,
+    ClientError, ErrorKind, Failure, NOT_SENT, OpenError, Opener, ProcessRecord, Restart, RestartBudget,
+    Session,
 };
 use crate::protocol::Revision;
 use crate::transport::streams::client::Settings;
@@ -60,17 +61,26 @@ impl Restarts {
     /// Starts the process until it can be negotiated with; `None` if the session has ended, or there were too many restarts.
     async fn start_again(&mut self) -> Option<watch::Receiver<bool>> {
         let mut is_first = true;
+        let exited = Failure::new(ErrorKind::Closed, NOT_SENT);
+        let mut why = self.session.error("keeping the session open", exited);
         while !self.session.has_ended() && !self.session.is_closing() {
             let Some(delay) = self.budget.next_delay() else {
-                let why = self.budget.spent();
-                tracing::warn!("the server process has exited, and is not started again: {why}");
-                self.record.give_up(why);
+                let spent = self.budget.spent();
+                if !self.budget.reports() {
+                    tracing::warn!("the server process has exited, and is not started again: {spent}");
+                }
+                self.record.give_up(spent);
                 return None;
             };
+            if delay > self.budget.longest_wait() {
+                self.session.set_restart(Some(Instant::now() + delay));
+            }
+            self.budget.failed(why, delay);
             tokio::select! {
                 () = sleep(delay) => {}
                 _ = self.session.close_requested() => return None,
             }
+            self.session.set_restart(None);
             if std::mem::take(&mut is_first) {
                 // What the last process has written is not the cause of later failures.
                 self.record.forget_stderr();
@@ -85,7 +95,12 @@ impl Restarts {
                     self.budget.succeeded();
                     return Some(gone);
                 }
-                Err(error) => tracing::warn!(%error, "the server process could not be started again"),
+                Err(error) => {
+                    if !self.budget.reports() {
+                        tracing::warn!(%error, "the server process could not be started again");
+                    }
+                    why = error;
+                }
             }
         }
         None

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use papertape::Client;
-use papertape::client::{CallOptions, Change, ClientOptions, Restart, SubscriptionFilter};
+use papertape::client::{CallOptions, Change, ClientOptions, ErrorKind, Restart, SubscriptionFilter};
 use papertape::protocol::{LogLevel, Revision};
 use papertape::stdio::{ServerCommand, connect_with};
 use serde_json::json;
@@ -76,8 +76,10 @@ fn the_number_of_restarts_is_limited() {
         assert_eq!(error.stage(), "the request was not sent");
         assert!(!text.contains("before it responded") && text.contains("exited (exit status 3)"), "{text}");
         assert!(text.contains("it was started again 2 times within "), "{text}");
-        assert!(text.contains("the limit of `Restart::at_most(2)`"), "{text}");
+        assert!(text.contains("which is the limit"), "{text}");
         assert_eq!(*numbers.lock().unwrap(), [1, 2]);
+        let why = client.why_closed().unwrap().to_string();
+        assert!(why.contains("exited (exit status 3)") && why.contains("which is the limit"), "{why}");
         assert_eq!(client.close().await.unwrap().code(), Some(3));
     });
 }
@@ -130,7 +132,7 @@ fn an_error_does_not_quote_the_stderr_of_the_process_before() {
 #[test]
 fn a_client_that_is_closed_while_it_waits_for_a_restart_ends() {
     run(async {
-        let restart = Restart::at_most(3).delays(LONG, LONG);
+        let restart = Restart::at_most(3).delays(LONG, LONG).longest_wait(LONG);
         let client = open(&["exits-in-call"], patient(), restart).await;
         is_closed(&fault(&client).await);
         let options = CallOptions::new().total_timeout(Duration::from_millis(50));
@@ -142,6 +144,25 @@ fn a_client_that_is_closed_while_it_waits_for_a_restart_ends() {
         });
         client.close().await;
         is_closed(&waiting.await.unwrap().unwrap_err());
+    });
+}
+
+#[test]
+fn a_request_does_not_wait_for_a_late_restart() {
+    run(async {
+        let (exited, mut exits) = tokio::sync::mpsc::unbounded_channel();
+        let restart = Restart::at_most(3).delays(LONG, LONG);
+        let restart = restart.on_exit(move |why, delay| exited.send((why.exit(), delay)).unwrap());
+        let client = open(&["exits-in-call"], patient(), restart).await;
+        is_closed(&fault(&client).await);
+        let (exit, delay) = exits.recv().await.unwrap();
+        assert_eq!((exit.unwrap().code(), delay), (Some(3), LONG));
+        let error = client.call("echo", json!({})).await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Restarting(_)), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("it is started again in ") && text.contains("exit status 3"), "{text}");
+        assert!(client.why_closed().is_none());
+        client.close().await;
     });
 }
 

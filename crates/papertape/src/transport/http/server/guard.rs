@@ -94,15 +94,15 @@ impl Guard {
         if self.any_host || configured || LOOPBACK.contains(&host) {
             return Ok(authority);
         }
-        let message = "this `Host` is not allowed: to allow it, add it with `Options::host` \
-             (`papertape serve --allow-host NAME`)";
+        let message = "this `Host` is not allowed: to allow it, start `papertape` with `--allow-host NAME`, or add it \
+             with `Options::host` in a program";
         Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
     fn check_origin(&self, headers: &HeaderMap, authority: &str) -> Result<(), Refusal> {
         let refused = || {
-            let message = "this `Origin` is not allowed: to allow it, add it with `Options::origin` \
-                 (`papertape serve --allow-origin ORIGIN`)";
+            let message = "this `Origin` is not allowed: to allow it, start `papertape` with `--allow-origin ORIGIN`, or \
+                 add it with `Options::origin` in a program";
             Refusal::new(StatusCode::FORBIDDEN, message)
         };
         if !headers.contains_key(ORIGIN) {

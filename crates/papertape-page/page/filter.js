@@ -1,0 +1,64 @@
+// The filter bar: free text, chips, the method, and what is zoomed to.
+import { $, button, el } from "./dom.js";
+import { showAll } from "./overview.js";
+import { set, state } from "./state.js";
+import { duration, number, plural } from "./units.js";
+
+const CHIPS = [
+  [">", "→ to server"],
+  ["<", "← to client"],
+  ["!", "stderr"],
+  ["*", "events"],
+  ["r", "requests"],
+  ["e", "✗ errors"],
+  ["f", "▲ findings"],
+];
+let later;
+let methods = "";
+
+function toggle(letter) {
+  const all = new Set(state.only);
+  if (!all.delete(letter)) all.add(letter);
+  set({ only: CHIPS.map(([each]) => each).filter((each) => all.has(each)).join("") });
+}
+
+export function drawFilter(total) {
+  const search = $("search");
+  if (search.value !== state.q && document.activeElement !== search) search.value = state.q;
+  const chips = CHIPS.map(([letter, text]) =>
+    button(text, () => toggle(letter), { class: "chip", "aria-pressed": String(state.only.includes(letter)), "data-chip": letter }));
+  if (state.t1) {
+    const range = `${duration(Number(state.t0))} – ${duration(Number(state.t1))} ×`;
+    chips.push(button(range, showAll, { class: "chip", "aria-pressed": "true", "aria-label": `Time ${range}: show all` }));
+  }
+  const focused = document.activeElement?.dataset?.chip;
+  $("chips").replaceChildren(...chips);
+  if (focused) $("chips").querySelector(`[data-chip="${CSS.escape(focused)}"]`)?.focus();
+  $("method").value = state.method;
+  $("count").textContent = total === undefined ? "" : plural(total, "row");
+}
+
+export function setMethods(list) {
+  const key = JSON.stringify(list);
+  if (key === methods) return;
+  methods = key;
+  const options = list.map(([name, count]) => el("option", { value: name }, `${name} (${number(count)})`));
+  $("method").replaceChildren(el("option", { value: "" }, "all methods"), ...options);
+  $("method").value = state.method;
+}
+
+export function clear() {
+  $("search").value = "";
+  set({ q: "", only: "", method: "", t0: "", t1: "" });
+}
+
+export function startFilter() {
+  $("filter").addEventListener("submit", (event) => event.preventDefault());
+  $("search").addEventListener("input", () => {
+    clearTimeout(later);
+    later = setTimeout(() => set({ q: $("search").value }), 150);
+  });
+  $("method").addEventListener("change", () => set({ method: $("method").value }));
+  setMethods([]);
+  drawFilter();
+}

@@ -1,0 +1,137 @@
+//! A report as JUnit XML: a test case for each request.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use papertape::wire::shown;
+use papertape::wire::tape::escaped;
+
+use super::report::{Replayed, Report, Verdict};
+use super::text::lines;
+
+impl Report {
+    /// The report for continuous integration. `suite` names it: the tape and the server.
+    #[must_use]
+    pub fn junit(&self, suite: &str) -> String {
+        let mut cases = String::new();
+        let mut counts = Counts::default();
+        for replayed in &self.requests {
+            cases += &case(replayed, &mut counts);
+        }
+        let mut problem = |name: &str, kind: &str, text: &str| {
+            counts.tests += 1;
+            counts.failures += 1;
+            let (name, text) = (attribute(name), attribute(text));
+            let _ = write!(
+                cases,
+                "    <testcase name=\"{name}\" classname=\"papertape.replay\">\n      \
+                 <failure message=\"{text}\" type=\"{kind}\"/>\n    </testcase>\n"
+            );
+        };
+        for other in &self.others {
+            problem("requests of the server", "different", other);
+        }
+        for violation in &self.violations {
+            problem("messages of the server", "violation", violation);
+        }
+        if let Some(failure) = &self.failure {
+            problem("the server", "failure", &failure.cause);
+        }
+        let name = attribute(&format!("papertape replay {suite}"));
+        let Counts { tests, failures, skipped, time } = counts;
+        let counts = format!(
+            "tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\" time=\"{:.3}\"",
+            time.as_secs_f64()
+        );
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{name}\" {counts}>\n  \
+             <testsuite name=\"{name}\" {counts}>\n{cases}  </testsuite>\n</testsuites>\n"
+        )
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    tests: usize,
+    failures: usize,
+    skipped: usize,
+    time: Duration,
+}
+
+fn case(replayed: &Replayed, counts: &mut Counts) -> String {
+    counts.tests += 1;
+    let inner = match &replayed.verdict {
+        Verdict::Same => String::new(),
+        Verdict::Different(differences) => {
+            counts.failures += 1;
+            let places: Vec<&str> =
+                differences.iter().map(|difference| difference.pointer.as_str()).collect();
+            let message = attribute(&format!("the response differs at {}", places.join(", ")));
+            let text: Vec<String> = differences.iter().flat_map(lines).map(|line| line.to_string()).collect();
+            format!(
+                "      <failure message=\"{message}\" type=\"different\">{}</failure>\n",
+                content(&text.join("\n"))
+            )
+        }
+        Verdict::NoResponse => {
+            counts.failures += 1;
+            "      <failure message=\"there was no response\" type=\"no-response\"/>\n".to_owned()
+        }
+        Verdict::NotSent => {
+            counts.skipped += 1;
+            "      <skipped message=\"the server had ended\"/>\n".to_owned()
+        }
+        Verdict::NotCompared => {
+            counts.skipped += 1;
+            "      <skipped message=\"the tape has no response to it\"/>\n".to_owned()
+        }
+    };
+    let time = replayed.time.unwrap_or_default();
+    counts.time += time;
+    let name = attribute(&format!("{} {}", replayed.number, replayed.call));
+    let time = time.as_secs_f64();
+    let head = format!("    <testcase name=\"{name}\" classname=\"papertape.replay\" time=\"{time:.3}\"");
+    if inner.is_empty() { format!("{head}/>\n") } else { format!("{head}>\n{inner}    </testcase>\n") }
+}
+
+/// Text between tags. Characters that XML does not allow, or that are invisible, are hexadecimal in `⟦..⟧`.
+fn content(text: &str) -> String {
+    let mut xml = String::with_capacity(text.len());
+    for (c, is_shown) in shown::characters(text) {
+        match c {
+            '&' => xml += "&amp;",
+            '<' => xml += "&lt;",
+            '>' => xml += "&gt;",
+            '"' => xml += "&quot;",
+            '\n' => xml.push('\n'),
+            // The last two are not characters in XML, although Unicode may encode them.
+            c if is_shown && !matches!(c, '\u{fffe}' | '\u{ffff}') => xml.push(c),
+            '\u{fffe}' => xml += "⟦ef bf be⟧",
+            '\u{ffff}' => xml += "⟦ef bf bf⟧",
+            c => xml += &escaped(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    xml
+}
+
+/// The value of an attribute, in which a plain line end would become a space.
+fn attribute(text: &str) -> String {
+    content(text).replace('\n', "&#10;")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop_assert, proptest};
+
+    use super::content;
+
+    proptest! {
+        #[test]
+        fn any_text_is_legal(text in any::<String>()) {
+            let xml = content(&text);
+            let legal = |c: char| matches!(c, '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+            prop_assert!(xml.chars().all(legal));
+            prop_assert!(!xml.contains(['<', '>', '"']));
+        }
+    }
+}
