@@ -176,6 +176,17 @@ def score_card():
     return suite()[0], packages("hosts", npm), packages("check/card", npm), fastmcp
 
 
+def configured_hosts():
+    """The commands of the hosts that read back what `papertape install` has written, by their names there."""
+    runner, npm = node()
+    folder = packages("install", npm) / "node_modules"
+    claude = next(folder.glob("@anthropic-ai/claude-code-*/claude"), None)
+    if claude is None:
+        raise Missing("there is no Claude Code for this system")
+    scripts = {name: [runner, (folder / ".bin" / name).resolve()] for name in ("codex", "gemini", "copilot")}
+    return {"claude-code": [claude], **scripts}
+
+
 def model_apis():
     """A Python with the official packages of OpenAI, Anthropic and Gemini."""
     return python("model_apis", HERE / "model_apis/requirements.txt", "--no-deps")

@@ -28,6 +28,8 @@ pub struct Host {
     name: String,
     title: String,
     format: Format,
+    #[serde(default)]
+    accepts: Vec<Beyond>,
     container: String,
     #[serde(default)]
     gui: bool,
@@ -47,12 +49,22 @@ pub struct Host {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// JSON; the host rejects comments.
+    /// JSON; see [`Host::accepts`].
     Json,
-    /// JSON with comments.
-    Jsonc,
     /// TOML.
     Toml,
+}
+
+/// What some hosts read beside plain JSON, and others do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beyond {
+    /// `// ..` and `/* .. */`.
+    Comments,
+    /// A comma after the last member or item.
+    TrailingCommas,
+    /// U+FEFF at the beginning.
+    ByteOrderMark,
 }
 
 /// The systems that hosts run on.
@@ -92,6 +104,21 @@ pub(crate) struct EntryShape {
     pub(crate) url_type: Option<String>,
     /// The member with the HTTP headers, if it is not `headers`.
     pub(crate) headers: Option<String>,
+}
+
+impl Beyond {
+    /// Everything that a host may accept.
+    pub const ALL: [Self; 3] = [Self::Comments, Self::TrailingCommas, Self::ByteOrderMark];
+
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Comments => "comments",
+            Self::TrailingCommas => "commas after the last one",
+            Self::ByteOrderMark => "a byte order mark",
+        }
+    }
 }
 
 impl Os {
@@ -137,6 +164,12 @@ impl Host {
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// Whether it reads this in its file.
+    #[must_use]
+    pub fn accepts(&self, beyond: Beyond) -> bool {
+        self.accepts.contains(&beyond)
     }
 
     /// The member of the file that has the servers.

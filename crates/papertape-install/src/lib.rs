@@ -32,7 +32,7 @@ mod toml_text;
 pub use entry::Entry;
 pub use error::InstallError;
 pub use file::MOST_BACKUPS;
-pub use hosts::{Format, Host, Os};
+pub use hosts::{Beyond, Format, Host, Os};
 pub use plan::{Applied, ConfigFile, Outcome, Plan, Server};
 pub use recorder::Recorder;
 

@@ -172,7 +172,7 @@ impl ConfigFile {
             None => Outcome::Added,
         };
         let (text, changes) = match self.host.format() {
-            Format::Json | Format::Jsonc => self.install_json(name, &data)?,
+            Format::Json => self.install_json(name, &data)?,
             Format::Toml => self.install_toml(name, &data)?,
         };
         let plan = self.plan(outcome, Some(text), changes);
@@ -251,7 +251,7 @@ impl ConfigFile {
         let text = self.text.as_deref().unwrap_or_default();
         let mut dropped = vec![vec![container.to_owned(), name.to_owned()]];
         let text = match self.host.format() {
-            Format::Json | Format::Jsonc => self.uninstall_json(text, name, &mut dropped)?,
+            Format::Json => self.uninstall_json(text, name, &mut dropped)?,
             Format::Toml => self.without_toml(text, name)?,
         };
         let document = self.find_record(&[]).filter(|document| {
@@ -362,7 +362,7 @@ impl ConfigFile {
         let path = [self.host.container(), name];
         let places = match self.host.format() {
             Format::Toml => recorder::toml_places(text, &toml_text::statements(text), &path),
-            Format::Json | Format::Jsonc => {
+            Format::Json => {
                 let document = self.parse(text)?;
                 let entry = document.root.as_ref().and_then(|root| json::find(root, &path));
                 entry.map_or(Err("is not there".to_owned()), |entry| recorder::json_places(text, entry))
@@ -390,7 +390,7 @@ impl ConfigFile {
             Format::Toml => {
                 toml_text::read(text).and_then(|document| toml_text::servers(&document, container))
             }
-            Format::Json | Format::Jsonc => json::servers(text, &self.parse(text)?, container),
+            Format::Json => json::servers(text, &self.parse(text)?, container),
         };
         entries.map_err(|fault| fault.in_file(self.path.clone(), text))
     }
@@ -400,11 +400,10 @@ impl ConfigFile {
         let Some(text) = &self.text else { return Ok(Vec::new()) };
         if self.host.format() == Format::Json {
             let title = self.host.title();
-            let beyond = self.parse(text)?.beyond_json.map(|fault| (fault.at, fault.problem));
-            let mark = text.starts_with('\u{feff}').then(|| (0, "a byte order mark".to_owned()));
-            let beyond = mark.or(beyond);
-            self.rejected = beyond.map(|(at, what)| {
-                Fault::new(at, format!("{title} may not accept {what}")).in_file(self.path.clone(), text)
+            let beyond = self.parse(text)?.beyond.into_iter().find(|(_, beyond)| !self.host.accepts(*beyond));
+            self.rejected = beyond.map(|(at, beyond)| {
+                let problem = format!("{title} may not accept {}", beyond.name());
+                Fault::new(at, problem).in_file(self.path.clone(), text)
             });
         }
         let server = |(name, entry): (String, Value)| Server { name, tape: recorder::tape(&entry), entry };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use papertape_install::{ConfigFile, Entry, Format, Host, Os};
+use papertape_install::{Beyond, ConfigFile, Entry, Format, Host, Os};
 use serde_json::{Value, json};
 
 use crate::args::{Hosts, Output};
@@ -157,10 +157,12 @@ fn page(host: &'static Host, rows: &[Row], look: Look) -> Result<String, Failure
         text += &format!("  of a project: {} (--project)\n", file.display());
     }
     text += &heading("Servers");
+    let accepted = Beyond::ALL.into_iter().filter(|beyond| host.accepts(*beyond)).map(Beyond::name);
+    let accepted = accepted.collect::<Vec<_>>().join(", ");
     let format = match host.format() {
-        Format::Json => "JSON, without comments",
-        Format::Jsonc => "JSON, with comments",
-        Format::Toml => "TOML",
+        Format::Json if accepted.is_empty() => "plain JSON".to_owned(),
+        Format::Json => format!("JSON, also with {accepted}"),
+        Format::Toml => "TOML".to_owned(),
     };
     text += &format!("  {format}; the members of \"{}\", such as:\n\n", host.container());
     for line in example(host)?.lines() {

@@ -340,9 +340,20 @@ fn a_comment_in_plain_json_is_a_warning() {
     home.write("f.json", "{\n  // c\n}\n");
     let end = home.run(&["install", "claude-code", "grammar", "--file", "f.json"]);
     assert_eq!(end.status.code(), Some(0));
-    contains(&end.log, &["f.json:2:3: Claude Code may not accept a comment"]);
+    contains(&end.log, &["f.json:2:3: Claude Code may not accept comments"]);
     let end = home.run(&["install", "zed", "grammar", "--file", "f.json"]);
     assert_eq!((end.status.code(), end.log.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn without_a_data_directory_the_entry_is_written_all_the_same() {
+    let home = Home::new("install_no_data");
+    home.write("data", "a file");
+    let end = home.run(&["install", "cursor", "grammar"]);
+    assert_eq!(end.status.code(), Some(0), "{end:?}");
+    contains(&end.log, &["what was there before is not recorded"]);
+    home.run(&["uninstall", "cursor", "grammar"]).is_clean();
+    assert_eq!(home.read(".cursor/mcp.json"), "{\n  \"mcpServers\": {}\n}\n");
 }
 
 #[test]

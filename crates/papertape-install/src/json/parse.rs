@@ -6,15 +6,16 @@ use serde_json::{Map, Value};
 
 use crate::edit::part;
 use crate::error::Fault;
+use crate::hosts::Beyond;
 
 /// The deepest nesting that is read.
 const DEEPEST: usize = 200;
 
-/// A document: its value, if it has one, and the first thing in it that plain JSON does not have.
+/// A document: its value, if it has one, and where it first has what plain JSON does not have.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) root: Option<Node>,
-    pub(crate) beyond_json: Option<Fault>,
+    pub(crate) beyond: Vec<(usize, Beyond)>,
 }
 
 /// A value, and where it is in the text.
@@ -80,15 +81,16 @@ impl Member {
 
 /// Reads a document. One without a value, such as an empty file, is valid.
 pub(crate) fn parse(text: &str) -> Result<Document, Fault> {
-    let mut parser = Parser { text, at: 0, beyond_json: None };
+    let mut parser = Parser { text, at: 0, beyond: Vec::new() };
     if text.starts_with('\u{feff}') {
+        parser.note(0, Beyond::ByteOrderMark);
         parser.at = '\u{feff}'.len_utf8();
     }
     parser.skip()?;
     let root = if parser.peek().is_none() { None } else { Some(parser.value(0)?) };
     parser.skip()?;
     match parser.peek() {
-        None => Ok(Document { root, beyond_json: parser.beyond_json }),
+        None => Ok(Document { root, beyond: parser.beyond }),
         Some(_) => Err(parser.expected("the end of the file")),
     }
 }
@@ -96,7 +98,7 @@ pub(crate) fn parse(text: &str) -> Result<Document, Fault> {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    beyond_json: Option<Fault>,
+    beyond: Vec<(usize, Beyond)>,
 }
 
 impl Parser<'_> {
@@ -116,6 +118,13 @@ impl Parser<'_> {
 
     fn fault(&self, problem: impl Into<String>) -> Fault {
         Fault::new(self.at, problem)
+    }
+
+    /// Keeps the first place of each.
+    fn note(&mut self, at: usize, beyond: Beyond) {
+        if !self.beyond.iter().any(|(_, known)| *known == beyond) {
+            self.beyond.push((at, beyond));
+        }
     }
 
     fn expected(&self, what: &str) -> Fault {
@@ -140,7 +149,7 @@ impl Parser<'_> {
             } else {
                 return Ok(());
             };
-            self.beyond_json.get_or_insert(Fault::new(self.at, "a comment"));
+            self.note(self.at, Beyond::Comments);
             self.at += length;
         }
     }
@@ -217,7 +226,7 @@ impl Parser<'_> {
         }
         self.skip()?;
         if self.peek() == Some(close) {
-            self.beyond_json.get_or_insert(Fault::new(comma, "a comma after the last one"));
+            self.note(comma, Beyond::TrailingCommas);
         }
         Ok(self.eat(close))
     }
@@ -293,6 +302,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Document, parse};
+    use crate::hosts::Beyond;
 
     fn value(text: &str) -> serde_json::Value {
         parse(text).unwrap().root.unwrap().to_value(text)
@@ -309,11 +319,14 @@ mod tests {
 
     #[test]
     fn what_plain_json_does_not_have_is_found() {
-        let place = |text| parse(text).unwrap().beyond_json.map(|fault| fault.at);
-        assert_eq!(place(r#"{"a": [1, 2]}"#), None);
-        assert_eq!(place("{\"a\": 1, // b\n}"), Some(9));
-        assert_eq!(place(r#"{"a": 1,}"#), Some(7));
-        assert_eq!(place(r#"["//", "/*"]"#), None);
+        let places = |text| parse(text).unwrap().beyond;
+        assert_eq!(places(r#"{"a": [1, 2]}"#), []);
+        assert_eq!(
+            places("\u{feff}{\"a\": 1, // b\n // c\n}"),
+            [(0, Beyond::ByteOrderMark), (12, Beyond::Comments), (10, Beyond::TrailingCommas)]
+        );
+        assert_eq!(places(r#"{"a": [1,],}"#), [(8, Beyond::TrailingCommas)]);
+        assert_eq!(places(r#"["//", "/*"]"#), []);
     }
 
     #[test]

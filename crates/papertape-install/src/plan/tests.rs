@@ -292,9 +292,16 @@ fn invalid_files_are_reported_with_their_place() {
         assert!(refused.starts_with(right), "{refused}");
     }
     let rejected = |host, text| file(host, Some(text)).rejected().map(ToString::to_string);
-    assert!(rejected("cursor", "{\n// c\n}").unwrap().starts_with("/f:2:1: Cursor may not accept a comment"));
+    assert!(rejected("cursor", "{\n// c\n}").unwrap().starts_with("/f:2:1: Cursor may not accept comments"));
     assert!(rejected("cursor", "\u{feff}{}").unwrap().contains("a byte order mark"));
     assert_eq!(rejected("zed", "{\n// c\n}"), None);
+    assert_eq!(rejected("copilot", "\u{feff}{\n// c\n}"), None);
+    assert_eq!(rejected("gemini", "{ // c\n}"), None);
+    assert!(
+        rejected("gemini", "{\"a\": 1, // c\n}")
+            .unwrap()
+            .contains("/f:1:8: Gemini CLI may not accept commas")
+    );
     assert_eq!(rejected("cursor", "{}"), None);
 }
 
@@ -462,6 +469,39 @@ fn document() -> impl Strategy<Value = String> {
         .prop_map(|(mark, before, root, after)| format!("{mark}{before}{root}{after}"))
 }
 
+/// Lines of TOML, of which some are tables of servers.
+fn toml_document() -> impl Strategy<Value = String> {
+    let line = prop::sample::select(
+        &[
+            "",
+            "# [mcp_servers.new]",
+            "a = 1 # a",
+            "b = \"\"\"\n[mcp_servers.new]\n\"\"\"",
+            "  c = { d = [1, { e = 2 }] }",
+            "[x]",
+            "[[y]]",
+            "[y.z]",
+            "[mcp_servers]",
+            "[mcp_servers.s] # s",
+            "[ mcp_servers . 't u' ]",
+            "[mcp_servers.s.env]",
+            "command = 'x' # c",
+            "command = \"\\u0078\"",
+            "args = [ 'a', # a\n \"b\", ]",
+            "args = []",
+            "v = { command = 'x', args = ['a'] }",
+            "w = {command = 'x'}",
+            "q.command = 'x'",
+        ][..],
+    );
+    let lines = prop::collection::vec(line, 0..8);
+    let end = prop::sample::select(&["\n", "\r\n"][..]);
+    (lines, end, any::<bool>(), any::<bool>()).prop_map(|(lines, end, mark, last)| {
+        let text = lines.join("\n") + if last { "\n" } else { "" };
+        format!("{}{}", if mark { "\u{feff}" } else { "" }, text.replace('\n', end))
+    })
+}
+
 proptest! {
     #[test]
     fn uninstalling_takes_installing_back(text in document()) {
@@ -497,6 +537,28 @@ proptest! {
             let wrapped = after("gemini", &plan);
             let back = wrapped.unwrap("new").unwrap();
             prop_assert_eq!(back.text.as_deref(), Some(text.as_str()));
+        }
+    }
+
+    #[test]
+    fn uninstalling_takes_installing_back_in_toml(text in toml_document()) {
+        let path = Path::new("/f");
+        let host = Host::find("codex").unwrap();
+        let before = ConfigFile::of_text(host, path, path.to_owned(), Some(text.clone()));
+        // Lines that are not TOML together, such as a table that is there twice.
+        let Ok(before) = before else { return Ok(()) };
+        let plan = before.install("new", &entry(), false).unwrap();
+        let between = after("codex", &plan);
+        prop_assert_eq!(between.servers().len(), before.servers().len() + 1);
+        let back = between.uninstall("new").unwrap();
+        prop_assert_eq!(back.text.as_deref(), Some(text.as_str()));
+        let recorder = Recorder { program: "/p".into(), tape: "/t".into() };
+        for server in before.servers() {
+            if let Ok(wrapped) = before.wrap(&server.name, &recorder) {
+                let wrapped = after("codex", &wrapped);
+                let back = wrapped.unwrap(&server.name).unwrap();
+                prop_assert_eq!(back.text.as_deref(), Some(text.as_str()));
+            }
         }
     }
 
