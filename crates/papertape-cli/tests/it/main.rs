@@ -51,6 +51,7 @@ mod sockets;
 mod stray_output;
 mod streams;
 mod tap;
+mod tap_http;
 mod tape;
 mod tasks;
 mod thread_limit;
