@@ -70,6 +70,14 @@ impl Message {
         }
     }
 
+    /// What is before and after the body, unless the body is not a part of the bytes.
+    pub(crate) fn around_body(&self) -> Option<(&[u8], &[u8])> {
+        match &self.joined {
+            Some(_) => None,
+            None => self.bytes.get(..self.body.start).zip(self.bytes.get(self.body.end..)),
+        }
+    }
+
     /// Whether it may be JSON-RPC: not blank.
     #[must_use]
     pub fn is_content(&self) -> bool {

@@ -28,6 +28,8 @@ pub struct Call {
     pub request: Place,
     /// Where the response is.
     pub response: Option<Place>,
+    /// The HTTP exchange in which the response was sent.
+    pub response_exchange: Option<u64>,
     /// What came of it.
     pub outcome: Outcome,
     /// The `resultType` of the result, such as `input_required`, if it has one.

@@ -319,6 +319,7 @@ impl Recording {
             exchange,
             request: place,
             response: None,
+            response_exchange: None,
             outcome: Outcome::None,
             result_type: None,
             progress: 0,
@@ -376,6 +377,7 @@ impl Recording {
         };
         self.pairing.responded(requests, call.exchange, id, index);
         call.response = Some(place);
+        call.response_exchange = exchange;
         call.outcome = call::outcome(&call.method, response);
         let result = members::ResultMembers::read(response.result);
         call.result_type = result.result_type().map(|kind| Arc::from(shortened(&kind)));

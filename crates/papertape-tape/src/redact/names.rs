@@ -1,0 +1,141 @@
+//! The names of members, headers, parameters and variables whose values are secrets.
+
+/// HTTP headers, in lower case.
+pub(super) const HEADERS: [&str; 9] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "set-cookie",
+    "x-api-key",
+    "api-key",
+    "x-auth-token",
+    "x-goog-api-key",
+    "mcp-session-id",
+];
+
+/// Names in lower case, without `-` and `_`.
+const ALWAYS: [&str; 25] = [
+    "accesskey",
+    "accesstoken",
+    "apikey",
+    "apisecret",
+    "apitoken",
+    "authorization",
+    "authtoken",
+    "awssecretaccesskey",
+    "bearertoken",
+    "clientassertion",
+    "clientsecret",
+    "codeverifier",
+    "devicecode",
+    "idtoken",
+    "passphrase",
+    "passwd",
+    "password",
+    "personalaccesstoken",
+    "privatekey",
+    "proxyauthorization",
+    "refreshtoken",
+    "registrationaccesstoken",
+    "secretaccesskey",
+    "secretkey",
+    "sessiontoken",
+];
+
+/// Names that mean something else, too: their values are secrets if they look like one.
+const SOMETIMES: [&str; 6] = ["cookie", "credential", "credentials", "secret", "token", "xapikey"];
+
+/// The ends of environment variables.
+const VARIABLES: [&str; 10] = [
+    "ACCESS_KEY",
+    "ACCESS_KEY_ID",
+    "API_KEY",
+    "APIKEY",
+    "CREDENTIALS",
+    "PASSWD",
+    "PASSWORD",
+    "PRIVATE_KEY",
+    "SECRET",
+    "TOKEN",
+];
+
+/// Whether the value of this name is a secret.
+pub(super) fn is_secret(name: &str, value: &str) -> bool {
+    const LONGEST: usize = 64;
+    if name.len() > LONGEST || name.is_empty() || value.is_empty() {
+        return false;
+    }
+    if is_variable(name) {
+        return true;
+    }
+    let plain: String =
+        name.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect();
+    ALWAYS.contains(&&*plain) || SOMETIMES.contains(&&*plain) && looks_random(value)
+}
+
+/// Whether an option of this name (`--api-key`) has a secret as its value.
+pub(super) fn is_secret_option(option: &str) -> bool {
+    let name = option.trim_start_matches('-').to_ascii_lowercase().replace('_', "-");
+    let ends = [
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "passphrase",
+        "api-key",
+        "apikey",
+        "access-key",
+        "secret-key",
+    ];
+    option.starts_with('-') && ends.iter().any(|end| name == *end || name.ends_with(&format!("-{end}")))
+}
+
+/// Whether a header of this name has a secret as its value.
+pub(super) fn is_secret_header(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let ends = ["token", "secret", "password", "api-key", "apikey"];
+    HEADERS.contains(&&*name) || looks_random(value) && ends.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether it is an environment variable that holds a secret: `GITHUB_TOKEN`, but not `TOKENS` or `token`.
+pub(super) fn is_variable(name: &str) -> bool {
+    let shape = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    let ends =
+        |end: &str| name.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('_'));
+    shape && VARIABLES.iter().any(|end| ends(end))
+}
+
+/// A long word with a digit in it.
+fn looks_random(value: &str) -> bool {
+    const SHORTEST: usize = 16;
+    value.len() >= SHORTEST
+        && value.bytes().all(|byte| byte.is_ascii_graphic())
+        && value.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_secret;
+
+    #[test]
+    fn names_are_distinguished() {
+        for name in [
+            "password",
+            "access_token",
+            "clientSecret",
+            "X-API-Key",
+            "GITHUB_TOKEN",
+            "AWS_ACCESS_KEY_ID",
+            "TOKEN",
+        ] {
+            assert!(is_secret(name, "abcdefghijklmnop1"), "{name}");
+        }
+        for name in
+            ["progressToken", "requestId", "tokens", "passwords", "name", "code", "MAX_TOKENS", "nextCursor"]
+        {
+            assert!(!is_secret(name, "abcdefghijklmnop1"), "{name}");
+        }
+        assert!(!is_secret("token", "hello") && !is_secret("secret", "not a secret at all 1"));
+        assert!(!is_secret("password", ""));
+    }
+}
