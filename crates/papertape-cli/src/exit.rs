@@ -63,6 +63,8 @@ pub(crate) enum Failure {
     Output(String),
     /// The server has exited by itself.
     Exited(String),
+    /// The server has exited with this code, which is that of the command.
+    Code(u8),
     /// A signal.
     Signal(u8),
 }
@@ -130,6 +132,7 @@ impl Failure {
                 _ => BROKEN,
             },
             Failure::Exited(_) => BROKEN,
+            Failure::Code(code) => *code,
             Failure::Reported(failure) => failure.code(),
             Failure::Signal(number) => SIGNALLED.saturating_add(*number),
         }
@@ -143,7 +146,7 @@ impl Failure {
             Failure::Different => "different",
             Failure::NotStarted(_) => "not_started",
             Failure::Output(_) => "output",
-            Failure::Exited(_) => "closed",
+            Failure::Exited(_) | Failure::Code(_) => "closed",
             Failure::Reported(failure) => failure.kind(),
             Failure::Signal(_) => "interrupted",
             Failure::Server { error, .. } => match error.kind() {
@@ -205,6 +208,7 @@ impl fmt::Display for Failure {
                 let hint = if sentence.ends_with('?') { hint.trim_start_matches(';') } else { hint.as_str() };
                 write!(f, "{sentence}{hint}")
             }
+            Failure::Code(code) => write!(f, "the server has exited with code {code}"),
             Failure::Signal(number) => write!(f, "interrupted by signal {number}"),
         }
     }
@@ -230,6 +234,7 @@ pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
             | Failure::Unhealthy
             | Failure::Different
             | Failure::Reported(_)
+            | Failure::Code(_)
             | Failure::Signal(_)
     ) {
         return;

@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         | Command::Login(_)
         | Command::Logout(_)
         | Command::Serve(_)
+        | Command::Tap(_)
         | Command::Key(_)
         | Command::Completions(_)
         | Command::Complete(_) => Output::Text,
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
         Command::Logout(logout) => command::logout::run(&logout),
         Command::Serve(serve) => command::serve::run(serve),
         Command::Bridge(bridge) => command::bridge::run(&bridge),
+        Command::Tap(tap) => command::tap::run(&tap),
         Command::Replay(replay) => command::replay::run(&replay),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),

@@ -8,6 +8,7 @@ mod index;
 mod parse_error;
 mod replay;
 mod serve;
+mod tap;
 mod values;
 
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ pub(crate) use client::{
 pub(crate) use index::Index;
 pub(crate) use replay::{Replay, ReplayFormat};
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
+pub(crate) use tap::Tap;
 
 use crate::exit;
 use values::log_level;
@@ -56,6 +58,7 @@ pub(crate) enum Command {
     Logout(Logout),
     Serve(Serve),
     Bridge(Box<Bridge>),
+    Tap(Box<Tap>),
     Replay(Box<Replay>),
     Index(Index),
     Key(Key),

@@ -89,3 +89,27 @@ pub(super) fn variable(text: &str) -> Result<(String, String), String> {
         _ => Err("write NAME=VALUE".to_owned()),
     }
 }
+
+/// A size in bytes: a number with an optional unit.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at_checked(digits).unwrap_or((text, ""));
+    let unit = match unit.trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1000,
+        "m" | "mb" => 1000 * 1000,
+        "g" | "gb" => 1000 * 1000 * 1000,
+        "kib" => 1024,
+        "mib" => 1024 * 1024,
+        "gib" => 1024 * 1024 * 1024,
+        _ => 0,
+    };
+    let size = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    let size =
+        size.filter(|_| unit > 0).ok_or("write a number of bytes with a unit, such as 100MB or 1GiB")?;
+    if size < papertape_tap::LEAST_SIZE {
+        return Err(format!("it is too small: the least is {} MB", papertape_tap::LEAST_SIZE / 1_000_000));
+    }
+    Ok(size)
+}

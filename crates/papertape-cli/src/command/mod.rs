@@ -17,4 +17,5 @@ pub(crate) mod replay;
 pub(crate) mod request;
 pub(crate) mod serve;
 pub(crate) mod shell;
+pub(crate) mod tap;
 pub(crate) mod task;

@@ -48,6 +48,8 @@ mod signals;
 mod sockets;
 mod stray_output;
 mod streams;
+mod tap;
+mod tap_http;
 mod tape;
 mod tasks;
 mod thread_limit;

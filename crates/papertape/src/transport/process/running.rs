@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 use std::process::{ExitStatus, Stdio};
 
 use rustix::io::ioctl_fionread;
-use tokio::process::{ChildStdin, ChildStdout};
+use rustix::process::{Signal, kill_process, kill_process_group};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::sleep;
 
 use super::POLL_STDIN;
@@ -50,15 +51,64 @@ impl ServerCommand {
     pub fn start(&self) -> io::Result<(RunningServer, ChildStdin, ChildStdout)> {
         let mut process = self.spawn(Stdio::inherit())?;
         let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err(io::Error::other("the process has no pipes"));
+            return Err(no_pipes());
         };
-        let group = ProcessGroup::new(process);
-        let watchdog = group.id().and_then(Watchdog::start);
-        Ok((RunningServer { group, watchdog }, input, output))
+        Ok((RunningServer::new(process), input, output))
+    }
+
+    /// [`start`](Self::start), with the server's stderr as a stream too.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn start_with_stderr(&self) -> io::Result<(RunningServer, ChildStdin, ChildStdout, ChildStderr)> {
+        let mut process = self.spawn(Stdio::piped())?;
+        let (Some(input), Some(output), Some(errors)) =
+            (process.stdin.take(), process.stdout.take(), process.stderr.take())
+        else {
+            return Err(no_pipes());
+        };
+        Ok((RunningServer::new(process), input, output, errors))
     }
 }
 
+fn no_pipes() -> io::Error {
+    io::Error::other("the process has no pipes")
+}
+
 impl RunningServer {
+    fn new(process: Child) -> Self {
+        let group = ProcessGroup::new(process);
+        let watchdog = group.id().and_then(Watchdog::start);
+        Self { group, watchdog }
+    }
+
+    /// The id of the process, which is that of its process group too.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.group.id().and_then(|id| u32::try_from(id.as_raw_nonzero().get()).ok())
+    }
+
+    /// Waits until the process has exited. It can be called again, and what the process has left running is ended by
+    /// [`end`](Self::end).
+    ///
+    /// # Errors
+    /// If its exit status cannot be read.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.group.wait().await
+    }
+
+    /// Sends a signal by its number: to the process, or, as a terminal does, to its whole group. A process that has exited, or a
+    /// number that is not a signal's, is ignored.
+    pub fn signal(&self, number: i32, to_group: bool) {
+        if let (Some(id), Some(signal)) = (self.group.id(), Signal::from_named_raw(number)) {
+            let send = if to_group { kill_process_group } else { kill_process };
+            let _ = send(id, signal);
+        }
+    }
+
     /// Waits until a server has read everything that was written to its stdin: before, it is still starting.
     pub async fn has_read(input: &ChildStdin) {
         // Where the kernel does not say how much is unread, it counts as read.

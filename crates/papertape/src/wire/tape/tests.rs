@@ -41,6 +41,32 @@ fn escaped_bytes_are_on_one_line() {
     assert_eq!(escaped(b""), "");
 }
 
+/// Escapes one character after the other, without a path for runs of ASCII.
+fn escaped_one_by_one(bytes: &[u8]) -> String {
+    let (mut text, mut hidden, mut at) = (String::new(), Vec::new(), 0);
+    let flush = |text: &mut String, hidden: &mut Vec<String>| {
+        if !hidden.is_empty() {
+            *text += &format!("⟦{}⟧", hidden.join(" "));
+            hidden.clear();
+        }
+    };
+    for chunk in bytes.utf8_chunks() {
+        for (c, is_shown) in super::super::shown::characters(chunk.valid()) {
+            at += c.len_utf8();
+            if is_shown && c != '⟦' && !(c == ' ' && at == bytes.len()) {
+                flush(&mut text, &mut hidden);
+                text.push(c);
+            } else {
+                hidden.extend(c.to_string().bytes().map(|byte| format!("{byte:02x}")));
+            }
+        }
+        at += chunk.invalid().len();
+        hidden.extend(chunk.invalid().iter().map(|byte| format!("{byte:02x}")));
+    }
+    flush(&mut text, &mut hidden);
+    text
+}
+
 #[test]
 fn stderr_events_and_heads_are_readable() {
     let stderr = |bytes| written(Content::Stderr(Cow::Borrowed(bytes)));
@@ -138,6 +164,21 @@ fn records() -> impl Strategy<Value = Record<'static>> {
 }
 
 proptest! {
+    #[test]
+    fn runs_of_ascii_are_escaped_as_single_characters_are(
+        parts in prop::collection::vec(
+            prop_oneof![
+                any::<Vec<u8>>(),
+                "[ -~]{0,70}".prop_map(String::into_bytes),
+                "[0-9#*a ⟦\u{fe0f}\u{20e3}\u{200d}😀\u{1f3fd}\u{e0041}é\u{1b}\r\n]{0,6}".prop_map(String::into_bytes),
+            ],
+            0..8,
+        )
+    ) {
+        let bytes = parts.concat();
+        prop_assert_eq!(escaped(&bytes), escaped_one_by_one(&bytes));
+    }
+
     #[test]
     fn bytes_to_tape_to_bytes_is_the_identity(records in prop::collection::vec(records(), 0..5)) {
         let mut tape = format!("{HEADER}\n");
