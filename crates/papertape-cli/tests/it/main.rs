@@ -38,6 +38,7 @@ mod otel;
 mod parse_errors;
 mod pipes;
 mod reading;
+mod replay;
 mod requesting;
 mod screen;
 mod server_inputs;
