@@ -47,6 +47,10 @@ pub(crate) enum Failure {
     Usage(String),
     /// The command line cannot be parsed.
     ParseError { message: String, hint: String },
+    /// What was searched for is not there, or what was compared differs, which has been printed.
+    Negative,
+    /// A tape, or a part of it, cannot be read.
+    Tape(String),
     /// The tool returned an error, which has been printed.
     ToolError,
     /// A check found what would break a host, which has been printed.
@@ -117,6 +121,8 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::ParseError { .. } => WRONG_USAGE,
+            Failure::Tape(_) => WRONG_USAGE,
+            Failure::Negative => ERROR,
             Failure::ToolError | Failure::Output(_) => ERROR,
             Failure::Unhealthy => BROKEN,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
@@ -136,6 +142,8 @@ impl Failure {
     fn kind(&self) -> &'static str {
         match self {
             Failure::Usage(_) | Failure::ParseError { .. } => "usage",
+            Failure::Negative => "negative",
+            Failure::Tape(_) => "tape",
             Failure::ToolError => "tool_error",
             Failure::Unhealthy => "unhealthy",
             Failure::NotStarted(_) => "not_started",
@@ -191,6 +199,8 @@ impl fmt::Display for Failure {
             | Failure::ParseError { message, .. }
             | Failure::Output(message)
             | Failure::Exited(message) => f.write_str(message),
+            Failure::Tape(message) => f.write_str(message),
+            Failure::Negative => f.write_str("nothing matches, or something differs"),
             Failure::ToolError => f.write_str("the tool returned an error"),
             Failure::Unhealthy => f.write_str("a host would break on the server"),
             Failure::Reported(failure) => failure.fmt(f),
@@ -220,8 +230,14 @@ pub(crate) fn show(failure: &Failure, output: Output) {
 
 /// The same for a failure of a line of a script.
 pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
-    if matches!(failure, Failure::ToolError | Failure::Unhealthy | Failure::Reported(_) | Failure::Signal(_))
-    {
+    if matches!(
+        failure,
+        Failure::Negative
+            | Failure::ToolError
+            | Failure::Unhealthy
+            | Failure::Reported(_)
+            | Failure::Signal(_)
+    ) {
         return;
     }
     match output {

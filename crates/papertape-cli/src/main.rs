@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         Command::Task(task) => task.output(),
         Command::Index(index) => index.output,
         Command::Check(check) => check.output.of_errors(),
+        Command::Tape(tape) => tape.command.output(),
         Command::Bridge(_)
         | Command::Demo(_)
         | Command::Login(_)
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         Command::Logout(logout) => command::logout::run(&logout),
         Command::Serve(serve) => command::serve::run(serve),
         Command::Bridge(bridge) => command::bridge::run(&bridge),
+        Command::Tape(tape) => command::tape::run(tape.command),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
         Command::Completions(completions) => command::completions::run(&completions),

@@ -7,6 +7,7 @@ mod client;
 mod index;
 mod parse_error;
 mod serve;
+mod tape;
 mod values;
 
 use std::ffi::OsString;
@@ -24,6 +25,9 @@ pub(crate) use client::{
 };
 pub(crate) use index::Index;
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
+pub(crate) use tape::{
+    Cat, CheckTape, Diff, Grep, Raw, Redact, Side, Stats, Tape, TapeCommand, ToHar, ToJsonl,
+};
 
 use crate::exit;
 use values::log_level;
@@ -54,6 +58,7 @@ pub(crate) enum Command {
     Logout(Logout),
     Serve(Serve),
     Bridge(Box<Bridge>),
+    Tape(Tape),
     Index(Index),
     Key(Key),
     Completions(Completions),

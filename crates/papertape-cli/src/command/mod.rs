@@ -16,4 +16,5 @@ pub(crate) mod read;
 pub(crate) mod request;
 pub(crate) mod serve;
 pub(crate) mod shell;
+pub(crate) mod tape;
 pub(crate) mod task;
