@@ -213,3 +213,40 @@ async fn what_the_caller_may_not_do_is_no_fault() {
     let why = "`resources/list`: it is refused with HTTP 401";
     assert!(report.skipped.iter().any(|skipped| skipped == why), "{:?}", report.skipped);
 }
+
+#[tokio::test]
+async fn calls_over_http_sse() {
+    let link = json!({"type": "resource_link", "uri": "a:b", "name": "b"});
+    let tool = json!({
+        "name": "add", "description": "Adds.", "inputSchema": {"type": "object", "properties": {}},
+        "annotations": {"readOnlyHint": true}, "outputSchema": {"type": "object"},
+    });
+    let info = json!({"name": "old", "version": "1"});
+    // The ids before 4 are those of requests over Streamable HTTP.
+    let responses = [
+        json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}),
+        json!({}),
+        json!({"tools": [tool]}),
+        json!({"content": [link]}),
+        json!({"content": [], "isError": true}),
+    ];
+    let mut events = "event: endpoint\ndata: /messages\n\n".to_owned();
+    for (id, result) in (4..).zip(&responses) {
+        events += &format!("data: {}\n\n", json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+    let server = Server::start(move |ask| {
+        Some(match (ask.method.as_str(), ask.path.as_str()) {
+            ("GET", "/sse") => Reply::open_events(&events),
+            ("POST", "/messages") => Reply::status(202),
+            _ => Reply::status(405),
+        })
+    })
+    .await;
+    let options = Options::default().timeout(Duration::from_secs(30));
+    let report = Box::pin(check_http(&server.url("/sse"), &[], &options)).await;
+    // Clients open newer revisions over this transport, too: the link breaks none of them.
+    is_only(&report, "PT0824", Severity::Warning, "HTTP+SSE");
+    for step in ["called \"add\"", "sent bad calls, 1 kind of them"] {
+        assert!(report.steps.iter().any(|made| made == step), "{:?}", report.steps);
+    }
+}
