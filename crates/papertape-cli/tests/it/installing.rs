@@ -386,6 +386,20 @@ fn a_server_is_recorded_and_is_not_any_more() {
     assert_eq!(home.read(".cursor/mcp.json"), content);
 }
 
+/// What the file says is what a host starts: the server, and the recorder before it.
+#[test]
+fn an_installed_server_works_and_is_recorded() {
+    let home = Home::new("install_works");
+    home.run(&["install", "claude-code", "words", "text", "--project"]).is_clean();
+    let call = ["call", "words", "word_count", "text=one two"];
+    assert_eq!(text(home.run(&call).is_clean()), "2\n");
+    home.run(&["install", "claude-code", "words", "--project", "--tap"]).is_clean();
+    assert_eq!(text(home.run(&call).is_clean()), "2\n");
+    contains(&home.read("data/papertape/tapes/words.tape"), &["\"word_count\"", "one two"]);
+    home.run(&["uninstall", "claude-code", "words", "--project", "--tap"]).is_clean();
+    assert_eq!(text(home.run(&call).is_clean()), "2\n");
+}
+
 #[test]
 fn a_project_has_a_file_of_its_own() {
     let home = Home::new("install_project");
