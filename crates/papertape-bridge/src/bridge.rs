@@ -36,7 +36,7 @@ type Opening = Pin<Box<dyn Future<Output = Result<Client, ClientError>> + Send>>
 pub(crate) type Connect = Arc<dyn Fn(ClientOptions) -> Opening + Send + Sync>;
 
 /// How long several servers may take to be connected before the host gets what is there. Some hosts wait for 10 s.
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// What the requests of a host get that come too late.
 const STOPPED: &str = "the input of the bridge ended, or it was stopped, before the server was ready";
@@ -99,8 +99,8 @@ impl Bridge {
     /// A bridge to several servers as one, each added with [`Bridge::server`]. The names of tools and prompts begin with that of
     /// their server: `github_search`.
     ///
-    /// The host gets what the servers have that are connected after 5 s at most. Others, and those whose session ends later, are
-    /// left out until they are connected, which is tried again after 1 s, and then at twice the interval each, up to 5 minutes.
+    /// The host gets what the servers have that are connected after 5 s at most. Others are left out until they are connected. That
+    /// is tried again after 1 s, and then at twice the interval each, up to 5 minutes, as it is when a session has ended.
     pub fn of_several() -> Self {
         Self {
             servers: Vec::new(),

@@ -11,9 +11,10 @@ use papertape::protocol::{RawJson, ResourceContents};
 use papertape::server::ToolErrorKind;
 use papertape::{Cx, Server, ToolError};
 
+use crate::bridge::GRACE;
 use crate::filter::Filter;
 use crate::handlers::{call, other, prompt, read};
-use crate::lists::Lists;
+use crate::lists::{LIST_TIMEOUT, Lists};
 use crate::member::Member;
 use crate::notices::Notices;
 use crate::watch::watch;
@@ -108,15 +109,14 @@ impl Facade {
         let prompts = offered.has(has_prompts).then(|| server.prompts());
         let resources = offered.has(has_resources).then(|| server.resources());
         let filtered = !filter.is_empty();
-        let lists = Lists::new((tools, prompts, resources.clone()), filter, notices);
-        let copied: Vec<_> = members.iter().map(|member| member.first().map(|first| first.id)).collect();
-        lists.copy(members).await;
+        let lists = Lists::new((tools, prompts, resources.clone()), filter, notices, members);
+        // One of several may be connected, and still not list anything.
+        let copied = lists.copy_all(if several { GRACE } else { LIST_TIMEOUT }).await;
         server = server.announce_at_most(&offered.changes());
         for (member, copied) in members.iter().zip(copied) {
             member.exchange.set_notifier(server.notifier());
-            let (lists, member, members) = (lists.clone(), Arc::clone(member), members.to_vec());
-            server = server
-                .background(move |_| lists.clone().follow(Arc::clone(&member), members.clone(), copied));
+            let (lists, member) = (lists.clone(), Arc::clone(member));
+            server = server.background(move |_| lists.clone().follow(Arc::clone(&member), copied));
         }
         if let Some(resources) = resources.filter(|_| offered.has(has_subscriptions)) {
             let members = members.to_vec();

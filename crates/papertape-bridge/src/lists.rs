@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::{Future, pending};
+use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use papertape::{Client, Cx, guess};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::filter::Filter;
 use crate::handlers::{call, completer, prompt, read};
@@ -30,11 +32,9 @@ pub(crate) struct Lists {
     pub(crate) resources: Option<Resources>,
     filter: Filter,
     notices: Notices,
-    /// The lists as they were copied last: hosts are notified of real changes only. Locked while a list is copied, so that an
-    /// older one does not replace a newer one.
-    copied: Arc<tokio::sync::Mutex<Copied>>,
-    /// The names of the filter that users have been told of, because no tool has them.
-    unmatched: Arc<Mutex<BTreeSet<String>>>,
+    members: Vec<Arc<Member>>,
+    /// The lists as they were copied last: hosts are notified of real changes only.
+    copied: Arc<Mutex<Copied>>,
 }
 
 /// The lists as they were copied last.
@@ -44,6 +44,10 @@ struct Copied {
     prompts: Listed<PromptDefinition>,
     resources: Listed<ResourceDefinition>,
     templates: Listed<ResourceTemplateDefinition>,
+    /// The names of the servers whose tools have been copied.
+    with_tools: BTreeSet<String>,
+    /// The names of the filter that users have been told of, because no tool has them.
+    unmatched: BTreeSet<String>,
 }
 
 impl Lists {
@@ -51,57 +55,111 @@ impl Lists {
         (tools, prompts, resources): (Option<Tools>, Option<Prompts>, Option<Resources>),
         filter: Filter,
         notices: Notices,
+        members: &[Arc<Member>],
     ) -> Self {
-        let (copied, unmatched) = Default::default();
-        Self { tools, prompts, resources, filter, notices, copied, unmatched }
+        let members = members.to_vec();
+        Self { tools, prompts, resources, filter, notices, members, copied: Arc::default() }
     }
 
-    /// Lists what the servers list. Of two items with one name or URI, the first is listed.
-    pub(crate) async fn copy(&self, members: &[Arc<Member>]) {
-        self.copy_tools(members).await;
-        self.copy_prompts(members).await;
-        self.copy_resources(members).await;
-    }
-
-    async fn copy_tools(&self, members: &[Arc<Member>]) {
-        let Some(tools) = &self.tools else { return };
-        let mut copied = self.copied.lock().await;
-        let listed = listed_tools(members, &copied.tools).await;
-        if replace(&mut copied.tools, &listed) {
-            if members.iter().all(|member| member.first().is_some()) {
-                self.name_unmatched(&listed);
+    /// Lists what the servers list within a time. Of two items with one name or URI, the first is listed. Of each server the session
+    /// whose lists have all been copied.
+    pub(crate) async fn copy_all(&self, time: Duration) -> Vec<Option<u64>> {
+        let mut copying = JoinSet::new();
+        for (index, member) in self.members.iter().enumerate() {
+            let Some(upstream) = member.first() else { continue };
+            let (lists, member, id) = (self.clone(), Arc::clone(member), upstream.id);
+            copying.spawn(async move { (index, lists.copy(&member, time).await.then_some(id)) });
+        }
+        let mut copied = vec![None; self.members.len()];
+        while let Some(joined) = copying.join_next().await {
+            if let Ok((index, id)) = joined
+                && let Some(of_member) = copied.get_mut(index)
+            {
+                *of_member = id;
             }
-            log("tools", replace_tools(tools, listed, &self.filter));
         }
+        copied
     }
 
-    async fn copy_prompts(&self, members: &[Arc<Member>]) {
-        let Some(prompts) = &self.prompts else { return };
-        let mut copied = self.copied.lock().await;
-        let listed = listed_prompts(members, &copied.prompts).await;
-        if replace(&mut copied.prompts, &listed) {
-            log("prompts", replace_prompts(prompts, listed));
-        }
+    /// Copies the lists of one server. False if one of them cannot be read, which stays as it was.
+    async fn copy(&self, member: &Arc<Member>, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        let tools = self.copy_tools(member, end).await;
+        let prompts = self.copy_prompts(member, end).await;
+        let resources = self.copy_resources(member, end).await;
+        tools && prompts && resources
     }
 
-    async fn copy_resources(&self, members: &[Arc<Member>]) {
-        let Some(resources) = &self.resources else { return };
-        let mut copied = self.copied.lock().await;
-        let listed = listed_resources(members, &copied.resources).await;
-        if replace(&mut copied.resources, &listed) {
-            log("resources", replace_resources(resources, listed));
+    async fn copy_tools(&self, member: &Arc<Member>, end: Instant) -> bool {
+        let Some(tools) = &self.tools else { return true };
+        let has: Has = |offered| offered.tools.is_some();
+        let get = |client: Client, options| async move { client.tools_with(options).await };
+        let Some(items) = list(member, end, ("tools", has), get).await else { return false };
+        let mut copied = lock(&self.copied);
+        copied.with_tools.insert(member.name().to_owned());
+        let is_complete = copied.with_tools.len() >= self.members.len();
+        if self.put(&mut copied.tools, member, items) {
+            log("tools", replace_tools(tools, copied.tools.clone(), &self.filter));
         }
-        let listed = listed_templates(members, &copied.templates).await;
-        if replace(&mut copied.templates, &listed) {
-            log("resource templates", replace_templates(resources, listed));
+        if is_complete {
+            self.name_unmatched(&mut copied);
         }
+        true
+    }
+
+    async fn copy_prompts(&self, member: &Arc<Member>, end: Instant) -> bool {
+        let Some(prompts) = &self.prompts else { return true };
+        let has: Has = |offered| offered.prompts.is_some();
+        let get = |client: Client, options| async move { client.prompts_with(options).await };
+        let Some(items) = list(member, end, ("prompts", has), get).await else { return false };
+        let mut copied = lock(&self.copied);
+        if self.put(&mut copied.prompts, member, items) {
+            log("prompts", replace_prompts(prompts, copied.prompts.clone()));
+        }
+        true
+    }
+
+    async fn copy_resources(&self, member: &Arc<Member>, end: Instant) -> bool {
+        let Some(resources) = &self.resources else { return true };
+        let has: Has = |offered| offered.resources.is_some();
+        let get = |client: Client, options| async move { client.resources_with(options).await };
+        let listed = list(member, end, ("resources", has), get).await;
+        let get = |client: Client, options| async move { client.resource_templates_with(options).await };
+        let templates = list(member, end, ("resource templates", has), get).await;
+        let mut copied = lock(&self.copied);
+        let is_complete = listed.is_some() && templates.is_some();
+        if let Some(items) = listed
+            && self.put(&mut copied.resources, member, items)
+        {
+            log("resources", replace_resources(resources, copied.resources.clone()));
+        }
+        if let Some(items) = templates
+            && self.put(&mut copied.templates, member, items)
+        {
+            log("resource templates", replace_templates(resources, copied.templates.clone()));
+        }
+        is_complete
+    }
+
+    /// Puts the items of a server in place of those before, in the order of the servers. False if they are the same.
+    fn put<T: Serialize>(&self, all: &mut Listed<T>, member: &Arc<Member>, items: Vec<T>) -> bool {
+        let (own, others): (Listed<T>, Listed<T>) =
+            mem::take(all).into_iter().partition(|(of, _)| Arc::ptr_eq(of, member));
+        let before: Vec<&T> = own.iter().map(|(_, item)| item).collect();
+        let is_same = serde_json::to_string(&before).ok() == serde_json::to_string(&items).ok();
+        *all = others;
+        all.extend(items.into_iter().map(|item| (Arc::clone(member), item)));
+        // Stable: the items of a server keep their order.
+        all.sort_by_key(|(of, _)| self.members.iter().position(|member| Arc::ptr_eq(of, member)));
+        !is_same
     }
 
     /// Tells users which names of the filter no tool has.
-    fn name_unmatched(&self, listed: &Listed<ToolDefinition>) {
-        let names: Vec<String> = listed.iter().map(|(member, tool)| member.prefixed(&tool.name)).collect();
+    fn name_unmatched(&self, copied: &mut Copied) {
+        let names = copied.tools.iter().map(|(member, tool)| member.prefixed(&tool.name));
+        let names: Vec<String> = names.collect();
         for pattern in self.filter.unmatched(&names) {
-            if lock(&self.unmatched).insert(pattern.to_owned()) {
+            if copied.unmatched.insert(pattern.to_owned()) {
                 let hint = guess::hint(pattern, names.iter().map(String::as_str));
                 self.notices
                     .say(format_args!("no tool is called {pattern}, which is to be shown or hidden{hint}"));
@@ -109,9 +167,9 @@ impl Lists {
         }
     }
 
-    /// Copies them again when those of a server have changed, and when it was started or connected again. Those of the session
+    /// Copies the lists of a server again when they have changed, and when it was started or connected again. Those of the session
     /// `copied` have been copied already.
-    pub(crate) async fn follow(self, member: Arc<Member>, members: Vec<Arc<Member>>, copied: Option<u64>) {
+    pub(crate) async fn follow(self, member: Arc<Member>, copied: Option<u64>) {
         let mut last = None;
         loop {
             let upstream = member.first_after(last).await;
@@ -120,7 +178,7 @@ impl Lists {
             let mut changes = upstream.client.listen(all).await.ok();
             if changes.is_some() || last != copied {
                 // What has changed before is copied, too.
-                self.copy(&members).await;
+                self.copy(&member, LIST_TIMEOUT).await;
             }
             loop {
                 let changed = async {
@@ -132,15 +190,16 @@ impl Lists {
                 let changed = tokio::select! {
                     changed = changed => changed,
                     () = upstream.restarted.notified() => {
-                        self.copy(&members).await;
+                        self.copy(&member, LIST_TIMEOUT).await;
                         continue;
                     }
                     () = upstream.client.closed() => break,
                 };
+                let end = Instant::now() + LIST_TIMEOUT;
                 match changed {
-                    Ok(Some(Change::Tools)) => self.copy_tools(&members).await,
-                    Ok(Some(Change::Prompts)) => self.copy_prompts(&members).await,
-                    Ok(Some(Change::Resources)) => self.copy_resources(&members).await,
+                    Ok(Some(Change::Tools)) => drop(self.copy_tools(&member, end).await),
+                    Ok(Some(Change::Prompts)) => drop(self.copy_prompts(&member, end).await),
+                    Ok(Some(Change::Resources)) => drop(self.copy_resources(&member, end).await),
                     Ok(Some(_)) => {}
                     Ok(None) => changes = None,
                     Err(error) => {
@@ -155,22 +214,6 @@ impl Lists {
     }
 }
 
-/// Keeps a list in place of the one before, if it is another.
-fn replace<T: Clone + Serialize>(before: &mut Listed<T>, listed: &Listed<T>) -> bool {
-    let is_same = {
-        let items = |listed: &Listed<T>| {
-            let items: Vec<_> =
-                listed.iter().map(|(member, item)| (member.name().to_owned(), item)).collect();
-            serde_json::to_string(&items).ok()
-        };
-        items(before) == items(listed)
-    };
-    if !is_same {
-        before.clone_from(listed);
-    }
-    !is_same
-}
-
 /// A list that cannot be copied stays as it was.
 fn log(list: &str, copied: Result<(), SetupError>) {
     if let Err(error) = copied {
@@ -181,79 +224,40 @@ fn log(list: &str, copied: Result<(), SetupError>) {
 /// Whether a server has a list.
 type Has = fn(&ServerCapabilities) -> bool;
 
-/// How long a server may take for a list, of which hosts wait.
-const LIST_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a server may take for its lists, of which hosts wait.
+pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The items of the lists of all servers that have one, in the order of the servers; of a server that fails, those before.
-async fn gather<T, F>(
-    members: &[Arc<Member>],
-    before: &Listed<T>,
+/// The items of a list of a server, of which there are none if it does not have the list; `None` if it fails.
+async fn list<T, F>(
+    member: &Member,
+    end: Instant,
     (list, has): (&'static str, Has),
     get: impl Fn(Client, CallOptions) -> F,
-) -> Listed<T>
+) -> Option<Vec<T>>
 where
-    T: Clone + Send + 'static,
-    F: Future<Output = Result<Vec<ListEntry<T>>, ClientError>> + Send + 'static,
+    F: Future<Output = Result<Vec<ListEntry<T>>, ClientError>>,
 {
-    let mut getting = JoinSet::new();
-    for (index, member) in members.iter().enumerate() {
-        let Some(upstream) = member.first() else { continue };
-        if !has(upstream.client.capabilities()) {
-            continue;
-        }
-        // A server process that was started again may list something else than the last one.
-        let options = CallOptions::new().fresh().timeout(LIST_TIMEOUT).total_timeout(LIST_TIMEOUT);
-        let (items, member) = (get(upstream.client.clone(), options), Arc::clone(member));
-        getting.spawn(async move { (index, member, items.await) });
+    let upstream = member.first()?;
+    if !has(upstream.client.capabilities()) {
+        return Some(Vec::new());
     }
-    let mut all = Vec::new();
-    while let Some(joined) = getting.join_next().await {
-        match joined {
-            Ok((index, member, Ok(entries))) => {
-                all.extend(entries.into_iter().map(|entry| (index, (Arc::clone(&member), entry.item))));
+    let time = end.saturating_duration_since(Instant::now());
+    // A server process that was started again may list something else than the last one.
+    let options = CallOptions::new().fresh().timeout(time).total_timeout(time);
+    match get(upstream.client.clone(), options).await {
+        Ok(entries) => Some(entries.into_iter().map(|entry| entry.item).collect()),
+        Err(error) => {
+            // That a server has exited is said elsewhere.
+            if !matches!(error.kind(), ErrorKind::Closed | ErrorKind::Restarting(_)) {
+                member.warn(format_args!("its {list} are not listed: {error}"));
             }
-            Ok((index, member, Err(error))) => {
-                let kept = before.iter().filter(|(of, _)| Arc::ptr_eq(of, &member));
-                all.extend(kept.map(|item| (index, item.clone())));
-                // That a server has exited is said elsewhere.
-                if !matches!(error.kind(), ErrorKind::Closed | ErrorKind::Restarting(_)) {
-                    member.warn(format_args!("its {list} are not listed again: {error}"));
-                }
-            }
-            Err(error) => tracing::error!("a list was not read: {error}"),
+            None
         }
     }
-    // Stable: the items of a server keep their order.
-    all.sort_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, item)| item).collect()
 }
 
 /// What the servers list, with the server of each item.
 type Listed<T> = Vec<(Arc<Member>, T)>;
-
-async fn listed_tools(members: &[Arc<Member>], before: &Listed<ToolDefinition>) -> Listed<ToolDefinition> {
-    let has: Has = |offered| offered.tools.is_some();
-    let get = |client: Client, options| async move { client.tools_with(options).await };
-    gather(members, before, ("tools", has), get).await
-}
-
-async fn listed_prompts(
-    members: &[Arc<Member>],
-    before: &Listed<PromptDefinition>,
-) -> Listed<PromptDefinition> {
-    let has: Has = |offered| offered.prompts.is_some();
-    let get = |client: Client, options| async move { client.prompts_with(options).await };
-    gather(members, before, ("prompts", has), get).await
-}
-
-async fn listed_resources(
-    members: &[Arc<Member>],
-    before: &Listed<ResourceDefinition>,
-) -> Listed<ResourceDefinition> {
-    let has: Has = |offered| offered.resources.is_some();
-    let get = |client: Client, options| async move { client.resources_with(options).await };
-    gather(members, before, ("resources", has), get).await
-}
 
 fn replace_tools(tools: &Tools, listed: Listed<ToolDefinition>, filter: &Filter) -> Result<(), SetupError> {
     let (mut names, mut all) = (HashSet::new(), Vec::new());
@@ -314,15 +318,6 @@ fn replace_resources(resources: &Resources, listed: Listed<ResourceDefinition>) 
         all.push((Resource::from(definition), handler));
     }
     resources.replace_all(all)
-}
-
-async fn listed_templates(
-    members: &[Arc<Member>],
-    before: &Listed<ResourceTemplateDefinition>,
-) -> Listed<ResourceTemplateDefinition> {
-    let has: Has = |offered| offered.resources.is_some();
-    let get = |client: Client, options| async move { client.resource_templates_with(options).await };
-    gather(members, before, ("resource templates", has), get).await
 }
 
 fn replace_templates(

@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         Command::Hosts(hosts) => hosts.output,
         Command::New(new) => new.output,
         Command::Replay(replay) => replay.output_of_errors(),
+        Command::Tape(tape) => tape.command.output(),
         Command::Bridge(_)
         | Command::Page(_)
         | Command::Demo(_)
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
         Command::Tap(tap) => command::tap::run(&tap),
         Command::Replay(replay) => command::replay::run(&replay),
         Command::Page(page) => command::page::run(&page),
+        Command::Tape(tape) => command::tape::run(tape.command),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
         Command::Install(install) => command::install::run(&install),

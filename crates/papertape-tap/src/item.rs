@@ -64,8 +64,8 @@ pub(crate) enum Item {
     Lost(Source, u64),
     /// The end of a stream.
     End(Source),
-    /// The name of an event, and a JSON object.
-    Event(Cow<'static, str>, String),
+    /// The exchange and the name of an event, and a JSON object.
+    Event(Option<u64>, Cow<'static, str>, String),
 }
 
 impl Item {
@@ -73,7 +73,7 @@ impl Item {
     pub(crate) fn length(&self) -> usize {
         match self {
             Item::Bytes(_, _, bytes) | Item::Head(_, bytes) => bytes.len(),
-            Item::Event(_, detail) => detail.len(),
+            Item::Event(_, _, detail) => detail.len(),
             Item::Lost(..) | Item::End(_) => 0,
         }
     }

@@ -1,7 +1,8 @@
 //! Records what crosses between MCP hosts and servers, on tapes.
 //!
 //! A [`Recorder`] takes bytes and writes them, on a thread of its own, as [records](papertape::wire::tape): recording never waits
-//! for a disk. [`stdio::run`] is a proxy that is put in front of a server process and records every byte.
+//! for a disk. [`stdio::run`] is a proxy that is put in front of a server process and records every byte; [`http::serve`] is one in
+//! front of a server at a URL.
 //!
 //! ```no_run
 //! use papertape::stdio::ServerCommand;
@@ -20,6 +21,7 @@
 #![cfg(unix)]
 
 mod frames;
+pub mod http;
 mod item;
 mod pump;
 mod queue;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::thread::Builder;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::item::{Item, Parts, Source};
+use crate::item::{Item, Parts, Source, Stream};
 use crate::queue::Queue;
 use crate::tape_file::TapeFile;
 use crate::writer::{Sink, Writer};
@@ -80,7 +80,17 @@ impl Recorder {
 
     /// Records an event, with a JSON object, at once.
     pub fn event(&self, name: impl Into<Cow<'static, str>>, detail: &Value) {
-        self.0.add(Item::Event(name.into(), detail.to_string()));
+        self.0.add(Item::Event(None, name.into(), detail.to_string()));
+        self.wake();
+    }
+
+    /// Records that an exchange has failed, after what is held back of its streams.
+    pub(crate) fn failed(&self, exchange: u64, error: &str) {
+        for stream in [Stream::Client, Stream::Server] {
+            self.end_of_stream(Source { stream, exchange: Some(exchange) });
+        }
+        let detail = json!({ "error": error }).to_string();
+        self.0.add(Item::Event(Some(exchange), Cow::Borrowed("failed"), detail));
         self.wake();
     }
 

@@ -113,7 +113,7 @@ impl Writer {
         if let Some(outage) = &mut self.outage {
             outage.retry = now;
         }
-        self.event(now, "end", "{}");
+        self.event(now, None, "end", "{}");
         self.write_batch();
         self.queue.end();
     }
@@ -138,18 +138,15 @@ impl Writer {
                     frames.forget();
                 }
                 if *bytes > 0 {
-                    let mut detail = json!({"of": source.stream.name(), "bytes": bytes, "reason": "the disk was too slow"});
-                    if let (Some(exchange), Some(members)) = (source.exchange, detail.as_object_mut()) {
-                        members.insert("exchange".to_owned(), exchange.into());
-                    }
-                    self.event(time, "lost", &detail.to_string());
+                    let detail = json!({"of": source.stream.name(), "bytes": bytes, "reason": "the disk was too slow"});
+                    self.event(time, source.exchange, "lost", &detail.to_string());
                 }
             }
             Item::End(source) => {
                 self.flush(time, *source);
                 self.streams.remove(source);
             }
-            Item::Event(name, detail) => self.event(time, name, detail),
+            Item::Event(exchange, name, detail) => self.event(time, *exchange, name, detail),
         }
     }
 
@@ -196,9 +193,9 @@ impl Writer {
         self.record(time, source.exchange, content, bytes.len());
     }
 
-    fn event(&mut self, time: Instant, name: &str, detail: &str) {
+    fn event(&mut self, time: Instant, exchange: Option<u64>, name: &str, detail: &str) {
         let content = Content::Event { name: Cow::Borrowed(name), detail: Cow::Borrowed(detail) };
-        self.record(time, None, content, 0);
+        self.record(time, exchange, content, 0);
     }
 
     fn record(&mut self, time: Instant, exchange: Option<u64>, content: Content<'_>, length: usize) {

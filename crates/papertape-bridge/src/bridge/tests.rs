@@ -8,7 +8,7 @@ use papertape::client::{ClientError, ClientOptions, Restart};
 use papertape::protocol::{ElicitResult, Revision};
 use papertape::server::{Elicited, Form, Tool};
 use papertape::stdio::ServerCommand;
-use papertape::{Client, Cx, Server, memory};
+use papertape::{Client, Cx, Server, memory, streams};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -399,4 +399,31 @@ async fn a_call_whose_host_has_gone_does_not_keep_input_from_others() {
     // One that comes while the other is cancelled may be meant for that one.
     assert_eq!(stays.call("seat", json!({})).await.unwrap().text(), "none");
     assert_eq!(stays.call("seat", json!({})).await.unwrap().text(), "row 3");
+}
+
+/// A server that opens a session, and responds to nothing else.
+async fn lists_nothing(options: ClientOptions) -> Result<Client, ClientError> {
+    let (input, reader) = tokio::io::duplex(100_000);
+    let (mut writer, output) = tokio::io::duplex(100_000);
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(reader).lines();
+        let opening = lines.next_line().await.unwrap().unwrap();
+        let opening: Value = serde_json::from_str(&opening).unwrap();
+        let identity = json!({"name": "s", "version": "1"});
+        let result =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": identity});
+        let response = json!({"jsonrpc": "2.0", "id": opening["id"], "result": result});
+        writer.write_all(format!("{response}\n").as_bytes()).await.unwrap();
+        while lines.next_line().await.unwrap().is_some() {}
+    });
+    streams::connect_with(output, input, options.revision(Revision::NEWEST_LEGACY)).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_list_does_not_keep_the_others() {
+    let began = Instant::now();
+    let bridge = Bridge::of_several().server("first", |_| with_tool()).server("mute", lists_nothing);
+    let mut host = StreamHost::open(bridge).await;
+    assert_eq!(began.elapsed().as_secs(), GRACE.as_secs());
+    assert_eq!(host.tools().await, ["first_echo"]);
 }

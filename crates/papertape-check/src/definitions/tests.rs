@@ -208,6 +208,7 @@ fn faults_of_tools_are_found() {
         (property(json!({"type": "string", "pattern": "(["})), vec![("PT0403", Warning)]),
         (property(json!({"$ref": "#/components/schemas/Order"})), vec![("PT0404", Breaks)]),
         (property(json!({"$ref": "https://example.com/order.json"})), vec![("PT0404", Breaks)]),
+        (property(json!({"$ref": "#/properties/p"})), vec![("PT0404", Warning)]),
         (property(json!({"type": "string", "required": true})), vec![("PT0405", Breaks)]),
         (
             tool(

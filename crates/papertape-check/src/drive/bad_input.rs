@@ -130,10 +130,10 @@ impl Input {
             Input::UnknownNotification => "an unknown notification".to_owned(),
             Input::UnknownTool => "a call of an unknown tool".to_owned(),
             Input::Arguments(tool, Fault::Missing, name) => {
-                format!("a call of \"{tool}\" without the required argument \"{name}\"")
+                format!("a call of tool \"{tool}\" without the required argument \"{name}\"")
             }
             Input::Arguments(tool, Fault::WrongType, name) => {
-                format!("a call of \"{tool}\" with an object as \"{name}\"")
+                format!("a call of tool \"{tool}\" with an object as \"{name}\"")
             }
             Input::Params => "a request whose `params` is an array".to_owned(),
             Input::NotJson => "a line that is not JSON".to_owned(),

@@ -99,6 +99,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
     let (opened, answered, silent) = (first.opened.is_some(), first.answered(), first.silence.is_some());
     let reads_nothing = first.silence.as_ref().is_some_and(|silence| silence.unread == Some(silence.sent));
     let floods = first.silence.as_ref().is_some_and(|silence| silence.flood().is_some());
+    let exits = first.silence.as_ref().is_some_and(|silence| !silence.alive);
     let hangs = first.failure == Some(NoResponse::Timeout);
     let modern_answered = first
         .exchanges
@@ -119,7 +120,11 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
         return Ok(drive);
     }
     if silent && !modern_answered && (floods || reads_nothing) {
-        let why = if floods { "it does not stop writing to stdout" } else { "it never reads its stdin" };
+        let why = match (floods, exits) {
+            (true, _) => "it does not stop writing to stdout",
+            (_, true) => "it exits before it answers",
+            _ => "it never reads its stdin",
+        };
         drive.skipped.push(format!("further runs: {why}"));
         return Ok(drive);
     }

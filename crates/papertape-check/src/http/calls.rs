@@ -50,7 +50,7 @@ pub(crate) async fn run(
         let waited = began.elapsed();
         called.push(format!("\"{}\"", plan.tool));
         let lives = !has_no_response(&exchange) || Box::pin(ping(client, channel)).await;
-        if let Some(status) = exchange.status().filter(|status| matches!(status, 401 | 403 | 429)) {
+        if let Some(status) = exchange.denied() {
             // The caller may not call it, or not so soon.
             calls
                 .skipped
@@ -118,7 +118,7 @@ fn inspect(plan: &Plan, exchange: &Exchange, revision: &str, waited: Duration, l
             "and neither has a request after it"
         };
         let message = format!(
-            "a call of \"{}\" with arguments that its `inputSchema` accepts has no response within {}, {then}",
+            "a call of tool \"{}\" with arguments that its `inputSchema` accepts has no response within {}, {then}",
             plan.tool,
             time(waited)
         );

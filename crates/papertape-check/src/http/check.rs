@@ -239,7 +239,8 @@ impl Check<'_> {
     ) -> (Option<String>, bool) {
         if !matches!(channel, Channel::Stateless) {
             let exchange = Box::pin(channel.call(&self.client, "ping", None)).await;
-            if let Some(error) = exchange.message().and_then(|message| message.get("error")) {
+            let error = exchange.message().and_then(|message| message.get("error"));
+            if let Some(error) = error.filter(|_| exchange.denied().is_none()) {
                 self.found.findings.push(exchange.proves(of_refused_ping(error)));
             }
         }
@@ -250,6 +251,7 @@ impl Check<'_> {
                 self.found.findings.push(found);
             }
         }
+        self.found.skipped.extend(read.skipped);
         self.found.works.extend(read.works);
         self.found.refused.extend(read.refused);
         if self.found.lists.is_none() && !read.lists.is_empty() {

@@ -228,6 +228,11 @@ impl Exchange {
         self.response().is_some_and(Response::is_success)
     }
 
+    /// The status, if it says that the caller may not do this, or not so soon.
+    pub(crate) fn denied(&self) -> Option<u16> {
+        self.status().filter(|status| matches!(status, 401..=403 | 429))
+    }
+
     /// A finding with the request and the response as its evidence.
     pub(crate) fn proves(&self, finding: Finding) -> Finding {
         let finding = finding.evidence(Evidence::bytes(Stream::Http, 0, &self.request));

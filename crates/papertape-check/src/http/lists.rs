@@ -36,6 +36,8 @@ pub(crate) struct ListsRead {
     pub(crate) failed: bool,
     /// Lists that could be read.
     pub(crate) works: Vec<&'static str>,
+    /// What the caller may not list.
+    pub(crate) skipped: Vec<String>,
     /// The findings about those that are declared, and refused.
     pub(crate) refused: Vec<(&'static str, Finding)>,
 }
@@ -61,6 +63,8 @@ pub(crate) async fn read(client: &Client, channel: &mut Channel, capabilities: &
             read.note(&exchange);
             if exchange.result().is_some() {
                 read.works.push(method);
+            } else if let Some(status) = exchange.denied() {
+                read.skipped.push(format!("`{method}`: it is refused with HTTP {status}"));
             } else if let Some(error) = exchange.message().and_then(|message| message.get("error"))
                 && method != TEMPLATES
             {

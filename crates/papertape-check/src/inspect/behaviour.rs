@@ -75,7 +75,7 @@ fn exits_at_probe(drive: &Drive) -> bool {
 fn exits_after(run: &Run, call: &Call) -> Option<Finding> {
     let exchange = run.exchanges.get(call.call)?;
     let message = format!(
-        "the server exits with {} after it has answered a call of \"{}\"",
+        "the server exits with {} after it has answered a call of tool \"{}\"",
         status::words(run.ended.status),
         call.tool
     );
@@ -90,8 +90,8 @@ fn exits(run: &Run, call: &Call) -> Option<Finding> {
         return Some(unbounded(call, length));
     }
     let when = match call.failure {
-        Some(NoResponse::Exited) => format!("at a valid call of \"{}\", without a response", call.tool),
-        _ => format!("before the call of \"{}\", after other calls", call.tool),
+        Some(NoResponse::Exited) => format!("at a valid call of tool \"{}\", without a response", call.tool),
+        _ => format!("before the call of tool \"{}\", after other calls", call.tool),
     };
     Some(exit(run, call, format!("the server exits with {} {when}", status::words(run.ended.status))))
 }
@@ -113,7 +113,7 @@ fn exit(run: &Run, call: &Call, message: String) -> Finding {
 
 fn unbounded(call: &Call, length: u64) -> Finding {
     let message = format!(
-        "\"{}\" writes {length} bytes on one line, which is more than SDKs accept as one message",
+        "tool \"{}\" writes {length} bytes on one line, which is more than SDKs accept as one message",
         call.tool
     );
     Finding::new(PT0610, message)
@@ -137,7 +137,7 @@ fn unanswered(run: &Run, call: &Call) -> Option<Finding> {
     let waited = no_response_within(run, call.call)?;
     let arguments = if call.read_only { ", which says that it is read-only," } else { "" };
     let message = format!(
-        "a call of \"{}\"{arguments} with arguments that its `inputSchema` accepts has no response within {}, while the server answers other requests",
+        "a call of tool \"{}\"{arguments} with arguments that its `inputSchema` accepts has no response within {}, while the server answers other requests",
         call.tool,
         time(waited)
     );
@@ -185,7 +185,7 @@ fn blocks(run: &Run, calls: &Calls) -> Option<Finding> {
     };
     let (called, ping) = (run.exchanges.get(call.call)?, run.exchanges.get(call.ping?)?);
     let message = format!(
-        "a call of \"{}\" blocks all other requests: a `{}` during it is not answered for {}{until}",
+        "a call of tool \"{}\" blocks all other requests: a `{}` during it is not answered for {}{until}",
         call.tool,
         ping.method,
         time(waited)
@@ -233,7 +233,7 @@ fn goes_on(run: &Run, calls: &Calls) -> Option<Finding> {
         Finding::new(
             PT0609,
             format!(
-                "a call of \"{}\" goes on after it was cancelled: its result comes {} later, which a server {rule}",
+                "a call of tool \"{}\" goes on after it was cancelled: its result comes {} later, which a server {rule}",
                 call.tool,
                 time(after)
             ),
@@ -353,12 +353,12 @@ pub(crate) fn wrong_response(input: &Input, response: Option<&Value>) -> Option<
             let (message, severity) = match fault {
                 Fault::WrongType => (
                     format!(
-                        "\"{tool}\" does not validate its arguments: an object as \"{name}\" succeeds, against its `inputSchema`"
+                        "tool \"{tool}\" does not validate its arguments: an object as \"{name}\" succeeds, against its `inputSchema`"
                     ),
                     Severity::Warning,
                 ),
                 Fault::Missing => (
-                    format!("\"{tool}\" succeeds without \"{name}\", which its `inputSchema` requires"),
+                    format!("tool \"{tool}\" succeeds without \"{name}\", which its `inputSchema` requires"),
                     Severity::Note,
                 ),
             };

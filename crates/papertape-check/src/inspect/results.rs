@@ -129,7 +129,7 @@ pub(crate) fn as_success(tool: &str, said: &str) -> Finding {
     Finding::new(
         PT0605,
         format!(
-            "\"{tool}\" reports an error as a success: the text is {}, and `isError` is not true",
+            "tool \"{tool}\" reports an error as a success: the text is {}, and `isError` is not true",
             quote(said)
         ),
     )

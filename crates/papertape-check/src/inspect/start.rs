@@ -19,6 +19,9 @@ use crate::inspect::{bytes, count, quote, status, stdout_bytes, time};
 use crate::stdio::scan::Kind;
 use crate::stdio::session::NoResponse;
 
+/// How many bytes of stderr are shown.
+const SHOWN: usize = 800;
+
 /// How many bytes of a flood are shown.
 const FLOOD_SHOWN: usize = 60;
 
@@ -78,9 +81,16 @@ fn exits(command: &ServerCommand, run: &Run) -> Finding {
         None => "correct what it says, and run the command in a shell to see all of it".to_owned(),
     };
     let mut finding = Finding::new(PT0203, message).remedy(remedy).affects(affected("PT0203"));
-    if !run.stderr.bytes.is_empty() {
-        let from = run.stderr.bytes.len().saturating_sub(400);
-        finding = finding.evidence(bytes(Stream::Stderr, &run.stderr, from, run.stderr.bytes.len()));
+    if let [only] = lines.as_slice()
+        && finding.message.contains(&quote(only))
+    {
+        finding = finding.evidence(Evidence::fact("nothing else on stderr"));
+    } else if !run.stderr.bytes.is_empty() {
+        let from = run.stderr.bytes.len().saturating_sub(SHOWN);
+        // Not the rest of a line.
+        let cut = run.stderr.bytes.get(from..).filter(|_| from > 0);
+        let line = cut.and_then(|shown| memchr::memchr(b'\n', shown)).map_or(from, |at| from + at + 1);
+        finding = finding.evidence(bytes(Stream::Stderr, &run.stderr, line, run.stderr.bytes.len()));
     }
     if !run.stdout.bytes.is_empty() {
         finding = finding.evidence(stdout_bytes(&run.stdout, 0, run.stdout.bytes.len()));

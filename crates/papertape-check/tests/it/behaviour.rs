@@ -151,11 +151,11 @@ servers! {
 
     an_exit_at_a_call: server("exits-at-a-call"), PATIENT, |report| {
         let finding = only(report, "PT0601");
-        says(finding, "at a valid call of \"add\"");
+        says(finding, "at a valid call of tool \"add\"");
         assert!(format!("{:?}", finding.evidence).contains("cannot add"));
     }
     an_exit_after_a_call: server("exits-after-a-call"), PATIENT, |report| {
-        says(only(report, "PT0601"), "after it has answered a call of \"add\"");
+        says(only(report, "PT0601"), "after it has answered a call of tool \"add\"");
     }
     an_exit_at_bad_arguments: server("crashes"), PATIENT, |report| {
         let finding = only(report, "PT0602");
@@ -168,7 +168,9 @@ servers! {
         says(finding, "not JSON");
     }
     arguments_are_not_validated: server("not-validated"), PATIENT, |report| {
-        says(only(report, "PT0604"), "an object as \"a\"");
+        let finding = only(report, "PT0604");
+        says(finding, "an object as \"a\"");
+        assert_eq!(finding.sentence().matches("\"add\"").count(), 1, "{}", finding.sentence());
     }
     the_text_of_an_error_that_was_asked_for: server("asked-for-an-error"), PATIENT, |report| {
         healthy(report);
@@ -259,7 +261,7 @@ servers_together! { requests_without_a_response
     a_valid_call_that_is_never_answered: server("unanswered-call"), UNANSWERED, |report| {
         healthy(report);
         let finding = with_code(report, "PT0616");
-        says(finding, "a call of \"add\", which says that it is read-only, with arguments that its `inputSchema` accepts has no response within 8");
+        says(finding, "a call of tool \"add\", which says that it is read-only, with arguments that its `inputSchema` accepts has no response within 8");
         assert_eq!(finding.subject.as_deref(), Some("tool \"add\""));
     }
     a_resource_that_is_never_answered: server("unanswered-read"), UNANSWERED, |report| {

@@ -109,6 +109,9 @@ servers! {
         let finding = only(report, "PT0203");
         says(finding, "status 3");
         says(finding, "fatal: no licence");
+        // What the sentence quotes is not printed again.
+        let facts: Vec<_> = finding.evidence.iter().map(papertape_check::Evidence::text).collect();
+        assert_eq!(facts, ["nothing else on stderr"]);
     }
     killed_by_a_signal: ServerCommand::new("sh").args(["-c", "kill -SEGV $$"]), PATIENT, |report| {
         says(only(report, "PT0203"), "SIGSEGV");

@@ -13,6 +13,7 @@ mod replay;
 mod serve;
 mod server;
 mod tap;
+mod tape;
 mod values;
 
 use std::ffi::OsString;
@@ -36,6 +37,9 @@ pub(crate) use replay::{Replay, ReplayFormat};
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 pub(crate) use server::{RemoteServer, ServerProcess};
 pub(crate) use tap::Tap;
+pub(crate) use tape::{
+    Cat, CheckTape, Diff, Grep, Raw, Redact, Side, Stats, Tape, TapeCommand, ToHar, ToJsonl,
+};
 
 use crate::exit;
 use values::log_level;
@@ -69,6 +73,7 @@ pub(crate) enum Command {
     Tap(Box<Tap>),
     Replay(Box<Replay>),
     Page(Box<Page>),
+    Tape(Tape),
     Index(Index),
     Key(Key),
     Install(Box<Install>),

@@ -20,6 +20,9 @@ use crate::servers_file::DEFAULT;
 use crate::sync::lock;
 use crate::target::{self, Connector, Target};
 
+/// The code of a command that is not found.
+const NOT_FOUND: &str = "PT0201";
+
 /// How often the progress line is drawn again.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -43,7 +46,15 @@ pub(crate) fn run(args: Check) -> Result<(), Failure> {
             let because = format!("for servers at a URL, and {target} is started as a process");
             refuse(args.remote.given(), &because)?;
             watched("starting the server", options, async |options| {
-                Ok(check_stdio(&with_environment(command, &args.process).await?, &options).await)
+                let command = with_environment(command, &args.process);
+                let mut report = check_stdio(&command.await?, &options).await;
+                // A word that is no program may be meant as a name.
+                if let Some(finding) =
+                    report.findings.iter_mut().find(|finding| finding.code.name() == NOT_FOUND)
+                {
+                    finding.remedy += &target.hint();
+                }
+                Ok(report)
             })?
         }
         Connector::Http { url, headers } => {

@@ -22,5 +22,6 @@ pub(crate) mod request;
 pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod tap;
+pub(crate) mod tape;
 pub(crate) mod task;
 pub(crate) mod uninstall;

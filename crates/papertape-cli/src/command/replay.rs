@@ -96,7 +96,7 @@ fn as_client(args: &Replay, script: &Script) -> Result<(), Failure> {
         }
         None if report.is_broken() => Err(Failure::Unhealthy),
         None if report.is_same() || is_updated => Ok(()),
-        None => Err(Failure::Different),
+        None => Err(Failure::Negative),
     }
 }
 

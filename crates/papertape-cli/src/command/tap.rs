@@ -1,6 +1,7 @@
 //! `papertape tap`: a transparent proxy in front of a server, which records what crosses.
 
 use std::fs::DirBuilder;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -8,8 +9,11 @@ use std::process::ExitStatus;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, anyhow};
+use papertape::http::HostGuard;
 use papertape::stdio::ServerCommand;
+use papertape_tap::http::Upstream;
 use papertape_tap::{Recorder, RecorderOptions, stdio};
+use tokio::net::TcpListener;
 
 use crate::args;
 use crate::connect;
@@ -28,6 +32,19 @@ const LONGEST_NAME: usize = 64;
 pub(crate) fn run(args: &args::Tap) -> Result<(), Failure> {
     let (target, _) =
         target::split(args.target.iter().cloned().collect(), args.command.clone(), &args.from_file)?;
+    if let Some(address) = args.http {
+        connect::refuse(
+            args.process.given(),
+            "for servers that are started, and --http is for one at a URL",
+        )?;
+        let Some(url) = target.http_url() else {
+            return Err(Failure::usage(format!(
+                "--http is for a server at a URL, and {target} is not one: leave it out"
+            )));
+        };
+        let runtime = runtime::build(2, THREADS)?;
+        return runtime.block_on(on_http(args, &target, url, address));
+    }
     let Connector::Process(command) = target.connector()? else { return Err(not_a_process(&target)) };
     runtime::check(THREADS)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -41,10 +58,42 @@ pub(crate) fn run(args: &args::Tap) -> Result<(), Failure> {
 }
 
 fn not_a_process(target: &Target) -> Failure {
-    let kind = if matches!(target, Target::Unix(_)) { "is a socket" } else { "is at a URL" };
-    Failure::usage(format!(
-        "{target} {kind}, and a tap starts the server itself; to record it: papertape bridge {target} --tape FILE"
-    ))
+    Failure::usage(if let Target::Unix(_) = target {
+        format!("{target} is a socket; to record what crosses it: papertape bridge {target} --tape FILE")
+    } else {
+        format!("{target} is at a URL: add --http PORT, and let the host connect to that port")
+    })
+}
+
+/// A proxy in front of a server at a URL.
+async fn on_http(args: &args::Tap, target: &Target, url: &str, address: SocketAddr) -> Result<(), Failure> {
+    let ca = args
+        .ca
+        .as_ref()
+        .map(|path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display())));
+    let upstream =
+        Upstream::new(url, ca.transpose()?.as_deref()).map_err(|error| Failure::usage(error.to_string()))?;
+    // Each exchange needs two descriptors.
+    if let Err(error) = papertape::http::raise_open_file_limit() {
+        tracing::warn!("cannot raise the limit of open files: {error}");
+    }
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+    let address = listener.local_addr().context("cannot listen")?;
+    if !address.ip().is_loopback() && args.allow_host.is_empty() {
+        tracing::warn!(
+            "the tap listens on {address}, but only loopback names are allowed in the Host header: add its name with --allow-host"
+        );
+    }
+    let guard = HostGuard::new(&args.allow_host, &args.allow_origin);
+    let recorder = recorder(args, target)?;
+    exit::note(&format!("a tap of {url} is at http://{address}{}", upstream.path()));
+    let stop = async {
+        signals.next().await;
+    };
+    let served = papertape_tap::http::serve(listener, upstream, guard, &recorder, stop).await;
+    recorder.finish();
+    Ok(served.context("cannot serve")?)
 }
 
 async fn on_stdio(args: &args::Tap, target: &Target, command: ServerCommand) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! Invalid responses, and servers that cannot be reached.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use papertape::client::{ClientError, ClientOptions, ErrorKind};
 use papertape::http;
@@ -163,11 +163,10 @@ fn not_an_mcp_server() {
 fn a_silent_server_fails_the_call_at_its_timeout() {
     run(async {
         let server = Server::new(|_| vec![Step::Hold]).await;
-        let began = Instant::now();
-        let options = ClientOptions::new().open_timeout(Duration::from_millis(300));
+        let timeout = Duration::from_millis(300);
+        let options = ClientOptions::new().open_timeout(timeout);
         let failed = server.try_connect(options).await.unwrap_err();
-        assert!(matches!(failed.kind(), ErrorKind::TimedOut(_)), "{failed:?}");
-        assert!(began.elapsed() < Duration::from_secs(10));
+        assert!(matches!(failed.kind(), ErrorKind::TimedOut(limit) if *limit == timeout), "{failed:?}");
         server.left(1).await;
     });
 }

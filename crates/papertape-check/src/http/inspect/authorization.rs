@@ -1,14 +1,13 @@
 //! What is wrong with the metadata that clients sign in by: of the protected resource, and of its authorization servers.
 
-use std::net::IpAddr;
-
+use papertape_oauth::zone;
 use reqwest::Url;
 use serde_json::Value;
 
 use crate::code::http::{PT0825, PT0826, PT0827, PT0828, PT0829, PT0830};
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
-use crate::http::client::{Client, is_local, shown};
+use crate::http::client::{Client, shown};
 use crate::http::exchange::Exchange;
 use crate::http::inspect::finding;
 use crate::inspect::quote;
@@ -196,9 +195,9 @@ async fn fetch(client: &Client, url: &str) -> Result<Document, NoDocument> {
             return Err(NoDocument::new("cannot be fetched: that is not a URL with https"));
         }
         // A server elsewhere must not make this machine send requests into its own network.
-        if is_private(&url) && !is_private(&client.url) {
+        if zone(&url) > zone(&client.url) {
             return Err(NoDocument::new(
-                "is not fetched: a server outside of a private network must not name an address in it",
+                "is not fetched: it is in a private network, which a server outside of it must not refer to",
             ));
         }
         let exchange = client.send(client.get_document(url.clone())).await;
@@ -223,22 +222,6 @@ async fn fetch(client: &Client, url: &str) -> Result<Document, NoDocument> {
         };
     }
     Err(NoDocument::new("redirects in a circle"))
-}
-
-/// Whether a URL names an address that is not public.
-fn is_private(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    is_local(url)
-        || host.ends_with(".localhost")
-        || match host.parse::<IpAddr>() {
-            Ok(IpAddr::V4(address)) => address.is_private() || address.is_link_local(),
-            Ok(IpAddr::V6(address)) => {
-                address.is_unique_local()
-                    || address.is_unicast_link_local()
-                    || address.to_ipv4_mapped().is_some()
-            }
-            Err(_) => false,
-        }
 }
 
 fn at_path(url: &Url, path: &str) -> Url {
@@ -274,7 +257,7 @@ fn parameter(challenge: &str, name: &str) -> Option<String> {
 mod tests {
     use reqwest::Url;
 
-    use super::{covers, is_private, parameter};
+    use super::{covers, parameter};
 
     #[test]
     fn parameters_are_read_with_and_without_quotes() {
@@ -301,19 +284,5 @@ mod tests {
         {
             assert!(!covers(bad, &server), "{bad}");
         }
-    }
-
-    #[test]
-    fn private_addresses_are_known() {
-        for private in [
-            "http://127.0.0.1",
-            "http://10.0.0.1/x",
-            "http://[::1]",
-            "http://169.254.169.254/",
-            "http://localhost",
-        ] {
-            assert!(is_private(&Url::parse(private).unwrap()), "{private}");
-        }
-        assert!(!is_private(&Url::parse("https://example.com").unwrap()));
     }
 }

@@ -199,3 +199,17 @@ async fn capabilities_and_pings() {
         declares(json!({"tools": {}}), |ask| (ask.call() == "ping").then(|| ask.error(200, -32601))).await;
     assert_eq!(only(&report, "PT0326").severity, Severity::Breaks);
 }
+
+/// Some servers let everybody open them, and want authorization for the rest.
+#[tokio::test]
+async fn what_the_caller_may_not_do_is_no_fault() {
+    let report = declares(json!({"tools": {}, "resources": {}}), |ask| {
+        matches!(ask.call(), "ping" | "resources/list" | "resources/templates/list")
+            .then(|| ask.error(401, -32001))
+    })
+    .await;
+    let codes: Vec<&str> = report.findings.iter().map(|finding| finding.code.name()).collect();
+    assert!(!codes.iter().any(|code| matches!(*code, "PT0322" | "PT0326")), "{codes:?}");
+    let why = "`resources/list`: it is refused with HTTP 401";
+    assert!(report.skipped.iter().any(|skipped| skipped == why), "{:?}", report.skipped);
+}

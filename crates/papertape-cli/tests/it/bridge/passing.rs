@@ -226,9 +226,8 @@ fn a_server_process_that_exits_is_started_again() {
         assert!(failed["error"]["message"].as_str().unwrap().contains("exited (exit status 3)"), "{failed}");
         let after = host.call("pid", &json!({}));
         assert_ne!(text(&after), before, "{revision}");
-        let end = host.process.finish();
-        assert!(end.status.success(), "{end:?}");
-        assert!(end.log.contains("papertape: the server was started again (restart 1)"), "{}", end.log);
+        host.process.wait_for_log("papertape: the server was started again (restart 1)");
+        assert!(host.process.finish().status.success());
     }
 }
 

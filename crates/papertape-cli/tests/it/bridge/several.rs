@@ -90,8 +90,8 @@ fn an_error_names_its_server() {
     let failed = host.call("first_exit", &json!({}));
     let message = failed["error"]["message"].as_str().unwrap();
     assert!(message.starts_with("the server first: ") && message.contains("exit status 3"), "{message}");
-    let end = host.process.finish();
-    assert!(end.log.contains("the server first has exited (exit status: 3)"), "{}", end.log);
+    host.process.wait_for_log("papertape: the server first has exited (exit status: 3)");
+    assert!(host.process.finish().status.success());
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub use papertape_oauth::server::{Algorithm, Introspection, OAuthServer};
 #[cfg(feature = "http-server")]
 pub use papertape_oauth::server::{Auth, AuthSetupError, Challenge, Keys, NewKey, bearer_token};
 #[cfg(feature = "http-server")]
-pub use server::{ConnectionLimits, HttpBody, HttpService, Options, serve_until, service, service_with};
+pub use server::{
+    ConnectionLimits, HostGuard, HttpBody, HttpService, Options, serve_until, service, service_with,
+};
 #[cfg(all(feature = "http-server", unix))]
 pub use server::{serve, serve_with};

@@ -13,6 +13,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::process::{Pid, getppid};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -163,8 +164,11 @@ fn open(
     let entered = runtime.enter();
     let (reader, writer) = (open_input(input)?, open_output(output)?);
     watch_signals(stop.clone())?;
-    if !options.outlive_parent {
-        runtime.spawn(watch_parent(stop));
+    // Looked up here, before a request has been read, so that it is the process that started this one.
+    if !options.outlive_parent
+        && let Some(parent) = getppid().filter(|parent| !parent.is_init())
+    {
+        runtime.spawn(watch_parent(parent, stop));
     }
     drop(entered);
     let stop = Box::pin(async move { stopped.recv().await.unwrap_or_default() });
@@ -194,13 +198,9 @@ fn exit_after(time: Duration, code: i32) -> io::Result<()> {
 /// Stops serving when the parent process has exited.
 ///
 /// Its end of the pipe is usually closed then, but not if another of its children has inherited it.
-async fn watch_parent(stop: mpsc::Sender<()>) {
-    let parent = rustix::process::getppid();
-    if parent.is_none_or(rustix::process::Pid::is_init) {
-        return;
-    }
+async fn watch_parent(parent: Pid, stop: mpsc::Sender<()>) {
     let mut clock = tokio::time::interval(PARENT_CHECK);
-    while rustix::process::getppid() == parent {
+    while getppid() == Some(parent) {
         clock.tick().await;
     }
     tracing::info!("shutting down: the parent process has exited");

@@ -123,6 +123,27 @@ impl Guard {
     }
 }
 
+/// The check of `Host` and `Origin` that servers do, for what serves HTTP without a [`Server`](crate::Server), such as a proxy:
+/// against web pages that reach a server of the user's own machine.
+#[derive(Debug)]
+pub struct HostGuard(Guard);
+
+impl HostGuard {
+    /// Accepts the loopback names and the given ones; and origins that are the same as the host, and the given ones.
+    #[must_use]
+    pub fn new(hosts: &[String], origins: &[String]) -> Self {
+        Self(Guard::new(hosts, origins, false))
+    }
+
+    /// Whether a request is accepted.
+    ///
+    /// # Errors
+    /// The status of the response and the reason, if it is not.
+    pub fn check(&self, request: &Parts) -> Result<(), (StatusCode, String)> {
+        self.0.check(request).map_err(|refusal| (refusal.status, refusal.message))
+    }
+}
+
 /// The `Host` of a request of which nothing else has to be known: it comes from no page, and its target names no host.
 fn plain_host(request: &Parts) -> Option<&[u8]> {
     let headers = &request.headers;

@@ -40,6 +40,7 @@ use http_body::Body;
 use papertape_oauth::server::{Admitted, Lease};
 use tokio::net::TcpListener;
 
+pub use guard::HostGuard;
 pub use options::{ConnectionLimits, Options};
 pub use response::HttpBody;
 
