@@ -30,7 +30,12 @@ pub(crate) fn target(path: &Path) -> Result<PathBuf, InstallError> {
                     io::Error::new(error.kind(), "it is a symbolic link to a file that does not exist");
                 return Err(unreadable(source));
             }
-            std::path::absolute(path).map_err(unreadable)
+            let path = std::path::absolute(path).map_err(unreadable)?;
+            // The path that it will have: records are found by it when the file is there.
+            let real = path.ancestors().find_map(|folder| {
+                Some(fs::canonicalize(folder).ok()?.join(path.strip_prefix(folder).ok()?))
+            });
+            Ok(real.unwrap_or(path))
         }
         Err(error) => Err(unreadable(error)),
     }
@@ -218,6 +223,12 @@ mod tests {
         assert_eq!(replace(&new, None, Some(b"new"), true).unwrap(), None);
         assert_eq!(fs::metadata(&new).unwrap().mode() & 0o777, 0o600);
         assert_eq!(names(&folder.join("a/b")), ["new.json"]);
+        // A file that is not there yet has the path that it has afterwards.
+        std::os::unix::fs::symlink("a", folder.join("linked")).unwrap();
+        let missing = target(&folder.join("linked/c/d.json")).unwrap();
+        fs::create_dir(folder.join("a/c")).unwrap();
+        fs::write(folder.join("a/c/d.json"), "").unwrap();
+        assert_eq!(missing, target(&folder.join("linked/c/d.json")).unwrap());
         std::os::unix::fs::symlink("nowhere", folder.join("dangling")).unwrap();
         assert!(target(&folder.join("dangling")).unwrap_err().to_string().contains("symbolic link"));
         fs::remove_dir_all(folder).unwrap();

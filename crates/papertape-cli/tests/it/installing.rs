@@ -277,6 +277,25 @@ fn a_backup_is_written_each_time() {
 }
 
 #[test]
+fn a_file_behind_a_link_is_restored() {
+    let home = Home::new("install_links");
+    fs::create_dir(home.0.join("dotfiles")).unwrap();
+    std::os::unix::fs::symlink("dotfiles", home.0.join(".cursor")).unwrap();
+    home.run(&["install", "cursor", "grammar"]).is_clean();
+    contains(&home.read("dotfiles/mcp.json"), &["grammar"]);
+    assert_eq!(home.json(&["uninstall", "cursor", "grammar"])["outcome"], "file_removed");
+    // The file itself may be one, too.
+    home.write("dotfiles/zed.json", "{ }");
+    home.write(".config/zed/x", "");
+    std::os::unix::fs::symlink("../../dotfiles/zed.json", home.0.join(".config/zed/settings.json")).unwrap();
+    home.run(&["install", "zed", "grammar"]).is_clean();
+    contains(&home.read("dotfiles/zed.json"), &["grammar"]);
+    home.run(&["uninstall", "zed", "grammar"]).is_clean();
+    assert_eq!(home.read("dotfiles/zed.json"), "{ }");
+    assert!(home.0.join(".config/zed/settings.json").is_symlink());
+}
+
+#[test]
 fn what_cannot_be_done_is_refused_and_changes_nothing() {
     let home = Home::new("install_refused");
     let invalid = "{\n  \"mcpServers\": {\n    \"a\": {},,\n";
@@ -384,6 +403,20 @@ fn a_server_is_recorded_and_is_not_any_more() {
         assert_eq!(home.json(&["uninstall", "cursor", name, "--tap"])["outcome"], "unwrapped");
     }
     assert_eq!(home.read(".cursor/mcp.json"), content);
+}
+
+/// What the file says is what a host starts: the server, and the recorder before it.
+#[test]
+fn an_installed_server_works_and_is_recorded() {
+    let home = Home::new("install_works");
+    home.run(&["install", "claude-code", "words", "text", "--project"]).is_clean();
+    let call = ["call", "words", "word_count", "text=one two"];
+    assert_eq!(text(home.run(&call).is_clean()), "2\n");
+    home.run(&["install", "claude-code", "words", "--project", "--tap"]).is_clean();
+    assert_eq!(text(home.run(&call).is_clean()), "2\n");
+    contains(&home.read("data/papertape/tapes/words.tape"), &["\"word_count\"", "one two"]);
+    home.run(&["uninstall", "claude-code", "words", "--project", "--tap"]).is_clean();
+    assert_eq!(text(home.run(&call).is_clean()), "2\n");
 }
 
 #[test]

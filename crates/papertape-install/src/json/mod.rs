@@ -4,6 +4,8 @@ mod insert;
 mod parse;
 mod remove;
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::error::Fault;
@@ -38,8 +40,9 @@ fn unique<'a>(node: &'a Node, name: &str) -> Result<&'a [Member], Fault> {
     let Some(members) = node.members() else {
         return Err(Fault::new(node.range.start, format!("{name} is not an object ({{..}})")));
     };
-    for (index, member) in members.iter().enumerate() {
-        if members.iter().take(index).any(|earlier| earlier.key == member.key) {
+    let mut known = HashSet::new();
+    for member in members {
+        if !known.insert(member.key.as_str()) {
             return Err(Fault::new(member.key_range.start, format!("\"{}\" is there twice", member.key)));
         }
     }

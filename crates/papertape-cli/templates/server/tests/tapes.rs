@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use papertape::wire::tape::{self, Direction, Entry};
+use papertape::wire::tape::{self, Direction, Entry, Record};
 
 #[test]
 fn every_tape_plays_as_written() {
@@ -38,16 +38,17 @@ fn play(entries: Vec<Entry>) -> String {
     for entry in entries {
         match entry {
             Entry::Comment(text) => now += &format!("{text}\n"),
-            Entry::Frame(frame) => {
-                let mut bytes = frame.bytes;
-                match frame.direction {
+            Entry::Record(record) => {
+                let (direction, bytes) = record.as_frame().expect("the tape has frames only");
+                let mut bytes = bytes.to_vec();
+                match direction {
                     Direction::ToServer => input.write_all(&bytes).unwrap(),
                     Direction::ToClient => {
                         bytes.clear();
                         output.read_until(b'\n', &mut bytes).unwrap();
                     }
                 }
-                tape::write(&mut now, frame.number, frame.direction, None, &bytes);
+                Record::frame(record.number, direction, None, &bytes).write(&mut now);
             }
         }
     }
