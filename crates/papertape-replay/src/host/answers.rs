@@ -15,6 +15,8 @@ pub(super) struct Answers {
     /// By the index of the response in the script.
     by_message: HashMap<usize, usize>,
     used: HashSet<usize>,
+    /// The methods of requests without a response.
+    unanswered: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -41,7 +43,13 @@ impl Answers {
                 _ => {}
             }
         }
+        answers.unanswered = open.into_values().map(|(_, call)| call.method.clone()).collect();
         answers
+    }
+
+    /// Whether the client of the tape has left a request with this method without a response.
+    pub(super) fn leaves(&self, method: &str) -> bool {
+        self.unanswered.contains(method)
     }
 
     /// The index of the response to a request: to the same one, else to the next with its method, else to the last.

@@ -464,6 +464,7 @@ impl<'a, W: AsyncWrite + Unpin> Driver<'a, W> {
             None if call.method == "ping" => {
                 (json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string(), self.framing())
             }
+            None if self.answers.leaves(&call.method) => return,
             None => {
                 self.other(format!("the server sends {call}, to which the tape has no response"));
                 let message = format!("the tape has no response to {call}");
