@@ -17,6 +17,9 @@ use crate::splice;
 /// How many requests may be waiting for their responses.
 const MOST_RUNNING: usize = 10_000;
 
+/// How many requests of the tape are looked at for an error that names the nearest.
+const MOST_NAMED: usize = 1_000;
+
 const BOUNDS: Bounds = Bounds { depth: 512, batch: 1000 };
 
 /// How a [`Player`] plays.
@@ -43,14 +46,14 @@ impl Pace {
 pub struct Player {
     script: Script,
     sequences: Vec<Sequence>,
-    /// Sequences by all that a request says; by what it addresses; by its method.
-    exact: HashMap<String, Vec<usize>>,
-    addressed: HashMap<String, Vec<usize>>,
+    /// Sequences by all that a message says, and by what it addresses.
+    exact: HashMap<String, Choices>,
+    addressed: HashMap<String, Choices>,
     used: HashSet<usize>,
     running: Vec<Running>,
     batches: HashMap<usize, Batch>,
     batch: usize,
-    /// The ids of the server's own requests.
+    /// The recorded ids of the server's own requests that have been sent.
     ids: HashSet<Id>,
     renamed: u64,
     pace: Pace,
@@ -75,6 +78,28 @@ struct Running {
     asked: Vec<Id>,
     responses: usize,
     batch: Option<usize>,
+}
+
+/// The sequences that a message may start.
+#[derive(Debug, Default)]
+struct Choices {
+    unused: VecDeque<usize>,
+    last: Option<usize>,
+}
+
+impl Choices {
+    fn add(&mut self, sequence: usize) {
+        self.unused.push_back(sequence);
+        self.last = Some(sequence);
+    }
+
+    /// The first that has not been played, else the last.
+    fn pick(&mut self, used: &HashSet<usize>) -> Option<usize> {
+        while self.unused.front().is_some_and(|first| used.contains(first)) {
+            self.unused.pop_front();
+        }
+        self.unused.front().copied().or(self.last)
+    }
 }
 
 /// The responses to a batch.
@@ -106,9 +131,11 @@ impl Player {
         };
         for (index, sequence) in player.sequences.iter().enumerate() {
             let Some(call) = player.script.call(sequence.trigger) else { continue };
-            let kind = sequence.is_request;
-            player.exact.entry(exact_key(kind, call)).or_default().push(index);
-            player.addressed.entry(addressed_key(kind, call)).or_default().push(index);
+            let is_request = sequence.is_request;
+            if !is_request || sequence.is_answered(&player.script) {
+                player.exact.entry(exact_key(is_request, call)).or_default().add(index);
+                player.addressed.entry(addressed_key(is_request, call)).or_default().add(index);
+            }
         }
         player.start(0, Duration::ZERO, None, None, None);
         player
@@ -280,24 +307,16 @@ impl Player {
     }
 
     /// The sequence for a message: the first that has not been played, else the last.
-    fn find(&self, is_request: bool, call: &Call) -> Option<(usize, Match)> {
-        let exact = self.exact.get(&exact_key(is_request, call)).map(|found| (found, Match::Exact));
-        let addressed =
-            || self.addressed.get(&addressed_key(is_request, call)).map(|found| (found, Match::Addressed));
-        let pick = |(found, how): (&Vec<usize>, Match)| {
-            let answered = |index: &&usize| {
-                self.sequences
-                    .get(**index)
-                    .is_some_and(|sequence| !is_request || sequence.is_answered(&self.script))
-            };
-            let unused = |index: &&usize| !self.used.contains(*index);
-            let first = found.iter().filter(answered).find(unused);
-            let picked = first.or_else(|| found.iter().rfind(answered))?;
-            // Whatever the parameters of these are, another host has others.
-            let how = if call.name.is_none() { Match::Exact } else { how };
-            Some((*picked, how))
-        };
-        exact.and_then(pick).or_else(|| addressed().and_then(pick))
+    fn find(&mut self, is_request: bool, call: &Call) -> Option<(usize, Match)> {
+        let used = &self.used;
+        let exact = self.exact.get_mut(&exact_key(is_request, call)).and_then(|found| found.pick(used));
+        if let Some(exact) = exact {
+            return Some((exact, Match::Exact));
+        }
+        let addressed = self.addressed.get_mut(&addressed_key(is_request, call))?.pick(used)?;
+        // Whatever the parameters of these are, another host has others.
+        let how = if call.name.is_none() { Match::Exact } else { Match::Addressed };
+        Some((addressed, how))
     }
 
     /// The error for a request that is not on the tape.
@@ -307,6 +326,7 @@ impl Player {
                 .iter()
                 .filter(|sequence| sequence.is_request)
                 .filter_map(|sequence| Some((sequence, self.script.call(sequence.trigger)?)))
+                .take(MOST_NAMED)
         };
         let same_method = || calls().filter(|(_, other)| other.method == call.method);
         if let Some((sequence, _)) = same_method().find(|(_, other)| other.addresses_the_same(call)) {
@@ -383,7 +403,7 @@ impl Player {
             ItemKind::Request => {
                 if let Kind::Request(id, _) = &recorded.kind {
                     let mut id = id.clone();
-                    while !self.ids.insert(id.clone()) {
+                    if !self.ids.insert(id.clone()) {
                         self.renamed += 1;
                         id = Id::from(format!("replay-{}", self.renamed).as_str());
                         splice::replace(&mut text, &["id"], &written(&id));
