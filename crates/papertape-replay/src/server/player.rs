@@ -1,6 +1,7 @@
 //! A recorded server as a state machine: what a host sends, and what is sent back, without I/O or a clock.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::guess;
@@ -44,7 +45,7 @@ impl Pace {
 /// Times are those since any start, which is the same for all calls.
 #[derive(Debug)]
 pub struct Player {
-    script: Script,
+    script: Arc<Script>,
     sequences: Vec<Sequence>,
     /// Sequences by all that a message says, and by what it addresses.
     exact: HashMap<String, Choices>,
@@ -58,8 +59,19 @@ pub struct Player {
     renamed: u64,
     pace: Pace,
     /// Errors that are sent at once.
-    ready: VecDeque<String>,
+    ready: VecDeque<Sent>,
     notes: Vec<String>,
+}
+
+/// What a player sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// A message, or a batch of responses, as JSON.
+    pub(super) text: String,
+    /// The request of the host that it is about.
+    pub(super) request: Option<Id>,
+    /// It is the response to that.
+    pub(super) is_response: bool,
 }
 
 /// A sequence that is being played.
@@ -112,7 +124,8 @@ struct Batch {
 impl Player {
     /// A player of the server of a script.
     #[must_use]
-    pub fn new(script: Script, pace: Pace) -> Self {
+    pub fn new(script: impl Into<Arc<Script>>, pace: Pace) -> Self {
+        let script = script.into();
         let sequences = sequences(&script);
         let mut player = Self {
             sequences,
@@ -178,6 +191,11 @@ impl Player {
 
     /// The next message that is due, as JSON.
     pub fn poll(&mut self, now: Duration) -> Option<String> {
+        self.poll_sent(now).map(|sent| sent.text)
+    }
+
+    /// The next message that is due.
+    pub(super) fn poll_sent(&mut self, now: Duration) -> Option<Sent> {
         loop {
             if let Some(ready) = self.ready.pop_front() {
                 return Some(ready);
@@ -188,8 +206,8 @@ impl Player {
             if time > now {
                 return None;
             }
-            if let Some(text) = self.step(at, now) {
-                return Some(text);
+            if let Some(sent) = self.step(at, now) {
+                return Some(sent);
             }
         }
     }
@@ -262,8 +280,9 @@ impl Player {
         }
         let Some((sequence, how)) = self.find(true, &call) else {
             if call.method == "ping" {
-                let response = json!({"jsonrpc": "2.0", "id": request.id, "result": {}}).to_string();
-                return self.push(response, batch);
+                let text = json!({"jsonrpc": "2.0", "id": request.id, "result": {}}).to_string();
+                let request = Some(request.id.clone());
+                return self.push(Sent { text, request, is_response: true }, batch);
             }
             let error = self.unmatched(&call);
             self.notes.push(error.message.clone());
@@ -348,7 +367,7 @@ impl Player {
         RpcError::invalid_params(format!("the tape has no {call}{}", nearest.unwrap_or_default()))
     }
 
-    fn cancel(&mut self, id: Option<&Id>) {
+    pub(super) fn cancel(&mut self, id: Option<&Id>) {
         let Some(at) = self.running.iter().position(|running| id.is_some() && running.id.as_ref() == id)
         else {
             return;
@@ -368,7 +387,7 @@ impl Player {
     }
 
     /// Plays the next item of a sequence; nothing if there is nothing to send.
-    fn step(&mut self, at: usize, now: Duration) -> Option<String> {
+    fn step(&mut self, at: usize, now: Duration) -> Option<Sent> {
         let running = self.running.get_mut(at)?;
         let sequence = self.sequences.get(running.sequence)?;
         let Some(item) = sequence.items.get(running.next) else {
@@ -419,11 +438,13 @@ impl Player {
         if !is_sent {
             return None;
         }
+        let is_response = item.kind == ItemKind::Response;
+        let sent = Sent { text, request: running.id.clone(), is_response };
         if batch.is_some() {
-            self.push(text, batch);
+            self.push(sent, batch);
             return None;
         }
-        Some(text)
+        Some(sent)
     }
 
     fn reject(&mut self, rejected: &Rejected, batch: Option<usize>) {
@@ -438,15 +459,17 @@ impl Player {
     }
 
     fn respond_error(&mut self, id: Option<&Id>, error: &RpcError, batch: Option<usize>) {
+        let request = id.cloned();
         let id = id.map_or(Value::Null, |id| serde_json::to_value(id).unwrap_or_default());
-        self.push(json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string(), batch);
+        let text = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
+        self.push(Sent { text, request, is_response: true }, batch);
     }
 
     /// Sends a response, or keeps it until its batch is complete.
-    fn push(&mut self, response: String, batch: Option<usize>) {
+    fn push(&mut self, response: Sent, batch: Option<usize>) {
         let waiting = batch.and_then(|batch| Some((batch, self.batches.get_mut(&batch)?)));
         let Some((batch, waiting)) = waiting else { return self.ready.push_back(response) };
-        waiting.responses.push(response);
+        waiting.responses.push(response.text);
         self.count_down(batch);
     }
 
@@ -458,7 +481,8 @@ impl Player {
             && let Some(done) = self.batches.remove(&batch)
             && !done.responses.is_empty()
         {
-            self.ready.push_back(format!("[{}]", done.responses.join(",")));
+            let text = format!("[{}]", done.responses.join(","));
+            self.ready.push_back(Sent { text, request: None, is_response: true });
         }
     }
 }
