@@ -1,7 +1,7 @@
 //! Replays recorded MCP sessions (tapes, which `docs/tape.md` describes).
 //!
 //! - `script`: [`Script`], the messages of a tape; `call`: what a message asks for; `splice`: ids replaced in their JSON
-//! - `server`: as the server of a host: [`Player`] is what it does, [`serve`] does that on two byte streams
+//! - `server`: as the server of a host: [`Player`] is what it does, [`serve`] does that on two byte streams, [`serve_http`] over HTTP
 //! - `host`: as the host of a server, whose responses are compared with those of the tape
 
 mod call;
@@ -16,7 +16,7 @@ pub use host::{
 };
 pub use papertape_tape::{Difference, Volatile};
 pub use script::{Script, ScriptError};
-pub use server::{Ended, Faults, Pace, Player, serve};
+pub use server::{Ended, Faults, Pace, Player, serve, serve_http};
 
 /// The example in the README is compiled.
 #[cfg(doctest)]

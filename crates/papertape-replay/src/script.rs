@@ -227,3 +227,19 @@ pub(crate) fn write_frame(out: &mut Vec<u8>, text: &str, framing: Framing) {
     }
     framing.seal(out, start);
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::{any, proptest};
+
+    use super::Script;
+
+    proptest! {
+        #[test]
+        fn any_tape_is_read(text in any::<String>(), bytes in vec(any::<u8>(), 0..200)) {
+            drop(Script::read(text.as_bytes()));
+            drop(Script::read(&[b"papertape 1\n", &bytes[..]].concat()[..]));
+        }
+    }
+}

@@ -1,18 +1,19 @@
 //! The arguments of `papertape replay`.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ValueEnum, ValueHint};
 
 use super::client::FromFile;
-use super::values::seconds_within;
+use super::values::{listen_address, seconds_within};
 use super::{Output, ServerProcess, after_help_with};
 
 /// Replay a recorded session: as the server of a host, or against a server, whose responses are compared.
 ///
-/// With a tape alone, it is the recorded server, on stdin and stdout: requests are matched by method and parameters, and get the
+/// With a tape alone, it is the recorded server, on stdin and stdout or over HTTP (--http): requests are matched by method and parameters, and get the
 /// recorded responses. For testing a host without the server, its keys or its network.
 ///
 /// With a server, it is the recorded client: the server gets what the client sent, in the recorded order, and its responses are
@@ -32,6 +33,16 @@ pub(crate) struct Replay {
     /// A command in place of TARGET: the server is started with exactly these arguments.
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
+    /// Serve on Streamable HTTP at this address, not on stdin and stdout. A port alone means loopback, 127.0.0.1. Port 0 is any free
+    /// port, printed to stderr.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = listen_address, conflicts_with_all = ["cut", "drop_newline"], help_heading = "As the server")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Allow this host name in the Host header, besides loopback names; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "http", help_heading = "As the server")]
+    pub(crate) allow_host: Vec<String>,
+    /// Allow this Origin (SCHEME://HOST), besides loopback ones; may be repeated.
+    #[arg(long, value_name = "ORIGIN", requires = "http", help_heading = "As the server")]
+    pub(crate) allow_origin: Vec<String>,
     /// Send what the server sends after the recorded delays, each of at most a minute.
     #[arg(long, help_heading = "As the server")]
     pub(crate) timing: bool,
@@ -84,6 +95,7 @@ impl Replay {
     /// An option that was given and is only for the other side.
     pub(crate) fn misplaced_option(&self) -> Option<&'static str> {
         let as_server = [
+            ("--http", self.http.is_some()),
             ("--timing", self.timing),
             ("--delay", self.delay.is_some()),
             ("--cut", self.cut.is_some()),
@@ -118,6 +130,7 @@ fn timeout(text: &str) -> Result<f64, String> {
 const EXAMPLES: &str = "  \
   papertape replay session.tape
   papertape replay session.tape --delay 5000
+  papertape replay session.tape --http 8080
   papertape replay session.tape -- python3 server.py
   papertape replay session.tape 'blog --content notes' --ignore /result/content/*/text
   papertape replay session.tape ./server --output junit > replay.xml

@@ -2,15 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use papertape::http::HostGuard;
 use papertape::stdio::{self, ServerCommand};
 use papertape_replay::{Ended, Faults, HostOptions, Pace, Player, Report, Script, Updated, Volatile};
 use serde_json::json;
+use tokio::net::TcpListener;
 
 use crate::args::{Replay, ReplayFormat};
 use crate::connect::{until_signal, with_environment};
@@ -34,7 +37,11 @@ pub(crate) fn run(args: &Replay) -> Result<(), Failure> {
     let wrong = |problem: String| Failure::usage(format!("{}: {problem}", args.tape.display()));
     let file = File::open(&args.tape).map_err(|error| wrong(error.to_string()))?;
     let script = Script::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
-    if args.is_client() { as_client(args, &script) } else { as_server(args, script) }
+    match args.http {
+        _ if args.is_client() => as_client(args, &script),
+        Some(address) => over_http(args, script, address),
+        None => as_server(args, script),
+    }
 }
 
 /// Plays the server of the tape on stdin and stdout.
@@ -53,6 +60,28 @@ fn as_server(args: &Replay, script: Script) -> Result<(), Failure> {
             },
             number = signals.next() => Err(Failure::Signal(number)),
         }
+    })
+}
+
+/// Plays the server of the tape for all who connect.
+fn over_http(args: &Replay, script: Script, address: SocketAddr) -> Result<(), Failure> {
+    let pace = Pace { recorded: args.timing, delay: args.delay() };
+    until_signal(async |signals| {
+        let listener =
+            TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let address = listener.local_addr().context("cannot listen")?;
+        if !address.ip().is_loopback() && args.allow_host.is_empty() {
+            tracing::warn!(
+                "the replay listens on {address}, but only loopback names are allowed in the Host header: add its name with --allow-host"
+            );
+        }
+        let guard = HostGuard::new(&args.allow_host, &args.allow_origin);
+        exit::note(&format!("the server of {} is at http://{address}/mcp", args.tape.display()));
+        let stop = async {
+            signals.next().await;
+        };
+        let served = papertape_replay::serve_http(listener, script, pace, guard, exit::note, stop).await;
+        Ok(served.context("cannot serve")?)
     })
 }
 

@@ -11,7 +11,7 @@ use crate::examples::example;
 use crate::{install, papertape};
 
 /// What the target of a command begins with, if the command can run here: without a network, a port or a terminal.
-const TARGETS: [&str; 14] = [
+const TARGETS: [&str; 16] = [
     "grammar",
     "text",
     "all",
@@ -23,6 +23,8 @@ const TARGETS: [&str; 14] = [
     "target/debug/examples/typed_tools",
     "target/debug/examples/middleware",
     "'papertape bridge ",
+    "'papertape replay ",
+    "session.tape grammar",
     "'target/debug/examples/proxy ",
     "'target/debug/examples/notes ",
     "'target/debug/examples/task ",
@@ -74,7 +76,7 @@ fn can_run(command: &str) -> bool {
     let Some((subcommand, rest)) = rest.split_once(' ') else { return false };
     let rest = rest.strip_prefix("--trace ").unwrap_or(rest);
     let rest = rest.strip_prefix("--tape session.tape ").unwrap_or(rest);
-    ["list", "call", "read", "prompt", "request", "index", "check"].contains(&subcommand)
+    ["list", "call", "read", "prompt", "request", "index", "check", "replay"].contains(&subcommand)
         && TARGETS.iter().any(|target| rest.starts_with(target))
         && !ELSEWHERE.iter().any(|option| command.contains(option))
         && (cfg!(feature = "otel") || !command.contains(" --otlp "))
@@ -175,8 +177,10 @@ fn the_errors_of_the_pages_are_printed() {
     let pages: Vec<String> = files().iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     let shown = pages.iter().flat_map(|page| page.split("```text\n$ ").skip(1));
     let shown = shown.filter(|shown| shown.starts_with("papertape "));
-    // Its reports are on stdout: see checking.rs.
-    let shown: Vec<&str> = shown.filter(|shown| !shown.starts_with("papertape check ")).collect();
+    // Their reports are on stdout: see checking.rs and replay/.
+    let reports = ["papertape check ", "papertape replay "];
+    let shown: Vec<&str> =
+        shown.filter(|shown| !reports.iter().any(|report| shown.starts_with(report))).collect();
     // Some wait for their timeout.
     thread::scope(|scope| {
         for shown in &shown {

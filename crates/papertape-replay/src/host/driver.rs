@@ -79,6 +79,10 @@ pub(super) struct Driver<'a, W> {
     carried: Carried,
     /// The requests without a response, and where they are in the report.
     open: HashMap<Id, Open>,
+    /// How many of them have a response on the tape.
+    expected: usize,
+    /// How many bytes the tape's own frames have.
+    own: usize,
     /// The recorded response of each request, by its index in the script.
     recorded: HashMap<usize, usize>,
     /// All requests that have a response.
@@ -143,6 +147,8 @@ impl<'a, W: AsyncWrite + Unpin> Driver<'a, W> {
             answers: Answers::of(script),
             carried: Carried::default(),
             open: HashMap::new(),
+            expected: 0,
+            own: script.frames.iter().map(|frame| frame.bytes.len()).sum(),
             recorded,
             answered: HashSet::new(),
             absent: HashSet::new(),
@@ -250,7 +256,11 @@ impl<'a, W: AsyncWrite + Unpin> Driver<'a, W> {
     fn sent(&mut self, number: usize, message: usize, id: &Id, call: &Call) {
         let open = Open { index: number, message, sent: Instant::now() };
         self.answered.remove(id);
-        self.open.insert(id.clone(), open);
+        self.expected += usize::from(self.recorded.contains_key(&message));
+        if let Some(before) = self.open.insert(id.clone(), open) {
+            // Its id is used again.
+            self.expected -= usize::from(self.recorded.contains_key(&before.message));
+        }
         (self.on_step)(&Step { sent: number + 1, total: self.report.requests.len(), call });
     }
 
@@ -279,11 +289,11 @@ impl<'a, W: AsyncWrite + Unpin> Driver<'a, W> {
             self.answers.give_up(response);
             return Ok(());
         }
-        let was_open = self.open.len();
+        let was_expected = self.expected > 0;
         let is_done = |driver: &Self| {
-            let answered_instead =
-                was_open > 0 && !driver.open.values().any(|open| driver.recorded.contains_key(&open.message));
-            driver.answers.missing(response).is_none() || answered_instead
+            // The requests that made it ask have their responses.
+            let is_over = was_expected && driver.expected == 0;
+            driver.answers.missing(response).is_none() || is_over
         };
         self.wait(output, is_done).await?;
         if self.answers.missing(response).is_some() {
@@ -390,6 +400,7 @@ impl<'a, W: AsyncWrite + Unpin> Driver<'a, W> {
                 match response.id.as_ref().and_then(|id| self.open.remove(id)) {
                     Some(open) => {
                         self.answered.extend(response.id);
+                        self.expected -= usize::from(self.recorded.contains_key(&open.message));
                         self.response(&open, text);
                     }
                     None if response.id.as_ref().is_some_and(|id| self.answered.contains(id)) => {
@@ -420,8 +431,7 @@ impl<'a, W: AsyncWrite + Unpin> Driver<'a, W> {
 
     /// Whether more waits to be written than the tape has.
     fn is_flooding(&self) -> bool {
-        let own: usize = self.script.frames.iter().map(|frame| frame.bytes.len()).sum();
-        self.waiting.len().saturating_sub(self.written) > own.saturating_add(MOST_WAITING)
+        self.waiting.len().saturating_sub(self.written) > self.own.saturating_add(MOST_WAITING)
     }
 
     /// Compares a response with that of the tape.
@@ -464,6 +474,7 @@ impl<'a, W: AsyncWrite + Unpin> Driver<'a, W> {
             None if call.method == "ping" => {
                 (json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string(), self.framing())
             }
+            None if self.answers.leaves(&call.method) => return,
             None => {
                 self.other(format!("the server sends {call}, to which the tape has no response"));
                 let message = format!("the tape has no response to {call}");

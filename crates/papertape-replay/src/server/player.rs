@@ -1,6 +1,7 @@
 //! A recorded server as a state machine: what a host sends, and what is sent back, without I/O or a clock.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::guess;
@@ -16,6 +17,9 @@ use crate::splice;
 
 /// How many requests may be waiting for their responses.
 const MOST_RUNNING: usize = 10_000;
+
+/// How many requests of the tape are looked at for an error that names the nearest.
+const MOST_NAMED: usize = 1_000;
 
 const BOUNDS: Bounds = Bounds { depth: 512, batch: 1000 };
 
@@ -41,22 +45,33 @@ impl Pace {
 /// Times are those since any start, which is the same for all calls.
 #[derive(Debug)]
 pub struct Player {
-    script: Script,
+    script: Arc<Script>,
     sequences: Vec<Sequence>,
-    /// Sequences by all that a request says; by what it addresses; by its method.
-    exact: HashMap<String, Vec<usize>>,
-    addressed: HashMap<String, Vec<usize>>,
+    /// Sequences by all that a message says, and by what it addresses.
+    exact: HashMap<String, Choices>,
+    addressed: HashMap<String, Choices>,
     used: HashSet<usize>,
     running: Vec<Running>,
     batches: HashMap<usize, Batch>,
     batch: usize,
-    /// The ids of the server's own requests.
+    /// The recorded ids of the server's own requests that have been sent.
     ids: HashSet<Id>,
     renamed: u64,
     pace: Pace,
     /// Errors that are sent at once.
-    ready: VecDeque<String>,
+    ready: VecDeque<Sent>,
     notes: Vec<String>,
+}
+
+/// What a player sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// A message, or a batch of responses, as JSON.
+    pub(super) text: String,
+    /// The request of the host that it is about.
+    pub(super) request: Option<Id>,
+    /// It is the response to that.
+    pub(super) is_response: bool,
 }
 
 /// A sequence that is being played.
@@ -77,6 +92,28 @@ struct Running {
     batch: Option<usize>,
 }
 
+/// The sequences that a message may start.
+#[derive(Debug, Default)]
+struct Choices {
+    unused: VecDeque<usize>,
+    last: Option<usize>,
+}
+
+impl Choices {
+    fn add(&mut self, sequence: usize) {
+        self.unused.push_back(sequence);
+        self.last = Some(sequence);
+    }
+
+    /// The first that has not been played, else the last.
+    fn pick(&mut self, used: &HashSet<usize>) -> Option<usize> {
+        while self.unused.front().is_some_and(|first| used.contains(first)) {
+            self.unused.pop_front();
+        }
+        self.unused.front().copied().or(self.last)
+    }
+}
+
 /// The responses to a batch.
 #[derive(Debug)]
 struct Batch {
@@ -87,7 +124,8 @@ struct Batch {
 impl Player {
     /// A player of the server of a script.
     #[must_use]
-    pub fn new(script: Script, pace: Pace) -> Self {
+    pub fn new(script: impl Into<Arc<Script>>, pace: Pace) -> Self {
+        let script = script.into();
         let sequences = sequences(&script);
         let mut player = Self {
             sequences,
@@ -106,9 +144,11 @@ impl Player {
         };
         for (index, sequence) in player.sequences.iter().enumerate() {
             let Some(call) = player.script.call(sequence.trigger) else { continue };
-            let kind = sequence.is_request;
-            player.exact.entry(exact_key(kind, call)).or_default().push(index);
-            player.addressed.entry(addressed_key(kind, call)).or_default().push(index);
+            let is_request = sequence.is_request;
+            if !is_request || sequence.is_answered(&player.script) {
+                player.exact.entry(exact_key(is_request, call)).or_default().add(index);
+                player.addressed.entry(addressed_key(is_request, call)).or_default().add(index);
+            }
         }
         player.start(0, Duration::ZERO, None, None, None);
         player
@@ -151,6 +191,11 @@ impl Player {
 
     /// The next message that is due, as JSON.
     pub fn poll(&mut self, now: Duration) -> Option<String> {
+        self.poll_sent(now).map(|sent| sent.text)
+    }
+
+    /// The next message that is due.
+    pub(super) fn poll_sent(&mut self, now: Duration) -> Option<Sent> {
         loop {
             if let Some(ready) = self.ready.pop_front() {
                 return Some(ready);
@@ -161,8 +206,8 @@ impl Player {
             if time > now {
                 return None;
             }
-            if let Some(text) = self.step(at, now) {
-                return Some(text);
+            if let Some(sent) = self.step(at, now) {
+                return Some(sent);
             }
         }
     }
@@ -235,8 +280,9 @@ impl Player {
         }
         let Some((sequence, how)) = self.find(true, &call) else {
             if call.method == "ping" {
-                let response = json!({"jsonrpc": "2.0", "id": request.id, "result": {}}).to_string();
-                return self.push(response, batch);
+                let text = json!({"jsonrpc": "2.0", "id": request.id, "result": {}}).to_string();
+                let request = Some(request.id.clone());
+                return self.push(Sent { text, request, is_response: true }, batch);
             }
             let error = self.unmatched(&call);
             self.notes.push(error.message.clone());
@@ -280,24 +326,16 @@ impl Player {
     }
 
     /// The sequence for a message: the first that has not been played, else the last.
-    fn find(&self, is_request: bool, call: &Call) -> Option<(usize, Match)> {
-        let exact = self.exact.get(&exact_key(is_request, call)).map(|found| (found, Match::Exact));
-        let addressed =
-            || self.addressed.get(&addressed_key(is_request, call)).map(|found| (found, Match::Addressed));
-        let pick = |(found, how): (&Vec<usize>, Match)| {
-            let answered = |index: &&usize| {
-                self.sequences
-                    .get(**index)
-                    .is_some_and(|sequence| !is_request || sequence.is_answered(&self.script))
-            };
-            let unused = |index: &&usize| !self.used.contains(*index);
-            let first = found.iter().filter(answered).find(unused);
-            let picked = first.or_else(|| found.iter().rfind(answered))?;
-            // Whatever the parameters of these are, another host has others.
-            let how = if call.name.is_none() { Match::Exact } else { how };
-            Some((*picked, how))
-        };
-        exact.and_then(pick).or_else(|| addressed().and_then(pick))
+    fn find(&mut self, is_request: bool, call: &Call) -> Option<(usize, Match)> {
+        let used = &self.used;
+        let exact = self.exact.get_mut(&exact_key(is_request, call)).and_then(|found| found.pick(used));
+        if let Some(exact) = exact {
+            return Some((exact, Match::Exact));
+        }
+        let addressed = self.addressed.get_mut(&addressed_key(is_request, call))?.pick(used)?;
+        // Whatever the parameters of these are, another host has others.
+        let how = if call.name.is_none() { Match::Exact } else { Match::Addressed };
+        Some((addressed, how))
     }
 
     /// The error for a request that is not on the tape.
@@ -307,6 +345,7 @@ impl Player {
                 .iter()
                 .filter(|sequence| sequence.is_request)
                 .filter_map(|sequence| Some((sequence, self.script.call(sequence.trigger)?)))
+                .take(MOST_NAMED)
         };
         let same_method = || calls().filter(|(_, other)| other.method == call.method);
         if let Some((sequence, _)) = same_method().find(|(_, other)| other.addresses_the_same(call)) {
@@ -328,7 +367,7 @@ impl Player {
         RpcError::invalid_params(format!("the tape has no {call}{}", nearest.unwrap_or_default()))
     }
 
-    fn cancel(&mut self, id: Option<&Id>) {
+    pub(super) fn cancel(&mut self, id: Option<&Id>) {
         let Some(at) = self.running.iter().position(|running| id.is_some() && running.id.as_ref() == id)
         else {
             return;
@@ -348,7 +387,7 @@ impl Player {
     }
 
     /// Plays the next item of a sequence; nothing if there is nothing to send.
-    fn step(&mut self, at: usize, now: Duration) -> Option<String> {
+    fn step(&mut self, at: usize, now: Duration) -> Option<Sent> {
         let running = self.running.get_mut(at)?;
         let sequence = self.sequences.get(running.sequence)?;
         let Some(item) = sequence.items.get(running.next) else {
@@ -383,7 +422,7 @@ impl Player {
             ItemKind::Request => {
                 if let Kind::Request(id, _) = &recorded.kind {
                     let mut id = id.clone();
-                    while !self.ids.insert(id.clone()) {
+                    if !self.ids.insert(id.clone()) {
                         self.renamed += 1;
                         id = Id::from(format!("replay-{}", self.renamed).as_str());
                         splice::replace(&mut text, &["id"], &written(&id));
@@ -399,11 +438,13 @@ impl Player {
         if !is_sent {
             return None;
         }
+        let is_response = item.kind == ItemKind::Response;
+        let sent = Sent { text, request: running.id.clone(), is_response };
         if batch.is_some() {
-            self.push(text, batch);
+            self.push(sent, batch);
             return None;
         }
-        Some(text)
+        Some(sent)
     }
 
     fn reject(&mut self, rejected: &Rejected, batch: Option<usize>) {
@@ -418,15 +459,17 @@ impl Player {
     }
 
     fn respond_error(&mut self, id: Option<&Id>, error: &RpcError, batch: Option<usize>) {
+        let request = id.cloned();
         let id = id.map_or(Value::Null, |id| serde_json::to_value(id).unwrap_or_default());
-        self.push(json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string(), batch);
+        let text = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
+        self.push(Sent { text, request, is_response: true }, batch);
     }
 
     /// Sends a response, or keeps it until its batch is complete.
-    fn push(&mut self, response: String, batch: Option<usize>) {
+    fn push(&mut self, response: Sent, batch: Option<usize>) {
         let waiting = batch.and_then(|batch| Some((batch, self.batches.get_mut(&batch)?)));
         let Some((batch, waiting)) = waiting else { return self.ready.push_back(response) };
-        waiting.responses.push(response);
+        waiting.responses.push(response.text);
         self.count_down(batch);
     }
 
@@ -438,7 +481,8 @@ impl Player {
             && let Some(done) = self.batches.remove(&batch)
             && !done.responses.is_empty()
         {
-            self.ready.push_back(format!("[{}]", done.responses.join(",")));
+            let text = format!("[{}]", done.responses.join(","));
+            self.ready.push_back(Sent { text, request: None, is_response: true });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a recorded server has sent, ordered by what made it do so.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use papertape::wire::Id;
@@ -88,7 +88,7 @@ pub(super) fn sequences(script: &Script) -> Vec<Sequence> {
 struct Sequences {
     all: Vec<Sequence>,
     /// Requests without a response, in order.
-    open: Vec<usize>,
+    open: BTreeSet<usize>,
     by_id: HashMap<Id, usize>,
     by_token: HashMap<String, usize>,
     /// The server's requests without a response.
@@ -103,7 +103,7 @@ impl Sequences {
         match &message.kind {
             Kind::Request(id, _) => {
                 self.all.push(Sequence::new(Some(index), true, message.time));
-                self.open.push(new);
+                self.open.insert(new);
                 self.by_id.insert(id.clone(), new);
                 if let Some(token) = splice::value(&message.text, &["params", "_meta", "progressToken"]) {
                     self.by_token.insert(token.to_owned(), new);
@@ -116,7 +116,9 @@ impl Sequences {
                 if let Some(sequence) = cancelled.and_then(|cancelled| self.all.get_mut(cancelled)) {
                     sequence.is_cancelled = true;
                 }
-                self.open.retain(|open| Some(*open) != cancelled);
+                if let Some(cancelled) = cancelled {
+                    self.open.remove(&cancelled);
+                }
             }
             Kind::Notification(_) => {
                 self.all.push(Sequence::new(Some(index), false, message.time));
@@ -138,7 +140,7 @@ impl Sequences {
         let (kind, sequence) = match &message.kind {
             Kind::Response(id) => {
                 let Some(of) = id.as_ref().and_then(|id| self.by_id.remove(id)) else { return };
-                self.open.retain(|open| *open != of);
+                self.open.remove(&of);
                 if let Some(sequence) = self.all.get_mut(of) {
                     sequence.has_response = true;
                 }

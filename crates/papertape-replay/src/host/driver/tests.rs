@@ -192,6 +192,28 @@ async fn a_request_of_the_server_that_does_not_come_is_a_difference() {
     assert!(!report.is_same() && !report.is_broken());
 }
 
+#[tokio::test]
+async fn a_request_that_the_client_left_without_a_response_is_left_so_again() {
+    let asks = |method: &'static str| {
+        move |request: &Value| {
+            let ask = json!({"jsonrpc": "2.0", "id": "x", "method": method});
+            if request["method"].is_null() {
+                String::new()
+            } else {
+                format!("{ask}\n{}\n", recorded(request))
+            }
+        }
+    };
+    let tape = "papertape 1\n1 > - line {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n\
+        2 < - line {\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"roots/list\"}\n\
+        3 < - line {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"b\"}]}}\n";
+    let options = HostOptions::default();
+    let report = driven(tape, &options, |stream| responding(stream, asks("roots/list"))).await;
+    assert!(report.is_same(), "{report:?}");
+    let report = driven(tape, &options, |stream| responding(stream, asks("elicitation/create"))).await;
+    assert_eq!(report.others, ["the server sends elicitation/create, to which the tape has no response"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_hangs_ends_it() {
     let options = HostOptions { timeout: Duration::from_secs(7), ..HostOptions::default() };

@@ -1,5 +1,8 @@
 use std::time::Duration;
 
+use proptest::collection::vec;
+use proptest::prelude::{any, prop_assert, proptest};
+
 use super::{Pace, Player};
 use crate::script::Script;
 
@@ -253,4 +256,43 @@ fn delays_are_those_of_the_tape_if_asked_for() {
     assert!(player.poll(second).is_some_and(|text| text.contains("elicitation/create")));
     player.receive(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#, 5 * second);
     assert_eq!(player.next_due(), Some(6 * second));
+}
+
+proptest! {
+    #[test]
+    fn any_messages_are_played_to_an_end(
+        lines in vec((any::<bool>(), 0..7_u8, 0..3_u8), 1..30),
+        received in vec((0..7_u8, 0..4_u8), 1..30),
+    ) {
+        let message = |kind: u8, id: u8| match kind {
+            0 => format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a","params":{{"_meta":{{"progressToken":{id}}}}}}}"#),
+            1 => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#),
+            2 => r#"{"jsonrpc":"2.0","method":"n"}"#.to_owned(),
+            3 => format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#),
+            4 => format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id}}}}}"#),
+            5 => format!(r#"[{{"jsonrpc":"2.0","id":{id},"method":"b"}},{{}},{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen"}}]"#),
+            _ => "{".to_owned(),
+        };
+        let mut tape = r#"> {"jsonrpc":"2.0","id":1,"method":"a"}"#.to_owned();
+        for (to_server, kind, id) in lines {
+            tape += &format!("\n{} {}", if to_server { '>' } else { '<' }, message(kind, id));
+        }
+        let mut player = player(&tape);
+        let mut sent = 0;
+        for (kind, id) in received {
+            player.receive(message(kind, id).as_bytes(), Duration::ZERO);
+            while let Some(text) = player.poll(Duration::ZERO) {
+                prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
+                sent += 1;
+                prop_assert!(sent < 100_000);
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_received(bytes in vec(any::<u8>(), 0..200)) {
+        let mut player = player(REPEATED);
+        player.receive(&bytes, Duration::ZERO);
+        while player.poll(Duration::ZERO).is_some() {}
+    }
 }
