@@ -194,7 +194,8 @@ impl TryIt {
         {
             return Ok(json!({"violations": violations}).to_string());
         }
-        let call = async { client.call_raw(&wanted.name, arguments, CallOptions::new()).await };
+        // In a box, because waiting for tasks makes it large.
+        let call = Box::pin(client.call_raw(&wanted.name, arguments, CallOptions::new()));
         self.answered(async { call.await.map(|(_, raw)| raw) }).await
     }
 
