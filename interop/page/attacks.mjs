@@ -9,22 +9,28 @@ const attack = async ({ target, post }) => {
   const read = [];
   const attempt = async (name, url, options) => {
     try {
-      const response = await fetch(url, options);
+      // A browser that asks for a permission keeps the request.
+      const response = await fetch(url, { ...options, signal: AbortSignal.timeout(5_000) });
       if (response.type !== "opaque") read.push(`${name}: ${response.status} ${(await response.text()).slice(0, 80)}`);
     } catch { /* Refused, as it should be. */ }
   };
   const plain = { method: "POST", body: post.body };
+  const attempts = [];
   for (const path of ["/", "/api/recording", "/api/server", "/api/connect", "/api/call", "/sse?transportType=stdio&command=touch&args=/tmp/pwned", "/api/mcp/connect"]) {
-    await attempt(path, target + path);
-    await attempt(path, target + path, { mode: "no-cors" });
-    await attempt(path, target + path, { ...plain, mode: "no-cors" });
-    await attempt(path, target + path, post);
-    await attempt(path, target + path, { ...post, headers: { ...post.headers, "papertape-token": "0" } });
+    attempts.push(
+      attempt(path, target + path),
+      attempt(path, target + path, { mode: "no-cors" }),
+      attempt(path, target + path, { ...plain, mode: "no-cors" }),
+      attempt(path, target + path, post),
+      attempt(path, target + path, { ...post, headers: { ...post.headers, "papertape-token": "0" } }),
+    );
   }
+  await Promise.all(attempts);
   const socket = await new Promise((resolve) => {
     const socket = new WebSocket(`${target.replace("http", "ws")}/api/call`);
     socket.onopen = () => resolve("open");
     socket.onerror = () => resolve("refused");
+    setTimeout(() => resolve("refused"), 5_000);
   });
   return { read, socket };
 };

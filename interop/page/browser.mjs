@@ -9,8 +9,11 @@ const quiet = ["quic", "background-networking", "component-update", "sync"].map(
 // What an attacker's DNS server would say.
 const rebound = "--host-resolver-rules=MAP rebound.test 127.0.0.1";
 
+// What Chromium itself keeps from addresses of this machine is let through, so that the page's server is what refuses.
+const openNetwork = "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests,PrivateNetworkAccessSendPreflights";
+
 export async function launch(executablePath) {
-  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--no-first-run", rebound, ...quiet] });
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--no-first-run", rebound, openNetwork, ...quiet] });
 }
 
 /** A server that counts what reaches it. */

@@ -90,7 +90,7 @@ async fn open_server(args: &Page) -> Result<page::Page, Failure> {
     let (target, _) = target::split(words, args.connect.command.clone(), &args.connect.from_file)?;
     let connector = ConfiguredConnector::new(&args.connect, &target).await?;
     let start = start(&target)?;
-        // The page records the frames, with stderr and events beside them.
+    // The page records the frames, with stderr and events beside them.
     let connect = Connect { tape: None, ..args.connect.clone() };
     let name = target.to_string();
     let shared = Arc::new((connect, connector, target));

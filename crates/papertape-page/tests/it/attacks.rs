@@ -9,8 +9,17 @@ use tokio::net::TcpListener;
 use crate::client::{Served, TAPE};
 
 /// All routes but those of static files.
-const READS: [&str; 9] =
-    ["recording", "frames", "frame?number=2", "find?number=2", "next", "overview?width=9", "findings", "body?number=2", "server"];
+const READS: [&str; 9] = [
+    "recording",
+    "frames",
+    "frame?number=2",
+    "find?number=2",
+    "next",
+    "overview?width=9",
+    "findings",
+    "body?number=2",
+    "server",
+];
 const ACTIONS: [&str; 6] = ["call", "read", "prompt", "app", "connect", "tapes"];
 
 #[tokio::test]
@@ -29,7 +38,9 @@ async fn no_route_answers_without_the_token() {
         }
         // Neither a cookie nor the URL can have it: those could be sent by another page.
         let path = format!("{path}{}token={}", if path.contains('?') { '&' } else { '?' }, page.token);
-        let answer = page.send(method, &path, &[kind, ("cookie", &format!("papertape-token={}", page.token))], b"{}").await;
+        let answer = page
+            .send(method, &path, &[kind, ("cookie", &format!("papertape-token={}", page.token))], b"{}")
+            .await;
         assert_eq!(answer.status, 401, "{path}");
     }
     assert_eq!(page.connects.load(Relaxed), 1);
@@ -56,7 +67,11 @@ async fn other_hosts_and_origins_are_refused_on_every_route() {
     for path in ["/", "/main.js", "/api/recording", "/api/call", "/api/connect", "/app/0"] {
         for (name, value) in &evil {
             for method in ["GET", "POST", "OPTIONS"] {
-                let headers = [("papertape-token", page.token.as_str()), ("content-type", "application/json"), (*name, value)];
+                let headers = [
+                    ("papertape-token", page.token.as_str()),
+                    ("content-type", "application/json"),
+                    (*name, value),
+                ];
                 let answer = page.send(method, path, &headers, b"{}").await;
                 assert_eq!(answer.status, 403, "{method} {path} {name}: {value}");
                 assert!(!answer.head.to_lowercase().contains("access-control"), "{}", answer.head);
@@ -122,7 +137,13 @@ async fn no_request_names_a_file() {
 async fn methods_and_bodies_are_bounded() {
     let page = Served::tape(TAPE).await;
     let token = [("papertape-token", page.token.as_str())];
-    for (method, path) in [("POST", "/"), ("PUT", "/main.js"), ("DELETE", "/api/frames"), ("GET", "/api/call"), ("OPTIONS", "/api/call")] {
+    for (method, path) in [
+        ("POST", "/"),
+        ("PUT", "/main.js"),
+        ("DELETE", "/api/frames"),
+        ("GET", "/api/call"),
+        ("OPTIONS", "/api/call"),
+    ] {
         assert_eq!(page.send(method, path, &token, b"").await.status, 405, "{method} {path}");
     }
     let headers = [("papertape-token", page.token.as_str()), ("content-type", "application/json")];
@@ -150,11 +171,18 @@ async fn only_loopback_is_listened_on() {
 #[tokio::test]
 async fn every_response_has_the_policy() {
     let page = Served::tape(TAPE).await;
-    for path in ["/", "/main.js", "/style.css", "/api/recording", "/api/body?number=2", "/nothing", "/api/nothing"] {
+    for path in
+        ["/", "/main.js", "/style.css", "/api/recording", "/api/body?number=2", "/nothing", "/api/nothing"]
+    {
         let answer = page.get(path).await;
         let policy = answer.header("content-security-policy").unwrap_or_else(|| panic!("{path}"));
         assert!(policy.starts_with("default-src 'none';"), "{path}: {policy}");
-        for part in ["frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'"] {
+        for part in [
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+        ] {
             assert!(policy.contains(part), "{path}: {policy}");
         }
         assert!(!policy.contains("unsafe"), "{path}: {policy}");

