@@ -130,6 +130,15 @@ def apps():
     return runner, folder
 
 
+def page():
+    """The Node.js to use, and the folder with the programs that drive the page of papertape and the packages they import."""
+    runner, npm = node()
+    folder = packages("page", npm)
+    for program in (HERE / "page").glob("*.mjs"):
+        shutil.copy(program, folder)  # Node.js looks for packages beside the program that imports them
+    return runner, folder
+
+
 def chromium():
     """A Chromium: the machine's, or, as root, Debian's package, which needs too many others to be unpacked here."""
     names = ("chromium", "chromium-browser", "google-chrome")

@@ -9,7 +9,7 @@ const VERSION = "2026-01-26";
 /** A frame for the page of a tool; `call` calls other tools of the same server for it. */
 export async function openApp({ tool, input, answer, tools, say }) {
   const { url, refused, border } = await post("app", JSON.stringify({ uri: tool.ui.resourceUri }));
-  const frame = el("iframe", { src: url, sandbox: "allow-scripts", title: `page of ${shown(tool.name)}`, class: border ? "app border" : "app", referrerpolicy: "no-referrer" });
+  const frame = el("iframe", { src: url, sandbox: "allow-scripts allow-forms", title: `page of ${shown(tool.name)}`, class: border ? "app border" : "app", referrerpolicy: "no-referrer" });
   const note = el("p", { class: "hint" }, refused.length ? `This page would use ${refused.map(shown).join(", ")}. Here it has no network.` : "");
   const send = (message) => frame.contentWindow?.postMessage({ jsonrpc: "2.0", ...message }, "*");
   const context = () => ({ theme: theme(), toolInfo: { tool: tool.definition }, displayMode: "inline", availableDisplayModes: ["inline"], platform: "web", locale: navigator.language });
@@ -19,7 +19,7 @@ export async function openApp({ tool, input, answer, tools, say }) {
     ping: () => ({}),
     "tools/call": async ({ name, arguments: args }) => {
       if (!tools.some((one) => one.name === name && one.forApp)) throw new Error(`there is no tool ${name} for pages`);
-      return unwrap(await post("call", JSON.stringify({ name, arguments: args ?? {} })));
+      return unwrap(await post("call", JSON.stringify({ name, arguments: args ?? {}, anyway: true })));
     },
     "resources/read": async ({ uri }) => unwrap(await post("read", JSON.stringify({ uri }))),
     "ui/message": ({ content }) => (say("The page says to the user", content), {}),

@@ -31,7 +31,7 @@ function headline({ row, pair }) {
   const line = el("p", { class: "facts" }, facts.filter(Boolean).join(" · "));
   if (text) line.append(" · ", el("span", { class: `outcome ${kind}` }, `${mark} ${text}`));
   if (pair) {
-    const verb = row.k === "request" ? "answered by" : "answers";
+    const verb = { request: "answered by", response: "answers" }[row.k] ?? "about";
     line.append(" · ", `${verb} `, button(`#${pair.n}`, () => jump(pair.n), { class: "link" }), row.l !== undefined ? ` after ${duration(row.l)}` : "");
   }
   return [el("h2", {}, parts), line];

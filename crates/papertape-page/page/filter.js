@@ -22,18 +22,19 @@ function toggle(letter) {
   set({ only: CHIPS.map(([each]) => each).filter((each) => all.has(each)).join("") });
 }
 
+/** A chip for each; they stay, so that a click never misses one. */
+const chips = CHIPS.map(([letter, text]) => [letter, button(text, () => toggle(letter), { class: "chip" })]);
+const zoomed = button("", showAll, { class: "chip", "aria-pressed": "true" });
+
 export function drawFilter(total) {
   const search = $("search");
   if (search.value !== state.q && document.activeElement !== search) search.value = state.q;
-  const chips = CHIPS.map(([letter, text]) =>
-    button(text, () => toggle(letter), { class: "chip", "aria-pressed": String(state.only.includes(letter)), "data-chip": letter }));
+  for (const [letter, chip] of chips) chip.setAttribute("aria-pressed", String(state.only.includes(letter)));
+  zoomed.hidden = !state.t1;
   if (state.t1) {
-    const range = `${duration(Number(state.t0))} – ${duration(Number(state.t1))} ×`;
-    chips.push(button(range, showAll, { class: "chip", "aria-pressed": "true", "aria-label": `Time ${range}: show all` }));
+    zoomed.textContent = `${duration(Number(state.t0))} – ${duration(Number(state.t1))} ×`;
+    zoomed.setAttribute("aria-label", `Time ${zoomed.textContent}: show all`);
   }
-  const focused = document.activeElement?.dataset?.chip;
-  $("chips").replaceChildren(...chips);
-  if (focused) $("chips").querySelector(`[data-chip="${CSS.escape(focused)}"]`)?.focus();
   $("method").value = state.method;
   $("count").textContent = total === undefined ? "" : plural(total, "row");
 }
@@ -59,6 +60,7 @@ export function startFilter() {
     later = setTimeout(() => set({ q: $("search").value }), 150);
   });
   $("method").addEventListener("change", () => set({ method: $("method").value }));
+  $("chips").append(...chips.map(([, chip]) => chip), zoomed);
   setMethods([]);
   drawFilter();
 }

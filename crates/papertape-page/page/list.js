@@ -71,7 +71,7 @@ async function load(chunk) {
     if (now !== epoch) return;
     entry.rows = answer.rows;
     entry.loading = false;
-    if (answer.total !== total) resize(answer.total);
+    if (answer.total !== total || chunk === 0) resize(answer.total);
   } catch (error) {
     entry.loading = false;
     if (now === epoch) document.dispatchEvent(new CustomEvent("problem", { detail: error.message }));
@@ -213,15 +213,21 @@ async function rowLoaded(index) {
 
 /** Selects a frame by its number, if the filter lists it. */
 export async function selectNumber(number, focus = true) {
-  const { position } = await get("find", { ...filter(), number });
-  if (position !== null) select(position, focus);
-  return position !== null;
+  return selectAt(await get("find", { ...filter(), number }), focus);
 }
 
 /** The next frame of a kind: `errors` or `findings`. */
 export async function selectNext(only, step) {
-  const { position } = await get("next", { ...filter(), from: selected, step, of: only });
-  if (position !== null) select(position);
+  selectAt(await get("next", { ...filter(), from: selected, step, of: only }), true);
+}
+
+export const selectTime = async (time) => selectAt(await get("find", { ...filter(), time }), true);
+
+/** Selects what the server has found; the list may have grown since. */
+function selectAt({ position, total: now }, focus) {
+  if (now > total) resize(now);
+  if (position !== null) select(position, focus);
+  return position !== null;
 }
 
 export function relate(numbers) {

@@ -10,7 +10,7 @@ import * as list from "./list.js";
 import * as overview from "./overview.js";
 import { print, startPrint } from "./print.js";
 import { startSplitter } from "./splitter.js";
-import { FILTER, filter, onChange, set, state } from "./state.js";
+import { FILTER, onChange, set, state } from "./state.js";
 import { onTheme, startTheme } from "./theme.js";
 import { drawTry, startTry } from "./try.js";
 
@@ -120,8 +120,7 @@ onChange((changed) => {
     drawFilter();
     list.reset();
     overview.refresh().catch(problem);
-    const wanted = state.sel;
-    if (wanted) get("find", { ...filter(), number: Number(wanted) }).then(({ position }) => position !== null && wanted === state.sel && list.select(position, false), problem);
+    if (state.sel) list.selectNumber(Number(state.sel), false).catch(problem);
   }
   if (changed.includes("tab")) drawDetail().catch(problem);
   if (changed.includes("time")) list.timeChanged();
@@ -141,10 +140,7 @@ startFilter();
 list.startList();
 list.whenSelected(show);
 startDetail((number) => jump(number).catch(problem));
-overview.startOverview(async (time) => {
-  const { position } = await get("find", { ...filter(), time });
-  if (position !== null) list.select(position);
-});
+overview.startOverview((time) => list.selectTime(time).catch(problem));
 startSplitter();
 startPrint();
 startDrop(openTape, problem);

@@ -17,7 +17,7 @@ export function outcome(row) {
     case "cancelled": return ["cancelled", "quiet", "⊘"];
     case "pending": return ["waiting", "quiet", "…"];
     case "none": return ["no answer", "error", "∅"];
-    case "invalid": return ["not a message", "error", "✗"];
+    case "invalid": return ["invalid", "error", "✗"];
     default: return ["", "", ""];
   }
 }

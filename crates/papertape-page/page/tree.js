@@ -33,10 +33,10 @@ function leaf(value) {
   if (value instanceof Digits) return el("span", { class: "number" }, value.text);
   if (typeof value === "string") {
     const long = value.length > 2000;
-    const text = el("span", { class: "string" }, shown(long ? value.slice(0, 2000) : value, true));
+    const text = el("span", { class: "string" }, `"${shown(long ? value.slice(0, 2000) : value, true)}${long ? "" : '"'}`);
     if (!long) return text;
     const more = button(`… ${value.length - 2000} more characters`, () => {
-      text.textContent = shown(value, true);
+      text.textContent = `"${shown(value, true)}"`;
       more.remove();
     });
     return [text, more];

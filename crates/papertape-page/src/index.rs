@@ -124,8 +124,12 @@ impl Index {
                 }
                 Change::Stray(index) => {
                     let Some(stray) = self.recording.strays().get(index).cloned() else { continue };
-                    let row =
-                        self.add(stray.place, stray.direction.into(), stray.exchange, Kind::Stray(index));
+                    let row = self.add(
+                        stray.place,
+                        stray.direction.into(),
+                        stray.exchange,
+                        Kind::Stray(index, excerpt(bytes)),
+                    );
                     self.errors += 1;
                     if stray.direction == Direction::ToClient && stray.exchange.is_none() {
                         self.find(row, of_stray(&stray.problem, bytes), &stray.problem);
@@ -215,11 +219,15 @@ impl Index {
         self.by_number.get(&number).copied()
     }
 
-    /// The request or response that belongs to a row.
+    /// The response to a request; the request of a response, or that a notification is about.
     pub(crate) fn pair(&self, row: &Row) -> Option<usize> {
         match row.kind {
             Kind::Request(index) => self.calls.get(index)?.1,
             Kind::Response(index) => self.calls.get(index).map(|rows| rows.0),
+            Kind::Notification(index) => {
+                let call = self.recording.notifications().get(index)?.call?;
+                self.calls.get(call).map(|rows| rows.0)
+            }
             _ => None,
         }
     }
@@ -234,8 +242,10 @@ impl Index {
             Kind::Notification(index) => {
                 (self.recording.notifications().get(index).map(|one| &*one.method), None)
             }
-            Kind::Stray(index) => (None, self.recording.strays().get(index).map(|stray| &*stray.problem)),
-            Kind::Head(ref text) | Kind::Stderr(ref text) | Kind::Event(ref text) => (None, Some(text)),
+            Kind::Stray(_, ref text)
+            | Kind::Head(ref text)
+            | Kind::Stderr(ref text)
+            | Kind::Event(ref text) => (None, Some(text)),
         }
     }
 
@@ -245,8 +255,12 @@ impl Index {
             Kind::Request(_) | Kind::Response(_) => {
                 matches!(self.outcome(row), Some(("tool-error" | "error" | "none" | "invalid", _)))
             }
-            Kind::Stray(_) => true,
-            Kind::Event(ref text) => text.starts_with("failed") || text.starts_with("lost"),
+            Kind::Stray(..) => true,
+            Kind::Event(ref text) => {
+                text.starts_with("failed")
+                    || text.starts_with("lost")
+                    || (text.starts_with("exit") && row.findings > 0)
+            }
             _ => false,
         }
     }
@@ -254,7 +268,7 @@ impl Index {
     /// What came of a request, with the code of an error.
     pub(crate) fn outcome(&self, row: &Row) -> Option<(&'static str, Option<i64>)> {
         let (Kind::Request(index) | Kind::Response(index)) = row.kind else {
-            return matches!(row.kind, Kind::Stray(_)).then_some(("invalid", None));
+            return matches!(row.kind, Kind::Stray(..)).then_some(("invalid", None));
         };
         let call = self.recording.calls().get(index)?;
         Some(match call.outcome {

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,9 +68,9 @@ impl Page {
     ///
     /// # Errors
     /// If the tape cannot be written.
-    pub fn of_server(target: Target, recorded_to: Option<PathBuf>) -> io::Result<Self> {
+    pub fn of_server(target: Target, recorded_to: Option<&Path>) -> io::Result<Self> {
         let tape = Tape::new(target.name.clone());
-        let (written, file) = match &recorded_to {
+        let (written, file) = match recorded_to {
             Some(path) => (papertape::tape::create(path)?, File::open(path)?),
             None => {
                 let file = unnamed_file()?;

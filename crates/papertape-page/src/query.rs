@@ -93,7 +93,7 @@ pub(crate) fn find(tape: &Tape, query: &Query) -> Result<Value, Refusal> {
         let row = index.row_of(query.needed("number")?).and_then(|row| u32::try_from(row).ok());
         row.and_then(|row| rows.binary_search(&row).ok())
     };
-    Ok(json!({"position": position}))
+    Ok(json!({"position": position, "total": rows.len()}))
 }
 
 /// The next or previous row with an error or a finding.
@@ -112,7 +112,7 @@ pub(crate) fn next(tape: &Tape, query: &Query) -> Result<Value, Refusal> {
     } else {
         (usize::try_from(from.saturating_add(1)).unwrap_or_default()..rows.len()).find(wanted)
     };
-    Ok(json!({"position": position}))
+    Ok(json!({"position": position, "total": rows.len()}))
 }
 
 /// What the overview draws.

@@ -29,7 +29,8 @@ pub(crate) enum Kind {
     Request(usize),
     Response(usize),
     Notification(usize),
-    Stray(usize),
+    /// What is not a message: also what it looks like.
+    Stray(usize, Box<str>),
     /// The first line of an HTTP head, a piece of stderr, or an event with its details, shortened.
     Head(Box<str>),
     Stderr(Box<str>),
@@ -71,7 +72,7 @@ impl Kind {
             Kind::Request(_) => "request",
             Kind::Response(_) => "response",
             Kind::Notification(_) => "notification",
-            Kind::Stray(_) => "invalid",
+            Kind::Stray(..) => "invalid",
             Kind::Head(_) => "head",
             Kind::Stderr(_) => "stderr",
             Kind::Event(_) => "event",

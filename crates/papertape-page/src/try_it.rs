@@ -1,6 +1,6 @@
 //! Try it: a client of the target, what it lists, and calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
@@ -34,6 +34,8 @@ pub(crate) struct TryIt {
     recorder: Recorder,
     tape: Arc<Tape>,
     state: Mutex<State>,
+    /// The input schemas of the tools that were listed last.
+    schemas: Mutex<HashMap<String, Value>>,
 }
 
 struct State {
@@ -82,7 +84,7 @@ impl fmt::Debug for TryIt {
 impl TryIt {
     pub(crate) fn new(target: Target, recorder: Recorder, tape: Arc<Tape>) -> Arc<Self> {
         let state = Mutex::new(State { session: Session::Opening, lists: 0 });
-        Arc::new(Self { target, recorder, tape, state })
+        Arc::new(Self { target, recorder, tape, state, schemas: Mutex::default() })
     }
 
     /// Opens the session. Without a session, and not otherwise: there is one process at a time.
@@ -168,6 +170,8 @@ impl TryIt {
         let client = self.client()?;
         let mut problems = Vec::new();
         let tools = listed(client.tools().await, "tools/list", &mut problems);
+        let schemas = tools.iter().map(|tool| (tool.item.name.clone(), tool.item.input_schema.clone()));
+        *lock(&self.schemas) = schemas.collect();
         let tools: Vec<Value> = tools.iter().map(tool_json).collect();
         let resources = listed(client.resources().await, "resources/list", &mut problems);
         let templates = listed(client.resource_templates().await, "resources/templates/list", &mut problems);
@@ -190,12 +194,27 @@ impl TryIt {
             return Err(Refusal::bad("`arguments` must be an object"));
         }
         if !wanted.anyway
-            && let Some(violations) = violations(&client, &wanted.name, &arguments).await
+            && let Some(violations) = self.violations(&wanted.name, &arguments)
         {
             return Ok(json!({"violations": violations}).to_string());
         }
-        let call = async { client.call_raw(&wanted.name, arguments, CallOptions::new()).await };
+        // In a box, because waiting for tasks makes it large.
+        let call = Box::pin(client.call_raw(&wanted.name, arguments, CallOptions::new()));
         self.answered(async { call.await.map(|(_, raw)| raw) }).await
+    }
+
+    /// Why the arguments should not be sent; nothing if they are valid, or the tool or its schema is unknown.
+    fn violations(&self, tool: &str, arguments: &RawJson) -> Option<Vec<String>> {
+        let schema = lock(&self.schemas).get(tool)?.clone();
+        let validator = Validator::new(&schema, Draft::Draft202012).ok()?;
+        let arguments = arguments.to_value().ok()?;
+        let errors = validator.errors(&arguments);
+        let said = errors.iter().take(MOST_VIOLATIONS).map(|error| match error.pointer() {
+            "" => error.to_string(),
+            pointer => format!("{pointer}: {error}"),
+        });
+        let said: Vec<String> = said.collect();
+        (!said.is_empty()).then_some(said)
     }
 
     /// Reads a resource, or what a template leads to.
@@ -324,20 +343,6 @@ fn tool_json(entry: &ListEntry<ToolDefinition>) -> Value {
         "forApp": ui.as_ref().is_none_or(|ui| ui.for_app()),
         "definition": definition,
     })
-}
-
-/// Why the arguments may not be sent; nothing if they are valid, or the tool or its schema is unknown.
-async fn violations(client: &Client, tool: &str, arguments: &RawJson) -> Option<Vec<String>> {
-    let tools = client.tools().await.ok()?;
-    let tool = tools.into_iter().find(|entry| entry.item.name == tool)?.item;
-    let validator = Validator::new(&tool.input_schema, Draft::Draft202012).ok()?;
-    let arguments = arguments.to_value().ok()?;
-    let errors = validator.errors(&arguments);
-    let said = errors.iter().take(MOST_VIOLATIONS).map(|error| {
-        if error.pointer().is_empty() { error.to_string() } else { format!("{}: {error}", error.pointer()) }
-    });
-    let said: Vec<String> = said.collect();
-    (!said.is_empty()).then_some(said)
 }
 
 /// Whether it is the MIME type of a page, in any spelling: `text/html; profile="mcp-app"`.

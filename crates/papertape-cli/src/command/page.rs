@@ -90,7 +90,6 @@ async fn open_server(args: &Page) -> Result<page::Page, Failure> {
     let (target, _) = target::split(words, args.connect.command.clone(), &args.connect.from_file)?;
     let connector = ConfiguredConnector::new(&args.connect, &target).await?;
     let start = start(&target)?;
-    let recorded_to = args.connect.tape.clone();
     // The page records the frames, with stderr and events beside them.
     let connect = Connect { tape: None, ..args.connect.clone() };
     let name = target.to_string();
@@ -111,7 +110,7 @@ async fn open_server(args: &Page) -> Result<page::Page, Failure> {
             })
         })
     });
-    let opened = page::Page::of_server(page::Target { name, start, connect }, recorded_to);
+    let opened = page::Page::of_server(page::Target { name, start, connect }, args.connect.tape.as_deref());
     Ok(opened.context("cannot record the frames of the server")?)
 }
 

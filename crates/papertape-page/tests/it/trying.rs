@@ -1,0 +1,83 @@
+//! Try it: lists, calls, and what is recorded of them.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use papertape::{Cx, Server, ToolError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::client::Served;
+
+/// Count to a number.
+#[derive(Deserialize, JsonSchema)]
+struct Count {
+    /// Up to here.
+    to: u64,
+}
+
+async fn count(args: Count, _: Cx) -> Result<String, ToolError> {
+    if args.to > 9 {
+        return Err(ToolError::failed("I can count to 9"));
+    }
+    Ok((1..=args.to).map(|number| number.to_string()).collect())
+}
+
+fn server() -> Server {
+    Server::new("counter", "1.0.0").tool("count", count)
+}
+
+fn result(answer: &Value) -> Value {
+    serde_json::from_str(answer["result"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn tools_are_listed_and_called() {
+    let page = Served::server(server).await;
+    let lists = page.get("/api/server").await.json();
+    assert_eq!(lists["tools"][0]["name"], "count");
+    assert_eq!(lists["tools"][0]["inputSchema"]["properties"]["to"]["type"], "integer");
+    assert_eq!(lists["problems"], json!([]));
+
+    let answer = page.post("/api/call", &json!({"name": "count", "arguments": {"to": 3}})).await.json();
+    assert_eq!(result(&answer)["content"][0]["text"], "123");
+    // Its frames can be shown by then.
+    let request = answer["request"].as_u64().unwrap();
+    let frame = page.get(&format!("/api/frame?number={request}")).await.json();
+    assert_eq!((&frame["row"]["w"], &frame["row"]["o"]), (&json!("count"), &json!("ok")));
+
+    let answer = page.post("/api/call", &json!({"name": "count", "arguments": {"to": 10}})).await.json();
+    assert_eq!(result(&answer)["isError"], true);
+    page.stop().await;
+}
+
+#[tokio::test]
+async fn arguments_that_violate_the_schema_are_sent_only_if_that_is_wanted() {
+    let page = Served::server(server).await;
+    let rows = async || page.get("/api/recording").await.json()["rows"].clone();
+    page.get("/api/server").await;
+    let before = rows().await;
+    let mut call = json!({"name": "count", "arguments": {"to": "three"}});
+    let answer = page.post("/api/call", &call).await.json();
+    assert!(answer["violations"][0].as_str().unwrap().starts_with("/to: "), "{answer}");
+    assert_eq!(rows().await, before);
+    call["anyway"] = true.into();
+    let answer = page.post("/api/call", &call).await.json();
+    assert!(answer["request"].is_u64(), "{answer}");
+    assert_eq!(page.post("/api/call", &json!({"name": "count", "arguments": [1]})).await.status, 400);
+    page.stop().await;
+}
+
+#[tokio::test]
+async fn all_of_it_is_on_the_tape() {
+    let page = Served::server(server).await;
+    page.post("/api/call", &json!({"name": "count", "arguments": {"to": 3}})).await;
+    assert_eq!(page.connects.load(Relaxed), 1);
+    let folder = page.stop().await;
+    let tape = std::fs::read_to_string(folder.path().join("recorded.tape")).unwrap();
+    let events: Vec<_> = tape.lines().filter(|line| line.contains(" * ")).collect();
+    assert!(events[0].ends_with(r#"start {"command":["./server"]}"#), "{tape}");
+    assert!(events.last().unwrap().ends_with("end {}"), "{tape}");
+    assert!(tape.contains("\"123\""), "{tape}");
+    papertape::wire::tape::read(&tape).unwrap();
+}
