@@ -2,15 +2,15 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use papertape_testing::process::OPEN;
+use papertape_testing::process::{OPEN, Process, call};
 use serde_json::{Value, json};
 
 use super::Host;
 use super::host::{bridge, capabilities, server};
 use crate::http::Served;
-use crate::{opening as opening_result, papertape, scratch};
+use crate::{full_pipe, opening as opening_result, papertape, scratch};
 
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
@@ -254,6 +254,22 @@ fn either_framing_is_answered_in_kind() {
         assert_eq!(output.starts_with("Content-Length: "), framing == "content-length", "{output}");
         assert!(output.contains("\"name\":\"bridged\"") && output.contains("\"id\":1"), "{output}");
     }
+}
+
+/// One thread does everything: it must not wait for a host that does not read the log of the server.
+#[test]
+fn a_full_stderr_does_not_keep_calls() {
+    let (unread, full) = full_pipe();
+    let noisy = ["sh", "-c", "echo noise >&2; exec \"$1\"", "sh", &server()];
+    let mut command = bridge(&["--revision", LEGACY], &noisy);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(full);
+    let mut process = Process::start_as_it_is(&mut command);
+    process.send(OPEN);
+    assert_eq!(process.message()["id"], "open");
+    process.send(call(1, "count", &json!({"to": 0})));
+    assert_eq!(text(&process.message()), "counted to 0");
+    drop(unread);
+    assert!(process.finish().status.success());
 }
 
 #[test]
