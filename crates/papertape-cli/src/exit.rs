@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::Output;
 use crate::http_refusal;
+use crate::log;
 use crate::print::text::{hanging, safe};
 use crate::print::{self, Look, style};
 
@@ -275,6 +276,11 @@ pub(crate) fn report(failure: &Failure) {
 /// Prints a note to stderr.
 pub(crate) fn note(sentence: &str) {
     print::err(&prefixed(sentence, Look::of_stderr()));
+}
+
+/// The same for what must not wait for a reader of stderr.
+pub(crate) fn note_without_waiting(sentence: &str) {
+    log::print(prefixed(sentence, Look::of_stderr()));
 }
 
 /// A sentence with the name of the program.

@@ -82,6 +82,17 @@ pub(crate) fn flush() {
     }
 }
 
+/// Writes to stderr as logs are written: without waiting for its reader. More than fits the queue is dropped, and counted.
+pub(crate) fn print(text: String) {
+    let dropped = match QUEUE.get() {
+        Some(queue) => queue.try_send(Entry::Line(text)).is_err(),
+        None => print::try_err(&text).is_err(),
+    };
+    if dropped {
+        DROPPED.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Writes how many lines were dropped here, if any were.
 fn report_dropped() -> io::Result<()> {
     match DROPPED.swap(0, Ordering::Relaxed) {

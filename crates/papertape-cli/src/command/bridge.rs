@@ -14,7 +14,8 @@ use super::serve;
 use crate::args::{self, Connect, FromFile};
 use crate::connect::{ConfiguredConnector, unopened, with_options};
 use crate::exit::{self, Failure, LIMIT};
-use crate::print::{self, text};
+use crate::log;
+use crate::print::text;
 use crate::runtime;
 use crate::servers_file;
 use crate::signals::{SIGINT, SIGTERM, Signals};
@@ -90,7 +91,7 @@ async fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failur
             let mut options = with_options(options, &args, connector.content());
             if !args.trace {
                 let name = name.clone();
-                options = options.on_stderr(move |line| print::err(&format!("{name}{}\n", text::safe(line))));
+                options = options.on_stderr(move |line| log::print(format!("{name}{}\n", text::safe(line))));
             }
             connector.clone().connect(options)
         }
@@ -118,7 +119,7 @@ async fn bridge(args: &args::Bridge, targets: &Targets) -> Result<Bridge, Failur
             bridge
         }
     };
-    let bridge = bridge.on_notice(exit::note).timeout_option(LIMIT);
+    let bridge = bridge.on_notice(exit::note_without_waiting).timeout_option(LIMIT);
     let filter = Filter::new().only(&args.only).hide(&args.hide);
     let bridge = bridge.filter(if args.read_only { filter.read_only() } else { filter });
     Ok(if args.per_session { bridge.per_session() } else { bridge })

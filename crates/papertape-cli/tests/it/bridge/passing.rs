@@ -1,13 +1,16 @@
 //! What passes a bridge for a host on stdio, for both kinds of hosts and servers.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
 
+use papertape_testing::process::{OPEN, Process, call};
 use serde_json::{Value, json};
 
 use super::Host;
 use super::host::{bridge, capabilities, server};
 use crate::http::Served;
-use crate::papertape;
+use crate::{full_pipe, opening as opening_result, papertape, scratch};
 
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
@@ -251,4 +254,56 @@ fn either_framing_is_answered_in_kind() {
         assert_eq!(output.starts_with("Content-Length: "), framing == "content-length", "{output}");
         assert!(output.contains("\"name\":\"bridged\"") && output.contains("\"id\":1"), "{output}");
     }
+}
+
+/// One thread does everything: it must not wait for a host that does not read the log of the server.
+#[test]
+fn a_full_stderr_does_not_keep_calls() {
+    let (unread, full) = full_pipe();
+    let noisy = ["sh", "-c", "echo noise >&2; exec \"$1\"", "sh", &server()];
+    let mut command = bridge(&["--revision", LEGACY], &noisy);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(full);
+    let mut process = Process::start_as_it_is(&mut command);
+    process.send(OPEN);
+    assert_eq!(process.message()["id"], "open");
+    process.send(call(1, "count", &json!({"to": 0})));
+    assert_eq!(text(&process.message()), "counted to 0");
+    drop(unread);
+    assert!(process.finish().status.success());
+}
+
+#[test]
+fn a_connection_that_is_lost_ends_the_bridge() {
+    let socket = scratch("bridge_lost").join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let server = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
+        let opening: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
+        let result = opening_result(&json!({"tools": {}}));
+        let opened = json!({"jsonrpc": "2.0", "id": opening["id"], "result": result});
+        writeln!(&stream, "{opened}").unwrap();
+        // It closes the connection during the call.
+        lines.find(|line| line.contains("tools/call")).unwrap();
+    });
+    let target = format!("unix:{}", socket.display());
+    let command = &mut papertape(["bridge", "--revision", LEGACY, &target]);
+    let mut host = Host::legacy(command, &capabilities());
+    let failed = host.call("any", &json!({}));
+    assert!(failed["error"]["message"].as_str().unwrap().contains("closed the connection"), "{failed}");
+    let end = host.process.wait();
+    assert_eq!(end.status.code(), Some(4), "{end:?}");
+    assert!(end.log.contains("papertape: the server is lost"), "{}", end.log);
+    server.join().unwrap();
+}
+
+#[test]
+fn an_error_names_the_option_of_its_limit() {
+    let options = ["--revision", LEGACY, "--timeout", "0.1"];
+    let mute = ["sh", "-c", "while read -r line; do :; done"];
+    let end = papertape_testing::process::run(&mut bridge(&options, &mute), OPEN);
+    assert_eq!(end.status.code(), Some(3), "{end:?}");
+    let response: Value = serde_json::from_slice(&end.output).unwrap();
+    let message = response["error"]["message"].as_str().unwrap();
+    assert!(message.contains("(limit: --timeout)"), "{message}");
 }
