@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
@@ -123,14 +123,17 @@ fn a_tape_of_http_is_a_server_on_stdio() {
     let served = Served::start(&mut papertape(["serve", "grammar", "--http", "127.0.0.1:0"]));
     let url = format!("http://{}/mcp", served.address);
     let mut tap = papertape(["tap", "--http", "127.0.0.1:0", "--tape"]);
-    let tap = Served::start(tap.arg(&tape).arg(url));
-    let recorded = format!("http://{}/mcp", tap.address);
+    let tap = tap.arg(&tape).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut tap = Process::start_as_it_is(tap);
+    tap.wait_for_log("is at http://");
+    let recorded = format!("http://{}", tap.log_so_far().rsplit_once("http://").unwrap().1.trim());
     let [call, words @ ..] = CALL;
     for revision in ["2025-11-25", "2026-07-28"] {
         let command = [call, &recorded].into_iter().chain(words).chain(["--revision", revision]);
         assert_eq!(text(run(&mut papertape(command), "").is_clean()), "ate\n");
     }
-    drop(tap);
+    tap.signal(Signal::TERM);
+    tap.wait();
     edit(&tape, "\"ate\"", "\"eated\"");
     for revision in ["2025-11-25", "2026-07-28"] {
         let words: Vec<&str> = CALL.into_iter().chain(["--revision", revision]).collect();
