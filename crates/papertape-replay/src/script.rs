@@ -1,5 +1,6 @@
 //! A tape to the messages that are replayed, in their order.
 
+use std::collections::HashMap;
 use std::io::BufRead;
 use std::ops::Range;
 use std::sync::Arc;
@@ -68,6 +69,8 @@ pub(crate) struct Recorded {
     /// The index of its frame.
     pub(crate) frame: usize,
     pub(crate) direction: Direction,
+    /// The HTTP exchange that it crossed in.
+    pub(crate) exchange: Option<u64>,
     pub(crate) time: Option<Duration>,
     pub(crate) kind: Kind,
     /// Its JSON; empty if it has none.
@@ -135,6 +138,7 @@ impl Script {
             self.messages.push(Recorded {
                 frame: index,
                 direction: message.direction,
+                exchange: message.exchange,
                 time: message.place.time,
                 kind,
                 text: text.into(),
@@ -188,6 +192,38 @@ impl Script {
     pub(crate) fn number(&self, message: Option<usize>) -> u64 {
         let message = message.and_then(|message| self.messages.get(message));
         message.and_then(|message| self.frames.get(message.frame)).map_or(0, |frame| frame.number)
+    }
+}
+
+/// Requests without a response, by their ids. On HTTP, where several sessions may use the same ids, a response belongs to the
+/// request of its own exchange, if there is one.
+#[derive(Debug, Default)]
+pub(crate) struct ById {
+    of_exchange: HashMap<(u64, Id), usize>,
+    newest: HashMap<Id, usize>,
+}
+
+impl ById {
+    pub(crate) fn insert(&mut self, id: &Id, exchange: Option<u64>, request: usize) {
+        if let Some(exchange) = exchange {
+            self.of_exchange.insert((exchange, id.clone()), request);
+        }
+        self.newest.insert(id.clone(), request);
+    }
+
+    pub(crate) fn get(&self, id: &Id) -> Option<usize> {
+        self.newest.get(id).copied()
+    }
+
+    /// Takes the request of a response.
+    pub(crate) fn remove(&mut self, id: &Id, exchange: Option<u64>) -> Option<usize> {
+        if let Some(own) = exchange.and_then(|exchange| self.of_exchange.remove(&(exchange, id.clone()))) {
+            if self.newest.get(id) == Some(&own) {
+                self.newest.remove(id);
+            }
+            return Some(own);
+        }
+        self.newest.remove(id)
     }
 }
 

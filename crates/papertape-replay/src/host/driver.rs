@@ -16,7 +16,7 @@ use super::answers::Answers;
 use super::carried::Carried;
 use super::report::{Failure, Replayed, Report, Update, Verdict};
 use crate::call::Call;
-use crate::script::{Frame, Kind, Recorded, Script, write_frame};
+use crate::script::{ById, Frame, Kind, Recorded, Script, write_frame};
 use crate::splice;
 
 /// The longest frame of a server.
@@ -111,12 +111,12 @@ impl<'a, W: AsyncWrite + Unpin> Driver<'a, W> {
         on_step: &'a mut (dyn FnMut(&Step<'_>) + Send),
     ) -> Self {
         let mut report = Report::default();
-        let mut open: HashMap<&Id, usize> = HashMap::new();
+        let mut open = ById::default();
         let mut recorded = HashMap::new();
         for (index, message) in script.messages.iter().enumerate() {
             match (&message.kind, message.direction) {
                 (Kind::Request(id, call), Direction::ToServer) => {
-                    open.insert(id, index);
+                    open.insert(id, message.exchange, index);
                     report.requests.push(Replayed {
                         number: script.number(Some(index)),
                         call: call.clone(),
@@ -126,7 +126,7 @@ impl<'a, W: AsyncWrite + Unpin> Driver<'a, W> {
                     });
                 }
                 (Kind::Response(Some(id)), Direction::ToClient) => {
-                    if let Some(request) = open.remove(id) {
+                    if let Some(request) = open.remove(id, message.exchange) {
                         recorded.insert(request, index);
                     }
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use papertape::wire::Id;
 use papertape::wire::tape::Direction;
 
-use crate::script::{Kind, Recorded, Script};
+use crate::script::{ById, Kind, Recorded, Script};
 use crate::splice;
 
 /// The longest delay that is replayed.
@@ -89,7 +89,7 @@ struct Sequences {
     all: Vec<Sequence>,
     /// Requests without a response, in order.
     open: BTreeSet<usize>,
-    by_id: HashMap<Id, usize>,
+    by_id: ById,
     by_token: HashMap<String, usize>,
     /// The server's requests without a response.
     asked: HashMap<Id, usize>,
@@ -104,7 +104,7 @@ impl Sequences {
             Kind::Request(id, _) => {
                 self.all.push(Sequence::new(Some(index), true, message.time));
                 self.open.insert(new);
-                self.by_id.insert(id.clone(), new);
+                self.by_id.insert(id, message.exchange, new);
                 if let Some(token) = splice::value(&message.text, &["params", "_meta", "progressToken"]) {
                     self.by_token.insert(token.to_owned(), new);
                 }
@@ -112,7 +112,7 @@ impl Sequences {
             }
             Kind::Notification(call) if call.method == "notifications/cancelled" => {
                 let id = splice::value(&message.text, &["params", "requestId"]);
-                let cancelled = id.and_then(|id| self.by_id.get(&Id::parse(id).ok()?)).copied();
+                let cancelled = id.and_then(|id| self.by_id.get(&Id::parse(id).ok()?));
                 if let Some(sequence) = cancelled.and_then(|cancelled| self.all.get_mut(cancelled)) {
                     sequence.is_cancelled = true;
                 }
@@ -139,7 +139,9 @@ impl Sequences {
     fn of_server(&mut self, index: usize, message: &Recorded, script: &Script) {
         let (kind, sequence) = match &message.kind {
             Kind::Response(id) => {
-                let Some(of) = id.as_ref().and_then(|id| self.by_id.remove(id)) else { return };
+                let Some(of) = id.as_ref().and_then(|id| self.by_id.remove(id, message.exchange)) else {
+                    return;
+                };
                 self.open.remove(&of);
                 if let Some(sequence) = self.all.get_mut(of) {
                     sequence.has_response = true;
@@ -158,7 +160,7 @@ impl Sequences {
                 if let Some(of) = token.and_then(|token| self.by_token.get(token)) {
                     (ItemKind::Progress, *of)
                 } else {
-                    (ItemKind::Notification, subscription.copied().unwrap_or_else(|| self.current()))
+                    (ItemKind::Notification, subscription.unwrap_or_else(|| self.current()))
                 }
             }
             Kind::Other => return,

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
 use super::{conjugated, edit, replay};
+use crate::http::Served;
 use crate::process::{End, OPEN, Process, answer, call, ping, run};
 use crate::{contains, papertape, scratch, text};
 
@@ -95,6 +96,49 @@ fn a_cut_is_seen_by_a_host() {
     let tape = conjugated("replay_cut_host");
     let end = run(&mut against_replay(&CALL, &tape, &["--cut", "3000"]), "");
     assert_eq!(end.status.code(), Some(4), "{end:?}");
+}
+
+#[test]
+fn a_recorded_server_is_at_a_url() {
+    let tape = conjugated("replay_http");
+    let served = Served::start(&mut replay(&tape, ["--http", "127.0.0.1:0"]));
+    let url = format!("http://{}/mcp", served.address);
+    let [call, words @ ..] = CALL;
+    for revision in ["2026-07-28", "2025-11-25"] {
+        let options = ["--revision", revision, "--timeout", "60"];
+        let command = [call, &url].into_iter().chain(words).chain(options);
+        let end = run(&mut papertape(command), "");
+        if revision == "2026-07-28" {
+            assert_eq!(text(end.is_clean()), "ate\n");
+        } else {
+            contains(&end.log, &["the tape has no initialize"]);
+        }
+    }
+}
+
+#[test]
+fn a_tape_of_http_is_a_server_on_stdio() {
+    let folder = scratch("replay_of_http");
+    let tape = folder.join("session.tape");
+    let served = Served::start(&mut papertape(["serve", "grammar", "--http", "127.0.0.1:0"]));
+    let url = format!("http://{}/mcp", served.address);
+    let mut tap = papertape(["tap", "--http", "127.0.0.1:0", "--tape"]);
+    let tap = tap.arg(&tape).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut tap = Process::start_as_it_is(tap);
+    tap.wait_for_log("is at http://");
+    let recorded = format!("http://{}", tap.log_so_far().rsplit_once("http://").unwrap().1.trim());
+    let [call, words @ ..] = CALL;
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let command = [call, &recorded].into_iter().chain(words).chain(["--revision", revision]);
+        assert_eq!(text(run(&mut papertape(command), "").is_clean()), "ate\n");
+    }
+    tap.signal(Signal::TERM);
+    tap.wait();
+    edit(&tape, "\"ate\"", "\"eated\"");
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let words: Vec<&str> = CALL.into_iter().chain(["--revision", revision]).collect();
+        assert_eq!(text(run(&mut against_replay(&words, &tape, &[]), "").is_clean()), "eated\n");
+    }
 }
 
 #[test]

@@ -258,6 +258,26 @@ fn delays_are_those_of_the_tape_if_asked_for() {
     assert_eq!(player.next_due(), Some(6 * second));
 }
 
+#[test]
+fn sessions_on_a_tape_of_http_may_use_the_same_ids() {
+    let message = |number: u64, way: &str, json: &str| format!("{number} {way} - raw {json}\n");
+    let call = |name: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}"}}}}"#)
+    };
+    let result = |name: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"result":"{name}"}}"#);
+    let tape = [
+        message(1, ">1", &call("a")),
+        message(2, ">2", &call("b")),
+        message(3, "<1", &result("a")),
+        message(4, "<2", &result("b")),
+    ];
+    let tape = format!("papertape 1\n{}", tape.concat());
+    let mut player = Player::new(Script::read(tape.as_bytes()).unwrap(), Pace::default());
+    for name in ["b", "a"] {
+        assert_eq!(sent(&mut player, &call(name)), [result(name)]);
+    }
+}
+
 proptest! {
     #[test]
     fn any_messages_are_played_to_an_end(
