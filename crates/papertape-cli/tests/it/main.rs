@@ -48,6 +48,7 @@ mod sockets;
 mod stray_output;
 mod streams;
 mod tape;
+mod tape_tools;
 mod tasks;
 mod thread_limit;
 mod unprivileged;
