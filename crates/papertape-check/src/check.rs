@@ -53,7 +53,8 @@ pub async fn check_stdio(command: &ServerCommand, options: &Options) -> Report {
     report
 }
 
-fn summary(drive: &Drive, lists: &Lists) -> ServerSummary {
+/// What the server is.
+pub(crate) fn summary(drive: &Drive, lists: &Lists) -> ServerSummary {
     let info = drive.opened().find_map(Run::server_info);
     let text =
         |member: &str| info.and_then(|info| info.get(member)).and_then(Value::as_str).map(str::to_owned);

@@ -32,7 +32,9 @@ async fn no_route_answers_without_the_token() {
         let path = format!("/api/{route}");
         let answer = page.send(method, &path, &[kind], b"{}").await;
         assert_eq!(answer.status, 401, "{path}");
-        for wrong in [other.as_str(), "", "Bearer", page.token.get(..63).unwrap(), &format!("{}0", page.token)] {
+        for wrong in
+            [other.as_str(), "", "Bearer", page.token.get(..63).unwrap(), &format!("{}0", page.token)]
+        {
             let answer = page.send(method, &path, &[kind, ("papertape-token", wrong)], b"{}").await;
             assert_eq!(answer.status, 403, "{path} {wrong}");
         }
