@@ -33,3 +33,14 @@ mod writer;
 
 pub use item::{Parts, Source, Stream};
 pub use recorder::{LEAST_SIZE, Recorder, RecorderOptions};
+
+/// A limit of the size of files (`ulimit -f`) is an error of the write then, and does not kill this process.
+fn ignore_file_size_limit() -> std::io::Result<tokio::signal::unix::Signal> {
+    use tokio::signal::unix::{SignalKind, signal};
+    signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))
+}
+
+/// The example in the README is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -10,9 +10,9 @@ use std::time::Duration;
 use papertape::stdio::{RunningServer, ServerCommand};
 use rustix::process::{Pid, Signal, getppid};
 use serde_json::{Value, json};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{interval, sleep};
 
+use crate::ignore_file_size_limit;
 use crate::item::Stream;
 use crate::pump::Pump;
 use crate::recorder::Recorder;
@@ -43,8 +43,7 @@ pub async fn run(
     recorder: &Recorder,
     mut next_signal: impl AsyncFnMut() -> i32,
 ) -> io::Result<ExitStatus> {
-    // A limit of the size of files (`ulimit -f`) is an error of the write then, and does not kill this process.
-    let _ignored = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    let _ignored = ignore_file_size_limit();
     let mut tap = Tap::start(command, recorder).inspect_err(|error| {
         recorder.event("failed", &json!({ "error": error.to_string() }));
     })?;

@@ -139,7 +139,8 @@ fn a_session_over_http_is_on_the_tape_with_all_heads() {
         })
     });
     assert_eq!(calls.count(), 2, "{text}");
-    assert!(!text.contains("failed"), "{text}");
+    // The client leaves the stream of a session that has no end of its own.
+    assert!(!text.contains("no response") && !text.contains("broken off"), "{text}");
     assert_eq!(shown.last().unwrap(), "* end {}");
     server.signal(Signal::TERM);
     server.finish().is_clean();

@@ -22,6 +22,7 @@ use papertape_http1::ConnectionLimits;
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use crate::ignore_file_size_limit;
 use crate::item::{Parts, Source, Stream};
 use crate::recorder::Recorder;
 use exchange::{Exchange, RecordedBody};
@@ -52,6 +53,7 @@ pub async fn serve(
     recorder: &Recorder,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
+    let _ignored = ignore_file_size_limit();
     recorder.event("start", &json!({ "url": upstream.url() }));
     let recorder = recorder.clone();
     let proxy = Arc::new(Proxy { upstream, guard, recorder, exchanges: AtomicU64::new(0) });

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::http::header::HOST;
 use ::http::uri::{Authority, Scheme};
@@ -19,6 +20,9 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::exchange::RecordedBody;
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(30);
 
 /// A server at a URL, with its pool of connections.
 pub struct Upstream {
@@ -49,8 +53,15 @@ impl Upstream {
             ));
         }
         let host = HeaderValue::from_str(authority.as_str()).map_err(|_| invalid("its host is invalid"))?;
-        let connector =
-            HttpsConnectorBuilder::new().with_tls_config(tls(ca)?).https_or_http().enable_http1().build();
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(CONNECT));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls(ca)?)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
         let client = Client::builder(TokioExecutor::new()).build(connector);
         Ok(Self { client, url: uri, scheme, authority, host })
     }

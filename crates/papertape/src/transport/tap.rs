@@ -1,5 +1,6 @@
 //! The tap: every frame, in both directions, passes here and gets its number.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -7,12 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::callback::unless_it_panics;
-use crate::wire::tape::{self, Direction, Record};
+use crate::wire::tape::{self, Content, Direction, Record};
 
 /// Counts frames, records them to a tape, and calls an observer.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
     number: u64,
+    /// How many HTTP requests there were.
+    #[cfg(any(feature = "http-client", feature = "http-server"))]
+    exchanges: u64,
     recorder: Option<Recorder>,
     observer: Option<Observer>,
 }
@@ -120,17 +124,52 @@ impl Tap {
         self
     }
 
+    /// The number of the next HTTP request, if there is a tape.
+    #[cfg(any(feature = "http-client", feature = "http-server"))]
+    pub(crate) fn next_exchange(&mut self) -> Option<u64> {
+        self.recorder.as_ref()?;
+        self.exchanges += 1;
+        Some(self.exchanges)
+    }
+
+    /// Records the head of an HTTP request or response.
+    #[cfg(any(feature = "http-client", feature = "http-server"))]
+    pub(crate) fn head(&mut self, exchange: u64, direction: Direction, head: &[u8]) {
+        self.number += 1;
+        self.write(Some(exchange), Content::Head(direction, Cow::Borrowed(head)));
+    }
+
+    /// Records that an HTTP request has no response.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn failed(&mut self, exchange: u64, error: &str) {
+        self.number += 1;
+        let detail = serde_json::json!({ "error": error }).to_string();
+        self.write(
+            Some(exchange),
+            Content::Event { name: Cow::Borrowed("failed"), detail: Cow::Owned(detail) },
+        );
+    }
+
     /// Records a frame, or a part of one that is over the size limit: the exact bytes.
     pub(crate) fn frame(&mut self, direction: Direction, bytes: &[u8]) {
+        self.frame_of(None, direction, bytes);
+    }
+
+    /// The same for a body or an event of an HTTP request.
+    pub(crate) fn frame_of(&mut self, exchange: Option<u64>, direction: Direction, bytes: &[u8]) {
         self.number += 1;
         if let Some(Observer { started, see }) = &mut self.observer {
             let frame = Frame { number: self.number, direction, time: started.elapsed(), bytes };
             unless_it_panics("on_frame", || see(&frame));
         }
+        self.write(exchange, Content::Frame(direction, Cow::Borrowed(bytes)));
+    }
+
+    fn write(&mut self, exchange: Option<u64>, content: Content<'_>) {
         let Some(recorder) = &mut self.recorder else { return };
         recorder.line.clear();
-        let time = recorder.started.elapsed();
-        Record::frame(self.number, direction, Some(time), bytes).write(&mut recorder.line);
+        let time = Some(recorder.started.elapsed());
+        Record { number: self.number, exchange, time, content }.write(&mut recorder.line);
         let result = recorder.file.write_all(recorder.line.as_bytes());
         self.or_stop(result);
     }

@@ -80,7 +80,31 @@ async fn a_tape_has_every_message_both_ways() {
     ] {
         assert!(sent(direction, part), "{direction:?} {part}\n{text}");
     }
-    assert!(!text.contains(&session.id), "the session id is not recorded");
+    // Each request has a number, two heads, and its bodies between and after them.
+    for exchange in 1..=4 {
+        let of_exchange = entries.iter().filter_map(|entry| match entry {
+            tape::Entry::Record(record) if record.exchange == Some(exchange) => Some(&record.content),
+            _ => None,
+        });
+        let kinds: Vec<(bool, Direction)> = of_exchange
+            .map(|content| match content {
+                tape::Content::Head(direction, _) => (true, *direction),
+                tape::Content::Frame(direction, _) => (false, *direction),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let begin = [(true, Direction::ToServer), (false, Direction::ToServer), (true, Direction::ToClient)];
+        assert!(kinds.starts_with(&begin), "{kinds:?}\n{text}");
+        assert!(kinds[3..].iter().all(|kind| *kind == (false, Direction::ToClient)), "{kinds:?}\n{text}");
+    }
+    for part in [
+        "head POST /mcp HTTP/1.1⟦0d 0a⟧",
+        "head HTTP/1.1 200 OK⟦0d 0a⟧",
+        "head HTTP/1.1 400 Bad Request⟦0d 0a⟧",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(text.contains(&format!("mcp-session-id: {}", session.id)), "{text}");
 }
 
 #[tokio::test]

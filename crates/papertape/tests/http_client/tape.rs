@@ -40,7 +40,21 @@ fn bodies_and_events_are_on_the_tape_as_they_crossed() {
             .filter(|line| !line.starts_with(['p', '#']))
             .map(|line| line.split(' ').nth(3).unwrap())
             .collect();
-        assert_eq!(forms, ["raw", "raw", "raw", "raw", "raw", "event", "event"], "{recorded}");
+        let expected = [
+            "head", "raw", "head", "raw", "head", "raw", "head", "raw", "head", "raw", "head", "event",
+            "event",
+        ];
+        assert_eq!(forms, expected, "{recorded}");
+        let sources: Vec<&str> = recorded
+            .lines()
+            .filter(|line| !line.starts_with(['p', '#']))
+            .map(|line| line.split(' ').nth(1).unwrap())
+            .collect();
+        assert_eq!(sources.join(" "), ">1 >1 <1 <1 >2 >2 <2 <2 >3 >3 <3 <3 <3");
+        for part in ["head POST /mcp HTTP/1.1⟦0d 0a⟧", "host: 127.0.0.1:", "head HTTP/1.1 200 OK⟦0d 0a⟧"]
+        {
+            assert!(recorded.contains(part), "{part}\n{recorded}");
+        }
         assert!(recorded.contains("event {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n"));
     });
     std::fs::remove_file(path).unwrap();

@@ -6,6 +6,7 @@
 #[cfg(feature = "http-client")]
 mod client;
 pub(crate) mod headers;
+mod heads;
 #[cfg(feature = "http-server")]
 mod server;
 

@@ -8,9 +8,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use super::errors;
-use super::sender::HttpSender;
+use super::sender::{ExchangeNumber, HttpSender};
 use crate::wire::sse::Decoder;
-use crate::wire::tape::Direction;
 
 /// How long to read a stream after its response has arrived: if it ends, its connection can be reused.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -63,6 +62,7 @@ impl HttpSender {
         mut initialized: impl FnMut(&[u8]),
     ) -> StreamEnd {
         let mut decoder = Decoder::new(self.limit);
+        let exchange = ExchangeNumber::of(&response);
         loop {
             // Requests of the server get responses; if it does not accept those, nothing more is read.
             self.session.has_room().await;
@@ -77,7 +77,7 @@ impl HttpSender {
             match chunk {
                 Ok(Some(bytes)) => decoder.push(&bytes),
                 Ok(None) => {
-                    return match self.record_rest(&decoder) {
+                    return match self.record_rest(exchange, &decoder) {
                         false => StreamEnd::Closed,
                         true => {
                             StreamEnd::Interrupted("the stream ended in the middle of an event".to_owned())
@@ -85,7 +85,7 @@ impl HttpSender {
                     };
                 }
                 Err(error) => {
-                    self.record_rest(&decoder);
+                    self.record_rest(exchange, &decoder);
                     return StreamEnd::Interrupted(errors::interrupted(&error));
                 }
             }
@@ -96,7 +96,7 @@ impl HttpSender {
                     Err(error) => return StreamEnd::Invalid(error.to_string()),
                 };
                 if block.raw.iter().any(|b| !b.is_ascii_whitespace()) {
-                    self.record(Direction::ToClient, block.raw);
+                    self.record(exchange, block.raw);
                 }
                 let event = block.event;
                 if let Some(id) = event.id {
@@ -129,10 +129,11 @@ impl HttpSender {
 
     /// Reads the rest of a stream.
     async fn drain(&self, mut response: Response, mut decoder: Decoder) {
+        let exchange = ExchangeNumber::of(&response);
         while let Ok(Some(bytes)) = response.chunk().await {
             decoder.push(&bytes);
             while let Ok(Some(block)) = decoder.next_block() {
-                self.record(Direction::ToClient, block.raw);
+                self.record(exchange, block.raw);
                 if let Some(data) = block.event.data.filter(|data| !data.is_empty()) {
                     self.session.receive(&data);
                 }
@@ -144,13 +145,13 @@ impl HttpSender {
     }
 
     /// Records what is left after the last event. Whether that is an incomplete event.
-    fn record_rest(&self, decoder: &Decoder) -> bool {
+    fn record_rest(&self, exchange: Option<ExchangeNumber>, decoder: &Decoder) -> bool {
         let rest = decoder.unfinished();
         // The second half of a line end is not an event.
         if rest.iter().all(u8::is_ascii_whitespace) {
             return false;
         }
-        self.record(Direction::ToClient, rest);
+        self.record(exchange, rest);
         // Neither is a comment.
         rest.split(|b| matches!(b, b'\n' | b'\r')).any(|line| !line.is_empty() && !line.starts_with(b":"))
     }

@@ -17,12 +17,11 @@ use super::event_stream::{Awaiting, StreamEnd, StreamState};
 use super::http_sse::NotHttpSse;
 use super::legacy_session::NOTIFICATION_TIMEOUT;
 use super::outgoing_message::OutgoingMessage;
-use super::sender::{ERROR_BODY, Request, retry_after};
+use super::sender::{ERROR_BODY, ExchangeNumber, Request, retry_after};
 use super::{EVENTS, JSON, errors};
 use crate::client::{ErrorKind, Failure};
 use crate::protocol::method;
 use crate::wire::message::{self, Bounds, Message, Payload};
-use crate::wire::tape::Direction;
 
 /// How much of an error response is read that may have a JSON-RPC error.
 const JSON_ERROR_BODY: usize = 1024 * 1024;
@@ -93,8 +92,7 @@ impl Dispatcher {
         match posted {
             Ok(response) => {
                 let status = response.status();
-                let body = body::beginning(response, ERROR_BODY).await;
-                self.sender.record(Direction::ToClient, &body);
+                let body = self.sender.beginning(response, ERROR_BODY).await;
                 if !status.is_success() {
                     let said = errors::quoted_body(&body).unwrap_or_default();
                     let what = if sent.method.is_empty() { "a response" } else { &sent.method };
@@ -110,8 +108,7 @@ impl Dispatcher {
         let response = self.post(initialize, None).await?;
         if !response.status().is_success() {
             let status = response.status();
-            let body = body::beginning(response, ERROR_BODY).await;
-            self.sender.record(Direction::ToClient, &body);
+            let body = self.sender.beginning(response, ERROR_BODY).await;
             return Err(errors::http_status(&self.sender.target.url, status, &body));
         }
         self.legacy.set_id(response.headers());
@@ -130,8 +127,7 @@ impl Dispatcher {
                 .await,
             );
         } else {
-            let body = body::beginning(response, self.sender.limit).await;
-            self.sender.record(Direction::ToClient, &body);
+            let body = self.sender.beginning(response, self.sender.limit).await;
             self.legacy.set_revision(&body);
         }
         Ok(())
@@ -172,6 +168,7 @@ impl Dispatcher {
         if media_type == MediaType::EventStream {
             return self.follow_stream(sent, id, response, responded).await;
         }
+        let exchange = ExchangeNumber::of(&response);
         let body = match body::read(response, self.sender.limit).await {
             Ok(body) => body,
             Err(BodyError::TooLong) => {
@@ -180,7 +177,7 @@ impl Dispatcher {
             }
             Err(BodyError::Interrupted(problem)) => return Err(errors::protocol(problem, b"")),
         };
-        self.sender.record(Direction::ToClient, &body);
+        self.sender.record(exchange, &body);
         if body.is_empty() {
             let problem = format!("HTTP {} with an empty body instead of a response", status.as_u16());
             return Err(errors::protocol(problem, b""));
@@ -206,8 +203,7 @@ impl Dispatcher {
     }
 
     async fn read_error_body(&self, response: Response) -> (StatusCode, Vec<u8>) {
-        let (status, body) = (response.status(), body::beginning(response, JSON_ERROR_BODY).await);
-        self.sender.record(Direction::ToClient, &body);
+        let (status, body) = (response.status(), self.sender.beginning(response, JSON_ERROR_BODY).await);
         (status, body)
     }
 
@@ -306,8 +302,7 @@ impl Dispatcher {
             }
             Ok(response) => {
                 let status = response.status();
-                let body = body::beginning(response, ERROR_BODY).await;
-                self.sender.record(Direction::ToClient, &body);
+                let body = self.sender.beginning(response, ERROR_BODY).await;
                 let said = errors::quoted_body(&body).unwrap_or_default();
                 let problem = format!(
                     "the stream ended before the response arrived, and could not be resumed: HTTP {status} {said}"

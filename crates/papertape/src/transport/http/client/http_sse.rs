@@ -8,7 +8,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 use url::Url;
 
-use super::body::{self, MediaType, media_type};
+use super::body::{MediaType, media_type};
 use super::dispatcher::Dispatcher;
 use super::endpoint::shown;
 use super::event_stream::{Awaiting, StreamEnd, StreamState};
@@ -16,7 +16,6 @@ use super::outgoing_message::OutgoingMessage;
 use super::sender::{ERROR_BODY, Request};
 use crate::client::Failure;
 use crate::wire::error::excerpt;
-use crate::wire::tape::Direction;
 
 /// The timeout of the `endpoint` event.
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -102,8 +101,7 @@ impl Dispatcher {
         if !response.status().is_success() {
             return self.read_error_response(id, response).await;
         }
-        let body = body::beginning(response, ERROR_BODY).await;
-        self.sender.record(Direction::ToClient, &body);
+        drop(self.sender.beginning(response, ERROR_BODY).await);
         Ok(())
     }
 }

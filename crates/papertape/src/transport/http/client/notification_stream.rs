@@ -11,13 +11,12 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::{Backoff, is_transient};
-use super::body::{self, MediaType, media_type};
+use super::body::{MediaType, media_type};
 use super::dispatcher::Dispatcher;
 use super::errors;
 use super::event_stream::{Awaiting, StreamEnd, StreamState};
 use super::sender::{ERROR_BODY, retry_after};
 use crate::client::{ErrorKind, Failure};
-use crate::wire::tape::Direction;
 
 /// How long other requests wait for the response to the GET.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -128,8 +127,7 @@ impl Dispatcher {
                 }
                 Ok(response) => {
                     let (status, retry_after) = (response.status(), retry_after(response.headers()));
-                    let said = body::beginning(response, ERROR_BODY).await;
-                    self.sender.record(Direction::ToClient, &said);
+                    let said = self.sender.beginning(response, ERROR_BODY).await;
                     let failure = errors::http_status(&self.sender.target.url, status, &said);
                     match (status, &session) {
                         (StatusCode::NOT_FOUND, Some(session)) if accepted => {

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderMap, Method, StatusCode};
+use http::header::{HOST, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use reqwest::Response;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
@@ -15,6 +15,7 @@ use super::endpoint::{HttpTarget, shown};
 use super::errors;
 use crate::client::{ErrorKind, Failure, NOT_SENT, Session};
 use crate::sync::lock;
+use crate::transport::http::heads;
 use crate::transport::tap::Tap;
 use crate::wire::error::excerpt;
 use crate::wire::tape::Direction;
@@ -100,17 +101,22 @@ impl HttpSender {
         let mut headers = self.target.headers.clone();
         replace(&mut headers, request.headers.clone());
         replace(&mut headers, credentials);
+        let exchange = self.record_head(&request.method, url, &headers);
         let mut sending = self.target.http.request(request.method.clone(), url.clone()).headers(headers);
         if let Some(body) = &request.body {
             let (session, tap, id) = (Arc::clone(&self.session), Arc::clone(&self.tap), request.id);
             sending = sending.body(reqwest::Body::wrap(ObservedBody::new(body.clone(), move |bytes| {
-                record(&tap, Direction::ToServer, bytes);
+                record(&tap, exchange, Direction::ToServer, bytes);
                 if let Some(id) = id {
                     session.set_stage(id, "the request was sent; no response arrived");
                 }
             })));
         }
-        let response = sending.send().await.map_err(|error| errors::not_sent(url, &error))?;
+        let mut outcome = sending.send().await.map_err(|error| errors::not_sent(url, &error));
+        if let Some(exchange) = exchange {
+            self.record_outcome(exchange, &mut outcome);
+        }
+        let response = outcome?;
         self.target.credentials.observe(response.headers(), response.remote_addr());
         if let Some(id) = request.id {
             self.session.set_stage(id, "the response began; the result did not arrive");
@@ -121,8 +127,7 @@ impl HttpSender {
     /// A 403 without a challenge, which no credentials would change.
     async fn forbidden(&self, url: &Url, response: Response) -> Failure {
         let status = response.status();
-        let said = body::beginning(response, ERROR_BODY).await;
-        self.record(Direction::ToClient, &said);
+        let said = self.beginning(response, ERROR_BODY).await;
         errors::http_status(url, status, &said)
     }
 
@@ -135,8 +140,7 @@ impl HttpSender {
         rejections: usize,
     ) -> Result<(), Failure> {
         let (status, headers) = (response.status(), response.headers().clone());
-        let said = body::beginning(response, ERROR_BODY).await;
-        self.record(Direction::ToClient, &said);
+        let said = self.beginning(response, ERROR_BODY).await;
         let unauthorized = |why: &str| {
             let quoted =
                 errors::quoted_body(&said).map(|said| format!("; the server rejected the request {said}"));
@@ -170,8 +174,7 @@ impl HttpSender {
         wait: Duration,
     ) -> Result<(), Failure> {
         let status = response.status();
-        let said = body::beginning(response, ERROR_BODY).await;
-        self.record(Direction::ToClient, &said);
+        let said = self.beginning(response, ERROR_BODY).await;
         let until = request.id.and_then(|id| self.session.deadline(id));
         let time = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
         if wait >= time {
@@ -190,17 +193,66 @@ impl HttpSender {
         Ok(())
     }
 
-    /// Records what was sent or received.
-    pub(super) fn record(&self, direction: Direction, bytes: &[u8]) {
+    /// Reads the beginning of a body that is only shown to users, and records it.
+    pub(super) async fn beginning(&self, response: Response, limit: usize) -> Vec<u8> {
+        let exchange = ExchangeNumber::of(&response);
+        let body = body::beginning(response, limit).await;
+        self.record(exchange, &body);
+        body
+    }
+
+    /// Records what was received.
+    pub(super) fn record(&self, exchange: Option<ExchangeNumber>, bytes: &[u8]) {
         if !bytes.is_empty() {
-            record(&self.tap, direction, bytes);
+            record(&self.tap, exchange, Direction::ToClient, bytes);
         }
+    }
+
+    /// Gives a request its number, if there is a tape, and records its head.
+    fn record_head(&self, method: &Method, url: &Url, headers: &HeaderMap) -> Option<ExchangeNumber> {
+        let mut tap = lock(&self.tap);
+        let number = tap.next_exchange()?;
+        let target =
+            url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
+        let mut headers = headers.clone();
+        // What reqwest adds, as far as it is known here.
+        if let Some(host) = url.host_str() {
+            let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+            headers.extend(HeaderValue::from_str(&format!("{host}{port}")).map(|host| (HOST, host)));
+        }
+        tap.head(number, Direction::ToServer, &heads::of_request(method, &target, &headers));
+        tap.flush();
+        Some(ExchangeNumber(number))
+    }
+
+    /// Records the head of its response, or that there is none.
+    fn record_outcome(&self, exchange: ExchangeNumber, outcome: &mut Result<Response, Failure>) {
+        let mut tap = lock(&self.tap);
+        match outcome {
+            Ok(response) => {
+                let head = heads::of_response(response.status(), response.headers());
+                tap.head(exchange.0, Direction::ToClient, &head);
+                response.extensions_mut().insert(exchange);
+            }
+            Err(failure) => tap.failed(exchange.0, &failure.kind.to_string()),
+        }
+        tap.flush();
     }
 }
 
-fn record(tap: &Mutex<Tap>, direction: Direction, bytes: &[u8]) {
+/// The number of a request on the tape.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ExchangeNumber(u64);
+
+impl ExchangeNumber {
+    pub(super) fn of(response: &Response) -> Option<Self> {
+        response.extensions().get().copied()
+    }
+}
+
+fn record(tap: &Mutex<Tap>, exchange: Option<ExchangeNumber>, direction: Direction, bytes: &[u8]) {
     let mut tap = lock(tap);
-    tap.frame(direction, bytes);
+    tap.frame_of(exchange.map(|number| number.0), direction, bytes);
     tap.flush();
 }
 

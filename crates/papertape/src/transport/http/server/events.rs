@@ -13,7 +13,6 @@ use super::site::Site;
 use super::stream::{Reader, write_data};
 use crate::server::session::Session;
 use crate::wire::frame::Outgoing;
-use crate::wire::tape::Direction;
 use papertape_oauth::server::Lease;
 
 /// How long a stream may be silent: proxies may take a longer silence for the end.
@@ -68,28 +67,25 @@ impl Source {
     }
 
     /// Takes what waits to be written, as events.
-    fn take(&mut self, frames: &mut Outgoing, out: &mut Vec<u8>, site: &Site) {
+    fn take(&mut self, frames: &mut Outgoing, out: &mut Vec<u8>) {
         match self {
             Source::Exchange(exchange) | Source::Endless(exchange) => {
                 exchange.0.take(frames);
-                self.write(frames, out, site);
+                self.write(frames, out);
             }
-            Source::Stream(reader) => reader.take(frames, out, |event| site.tape(Direction::ToClient, event)),
+            Source::Stream(reader) => reader.take(frames, out),
         }
     }
 
     /// Writes frames as events.
-    fn write(&mut self, frames: &Outgoing, out: &mut Vec<u8>, site: &Site) {
-        let record = |event: &[u8]| site.tape(Direction::ToClient, event);
+    fn write(&mut self, frames: &Outgoing, out: &mut Vec<u8>) {
         match self {
             Source::Exchange(_) | Source::Endless(_) => {
                 for frame in frames.frames() {
-                    let begin = out.len();
                     write_data(out, frame);
-                    record(out.get(begin..).unwrap_or_default());
                 }
             }
-            Source::Stream(reader) => reader.write(frames, out, record),
+            Source::Stream(reader) => reader.write(frames, out),
         }
     }
 }
@@ -101,7 +97,7 @@ impl Events {
             Source::Stream(reader) => reader.beginning(),
             Source::Exchange(_) | Source::Endless(_) => Vec::new(),
         };
-        source.write(frames, &mut first, site);
+        source.write(frames, &mut first);
         if first.is_empty() {
             first.extend_from_slice(COMMENT);
         }
@@ -149,7 +145,7 @@ impl Events {
             let over = self.source.is_over();
             self.frames.clear();
             let mut bytes = Vec::new();
-            self.source.take(&mut self.frames, &mut bytes, &self.site);
+            self.source.take(&mut self.frames, &mut bytes);
             if !bytes.is_empty() {
                 self.alive.as_mut().reset(Instant::now() + SILENCE);
                 self.frames.give_back_room();

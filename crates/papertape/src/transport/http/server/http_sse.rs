@@ -18,7 +18,6 @@ use crate::server::pipeline::{self, Envelope, Refused};
 use crate::server::session::Session;
 use crate::wire::frame::{OUTBOX, Outgoing};
 use crate::wire::message::{self, Message, Payload};
-use crate::wire::tape::Direction;
 
 /// Where the stream is.
 pub(crate) const STREAM: &str = "/sse";
@@ -105,7 +104,7 @@ where
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(1));
     }
     let taken = request::read(&parts.headers, body, site.options.body, &site.budget).await?;
-    site.tape(Direction::ToServer, &taken.bytes);
+    site.record_body(parts, &taken.bytes);
     let held = taken.held.map(|held| held as _);
     let envelope = Envelope { http: Some(parts), held: held.as_ref(), ..Envelope::default() };
     let served = match message::parse(&taken.bytes, site.service.limits().bounds()) {
@@ -119,7 +118,7 @@ where
         }
         Ok(Payload::Batch(members)) => pipeline::serve_batch(&site.service, &members, &session, envelope),
         Err(rejected) => {
-            return Ok(response::rejected(site, rejected, NamedRevision::Known(Revision::OLDEST)));
+            return Ok(response::rejected(rejected, NamedRevision::Known(Revision::OLDEST)));
         }
     };
     if let Err(Refused::Forbidden(scopes)) = served {

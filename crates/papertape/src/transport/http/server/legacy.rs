@@ -75,7 +75,7 @@ fn open(
     let envelope = Envelope { http: Some(parts), ..Envelope::default() };
     drop(pipeline::serve(&site.service, initialize, &session, envelope));
     let id = site.sessions.mint(&session);
-    let mut response = response::whole(site, &session, StatusCode::OK);
+    let mut response = response::whole(&session, StatusCode::OK);
     if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
         response.headers_mut().insert(HeaderName::from_static(SESSION_ID), id);
     }
@@ -127,12 +127,12 @@ fn exchange(
     session.take(&mut frames);
     // A batch that was refused as a whole has one response, which is not a batch.
     if is_batch && over && frames.bytes.starts_with(b"{") {
-        return Ok(response::message(site, frames, StatusCode::BAD_REQUEST));
+        return Ok(response::message(frames, StatusCode::BAD_REQUEST));
     }
     match frames.ends.len() {
         0 if over => Ok(response::empty(StatusCode::ACCEPTED)),
         1 if over && !request::prefers_events(&parts.headers) => {
-            Ok(response::message(site, frames, StatusCode::OK))
+            Ok(response::message(frames, StatusCode::OK))
         }
         // It takes time, or has more messages: on a stream that the client can resume.
         _ => {

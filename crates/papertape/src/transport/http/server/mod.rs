@@ -202,7 +202,11 @@ async fn respond<B>(site: &Arc<Site>, request: Request<B>, address: Option<IpAdd
 where
     B: Readable,
 {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    let exchange = site.record_request(&parts);
+    if let Some(exchange) = exchange {
+        parts.extensions.insert(exchange);
+    }
     // Handlers can read it.
     let parts = Arc::new(parts);
     let mut response = route(site, &parts, body, address).await.unwrap_or_else(|refusal| {
@@ -213,6 +217,10 @@ where
     }
     if let Some(metrics) = &site.metrics {
         metrics.responded(response.status());
+    }
+    if let Some(exchange) = exchange {
+        site.record_response(exchange, response.status(), response.headers());
+        response.body_mut().record(site, exchange);
     }
     response
 }

@@ -23,7 +23,6 @@ use crate::server::pipeline::{self, Envelope, Params, Refused};
 use crate::server::session::Session;
 use crate::wire::error::shortened;
 use crate::wire::message::{self, Message, Payload, Rejected, Request};
-use crate::wire::tape::Direction;
 use crate::wire::{Id, RpcError};
 
 /// The media types that a client must accept, because it is not known beforehand which it will get.
@@ -42,10 +41,10 @@ where
     request::check_content(&parts.headers)?;
     request::check_accept(&parts.headers, &KINDS)?;
     let taken = request::read(&parts.headers, body, site.options.body, &site.budget).await?;
-    site.tape(Direction::ToServer, &taken.bytes);
+    site.record_body(parts, &taken.bytes);
     let named = NamedRevision::read(&parts.headers);
     match message::parse(&taken.bytes, site.service.limits().bounds()) {
-        Err(rejected) => Ok(response::rejected(site, rejected, named)),
+        Err(rejected) => Ok(response::rejected(rejected, named)),
         Ok(payload) if is_modern(named, &payload) => {
             serve_stateless(site, parts, payload, named, principal, taken.held.as_ref()).await
         }
@@ -54,7 +53,7 @@ where
         {
             let asked = Params::read(request.params).ok().and_then(|params| params.protocol_version);
             let asked = asked.and_then(message::string).unwrap_or_default();
-            Ok(response::rejected(site, unopenable(request.id, &asked), named))
+            Ok(response::rejected(unopenable(request.id, &asked), named))
         }
         // It lacks what every stateless request has, which is the error that it gets.
         Ok(payload) if !site.options.legacy => {
@@ -75,7 +74,7 @@ async fn serve_stateless(
 ) -> Result<HttpResponse, Refusal> {
     let reject = |id: Option<Id>, message: &str| {
         let error = RpcError::invalid_request(message);
-        Ok(response::rejected(site, Rejected { id, error, is_response: false }, named))
+        Ok(response::rejected(Rejected { id, error, is_response: false }, named))
     };
     match payload {
         Payload::Single(Message::Request(request)) => {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -14,7 +14,7 @@ use http_body::{Body, Frame, SizeHint};
 use super::events::{Events, SILENCE, Source};
 use super::refusal::Refusal;
 use super::request::{Exchange, NamedRevision, RequestPermit, prefers_events};
-use super::site::Site;
+use super::site::{ExchangeNumber, Site};
 use crate::protocol::Revision;
 use crate::server::session::Session;
 use crate::wire::RpcError;
@@ -29,6 +29,8 @@ pub struct HttpBody {
     /// Counted for its client until the end. Dropped before anything else is, so that a client that sees the end finds room.
     place: Option<RequestPermit>,
     kind: BodyKind,
+    /// Where it is recorded, if it is.
+    tape: Option<(Arc<Site>, ExchangeNumber)>,
 }
 
 enum BodyKind {
@@ -42,6 +44,11 @@ impl HttpBody {
         BodyKind::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty())).into()
     }
 
+    /// Records it as it is sent.
+    pub(crate) fn record(&mut self, site: &Arc<Site>, exchange: ExchangeNumber) {
+        self.tape = Some((Arc::clone(site), exchange));
+    }
+
     /// A stream ends when its principal's key is revoked or its token has expired.
     pub(crate) fn end_with(&mut self, lease: Lease) {
         if let BodyKind::Events(events) = &mut self.kind {
@@ -52,7 +59,7 @@ impl HttpBody {
 
 impl From<BodyKind> for HttpBody {
     fn from(kind: BodyKind) -> Self {
-        Self { place: None, kind }
+        Self { place: None, kind, tape: None }
     }
 }
 
@@ -70,12 +77,23 @@ impl Body for HttpBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.kind {
-            BodyKind::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            BodyKind::Events(events) => {
-                events.poll_next(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+        let bytes = match &mut self.kind {
+            BodyKind::Whole(bytes) => bytes.take(),
+            BodyKind::Events(events) => ready!(events.poll_next(cx)),
+        };
+        if let (Some((site, exchange)), Some(bytes)) = (&self.tape, &bytes) {
+            let mut rest = &bytes[..];
+            while let Some((event, after)) =
+                memchr::memmem::find(rest, b"\n\n").and_then(|end| rest.split_at_checked(end + 2))
+            {
+                site.record(*exchange, Direction::ToClient, event);
+                rest = after;
+            }
+            if !rest.is_empty() {
+                site.record(*exchange, Direction::ToClient, rest);
             }
         }
+        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -136,28 +154,27 @@ pub(crate) fn events(events: Events) -> HttpResponse {
 }
 
 /// The response to what is not a message.
-pub(crate) fn rejected(site: &Site, rejected: Rejected, named: NamedRevision) -> HttpResponse {
+pub(crate) fn rejected(rejected: Rejected, named: NamedRevision) -> HttpResponse {
     tracing::info!(code = rejected.error.code, "refused a request: {}", rejected.error.message);
     let session = Session::new(None);
     if named.omits_unreadable_id() {
         session.note_modern(Revision::MODERN);
     }
     session.reject(rejected.id, None, &rejected.error);
-    whole(site, &session, StatusCode::BAD_REQUEST)
+    whole(&session, StatusCode::BAD_REQUEST)
 }
 
 /// All that waits in a session, which is one message.
-pub(crate) fn whole(site: &Site, session: &Session, status: StatusCode) -> HttpResponse {
+pub(crate) fn whole(session: &Session, status: StatusCode) -> HttpResponse {
     let mut frames = Outgoing::default();
     session.take(&mut frames);
-    message(site, frames, status)
+    message(frames, status)
 }
 
 /// One message.
-pub(crate) fn message(site: &Site, mut frames: Outgoing, status: StatusCode) -> HttpResponse {
+pub(crate) fn message(mut frames: Outgoing, status: StatusCode) -> HttpResponse {
     // Without the line end, which only frames have.
     frames.bytes.pop();
-    site.tape(Direction::ToClient, &frames.bytes);
     json(status, frames.bytes)
 }
 
@@ -182,7 +199,7 @@ pub(crate) async fn of_exchange(
                 if status == StatusCode::OK && prefers_events(headers) {
                     break;
                 }
-                return message(site, frames, status);
+                return message(frames, status);
             }
             0 => {}
             _ => break,

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
-use http::StatusCode;
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, StatusCode};
 use tokio::runtime::Handle;
 
 use super::guard::Guard;
@@ -15,6 +17,7 @@ use crate::server::pipeline::subscribe;
 use crate::server::session::Session;
 use crate::server::{Principal, ServiceCore, Serving};
 use crate::sync::lock;
+use crate::transport::http::heads;
 use crate::transport::tap::Tap;
 use crate::wire::tape::Direction;
 use papertape_oauth::server::Auth;
@@ -46,6 +49,10 @@ struct Waiting {
     /// Nothing waits any more.
     ended: bool,
 }
+
+/// The number of a request on the tape.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExchangeNumber(u64);
 
 impl Site {
     pub(crate) fn new(service: Arc<ServiceCore>, options: Options) -> std::io::Result<Arc<Self>> {
@@ -92,12 +99,38 @@ impl Site {
         self.metrics.as_ref().map(|metrics| metrics.began(method))
     }
 
-    /// Records what is sent and received.
-    pub(crate) fn tape(&self, direction: Direction, bytes: &[u8]) {
+    /// Records the head of a request, which gets a number, if there is a tape.
+    pub(crate) fn record_request(&self, parts: &Parts) -> Option<ExchangeNumber> {
+        let mut tap = lock(self.tap.as_ref()?);
+        let number = tap.next_exchange()?;
+        let target = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        tap.head(number, Direction::ToServer, &heads::of_request(&parts.method, target, &parts.headers));
+        tap.flush();
+        Some(ExchangeNumber(number))
+    }
+
+    /// Records the head of its response.
+    pub(crate) fn record_response(&self, number: ExchangeNumber, status: StatusCode, headers: &HeaderMap) {
         if let Some(tap) = &self.tap {
             let mut tap = lock(tap);
-            tap.frame(direction, bytes);
+            tap.head(number.0, Direction::ToClient, &heads::of_response(status, headers));
             tap.flush();
+        }
+    }
+
+    /// Records a body, or an event of it.
+    pub(crate) fn record(&self, number: ExchangeNumber, direction: Direction, bytes: &[u8]) {
+        if let Some(tap) = &self.tap {
+            let mut tap = lock(tap);
+            tap.frame_of(Some(number.0), direction, bytes);
+            tap.flush();
+        }
+    }
+
+    /// Records the body of a request.
+    pub(crate) fn record_body(&self, parts: &Parts, bytes: &[u8]) {
+        if let Some(number) = parts.extensions.get::<ExchangeNumber>() {
+            self.record(*number, Direction::ToServer, bytes);
         }
     }
 

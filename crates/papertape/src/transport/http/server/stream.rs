@@ -206,26 +206,20 @@ impl Reader {
     }
 
     /// Writes what waits on the session as events, if it goes to this connection.
-    pub(crate) fn take(&mut self, frames: &mut Outgoing, out: &mut Vec<u8>, record: impl FnMut(&[u8])) {
+    pub(crate) fn take(&mut self, frames: &mut Outgoing, out: &mut Vec<u8>) {
         let mut log = self.stream.log();
         if log.reader == self.number && self.turn.as_ref().is_none_or(Turn::is_newest) {
             self.stream.session.take(frames);
-            self.write_events(&mut log, frames, out, record);
+            self.write_events(&mut log, frames, out);
         }
     }
 
     /// Writes frames as events.
-    pub(crate) fn write(&mut self, frames: &Outgoing, out: &mut Vec<u8>, record: impl FnMut(&[u8])) {
-        self.write_events(&mut self.stream.log(), frames, out, record);
+    pub(crate) fn write(&mut self, frames: &Outgoing, out: &mut Vec<u8>) {
+        self.write_events(&mut self.stream.log(), frames, out);
     }
 
-    fn write_events(
-        &self,
-        log: &mut Log,
-        frames: &Outgoing,
-        out: &mut Vec<u8>,
-        mut record: impl FnMut(&[u8]),
-    ) {
+    fn write_events(&self, log: &mut Log, frames: &Outgoing, out: &mut Vec<u8>) {
         for frame in frames.frames() {
             let begin = out.len();
             log.last += 1;
@@ -233,7 +227,6 @@ impl Reader {
             write_data(out, frame);
             let event = out.get(begin..).unwrap_or_default();
             log.keep(event, &self.stream.kept.bytes);
-            record(event);
         }
     }
 
