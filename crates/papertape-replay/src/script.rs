@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::wire::message::{Message as Parsed, parse_member};
-use papertape::wire::tape::Direction;
+use papertape::wire::tape::{Content, Direction};
 use papertape::wire::{Framing, Id, Payload};
 use papertape_tape::{Form, Joiner, Message, ReadError, Reader};
 
@@ -38,6 +38,8 @@ pub enum ScriptError {
 pub struct Script {
     pub(crate) frames: Vec<Frame>,
     pub(crate) messages: Vec<Recorded>,
+    has_losses: bool,
+    is_cut: bool,
 }
 
 /// A frame of a tape.
@@ -93,16 +95,20 @@ impl Script {
     /// # Errors
     /// If it cannot be replayed.
     pub fn read(tape: impl BufRead) -> Result<Self, ScriptError> {
-        let mut script = Self { frames: Vec::new(), messages: Vec::new() };
+        let mut script = Self { frames: Vec::new(), messages: Vec::new(), has_losses: false, is_cut: false };
         let mut joiner = Joiner::new();
         let mut bytes = 0;
-        for line in Reader::new(tape) {
+        let mut reader = Reader::new(tape);
+        for line in &mut reader {
             let line = line?;
             if let Some(record) = line.record() {
+                let is_loss = matches!(&record.content, Content::Event { name, .. } if name == "lost");
+                script.has_losses |= is_loss;
                 joiner.push(line.offset, record);
                 script.take(&mut joiner, &mut bytes)?;
             }
         }
+        script.is_cut = reader.cut().is_some();
         joiner.finish();
         script.take(&mut joiner, &mut bytes)?;
         let is_request = |message: &Recorded| {
@@ -112,6 +118,16 @@ impl Script {
             return Err(ScriptError::NoRequests);
         }
         Ok(script)
+    }
+
+    /// What is missing on the tape, if that is known.
+    #[must_use]
+    pub fn missing(&self) -> Option<&'static str> {
+        match self {
+            Self { has_losses: true, .. } => Some("a part was lost while it was recorded (`lost`)"),
+            Self { is_cut: true, .. } => Some("its last line is incomplete"),
+            _ => None,
+        }
     }
 
     fn take(&mut self, joiner: &mut Joiner, bytes: &mut usize) -> Result<(), ScriptError> {
@@ -270,6 +286,19 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     use super::Script;
+
+    #[test]
+    fn what_is_missing_is_known() {
+        let missing = |end: &str| {
+            let tape = format!(
+                "papertape 1\n1 > - line {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}}\n{end}"
+            );
+            Script::read(tape.as_bytes()).unwrap().missing()
+        };
+        assert_eq!(missing("2 * - end {}\n"), None);
+        assert!(missing("2 * - lost {\"frames\":3}\n").is_some_and(|missing| missing.contains("lost")));
+        assert_eq!(missing("2 < - line {\"jsonrpc"), Some("its last line is incomplete"));
+    }
 
     proptest! {
         #[test]

@@ -37,6 +37,9 @@ pub(crate) fn run(args: &Replay) -> Result<(), Failure> {
     let wrong = |problem: String| Failure::usage(format!("{}: {problem}", args.tape.display()));
     let file = File::open(&args.tape).map_err(|error| wrong(error.to_string()))?;
     let script = Script::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
+    if let Some(missing) = script.missing() {
+        exit::note(&format!("warning: the tape is incomplete: {missing}"));
+    }
     match args.http {
         _ if args.is_client() => as_client(args, &script),
         Some(address) => over_http(args, script, address),

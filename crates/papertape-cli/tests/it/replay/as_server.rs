@@ -152,6 +152,18 @@ fn a_signal_ends_it() {
 }
 
 #[test]
+fn an_incomplete_tape_is_said_to_be_so() {
+    let tape = conjugated("replay_incomplete");
+    edit(&tape, "5 > ", "5 * - lost {\"frames\":1}\n6 > ");
+    let end = run(&mut replay(&tape, []), ping(1));
+    assert_eq!(end.is_clean().messages().len(), 1);
+    assert_eq!(
+        end.log,
+        "papertape: warning: the tape is incomplete: a part was lost while it was recorded (`lost`)\n"
+    );
+}
+
+#[test]
 fn a_host_that_has_gone_ends_it() {
     let tape = conjugated("replay_gone");
     let mut process = Process::start(&mut replay(&tape, []));
