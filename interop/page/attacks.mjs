@@ -48,6 +48,9 @@ async function state(browser, url) {
   return starts;
 }
 
+/** Until a request has its response, or was blocked. */
+const ended = (page, part) => Promise.race(["requestfinished", "requestfailed"].map((event) => page.waitForEvent(event, (request) => request.url().includes(part))));
+
 /** CVE-2025-49596 and CVE-2026-23744: a page somewhere reaches a local server that starts processes. */
 export async function otherPages(browser, { url }) {
   const port = new URL(url).port;
@@ -75,21 +78,19 @@ export async function otherPages(browser, { url }) {
 
   // A form, which needs no permission, and a frame around the page.
   await page.goto(evil.url);
-  const status = await page.evaluate((target) => new Promise((resolve) => {
+  const form = ended(page, "/api/connect");
+  await page.evaluate((target) => {
     const frame = document.body.appendChild(document.createElement("iframe"));
     frame.name = "target";
-    frame.onload = () => resolve("loaded");
     const form = document.body.appendChild(document.createElement("form"));
     Object.assign(form, { method: "post", action: `${target}/api/connect`, target: "target", enctype: "text/plain" });
     form.submit();
-  }), `http://127.0.0.1:${port}`);
-  assert.equal(status, "loaded");
+  }, `http://127.0.0.1:${port}`);
+  await form;
   await page.goto(evil.url);
-  await page.evaluate((target) => new Promise((resolve) => {
-    const frame = document.body.appendChild(document.createElement("iframe"));
-    frame.onload = resolve;
-    frame.src = target;
-  }), url);
+  const frame = ended(page, `127.0.0.1:${port}/`);
+  await page.evaluate((target) => (document.body.appendChild(document.createElement("iframe")).src = target), url);
+  await frame;
   const framed = page.frames().find((frame) => frame !== page.mainFrame());
   assert.equal(await framed.locator("#header").count(), 0, "the page is in a frame of another one");
   await context.close();
