@@ -3,7 +3,7 @@
 use papertape::stdio::ServerCommand;
 use serde_json::Value;
 
-use crate::definitions;
+use crate::definitions::{self, Lists};
 use crate::drive::behave::behave;
 use crate::drive::run::{Opening, Run};
 use crate::drive::{self, Drive};
@@ -42,15 +42,19 @@ pub async fn check_stdio(command: &ServerCommand, options: &Options) -> Report {
     findings.extend(reads::inspect(&drive, &behaviour));
     findings.extend(behaviour::inspect(&drive, &behaviour));
     findings.extend(shutdown::inspect(&drive));
-    let mut report = Report::new(findings, summary(&drive));
+    let mut report = Report::new(findings, summary(&drive, &lists));
     report.steps = drive.runs.iter().map(step).collect();
     report.steps.extend(behaviour.steps());
     report.skipped = drive.skipped;
+    let mut cut: Vec<&String> = drive.runs.iter().flat_map(|run| &run.lists.cut).collect();
+    cut.sort();
+    cut.dedup();
+    report.skipped.extend(cut.into_iter().map(|what| format!("inspection of {what}")));
     report
 }
 
-fn summary(drive: &Drive) -> ServerSummary {
-    let lists = drive.lists();
+/// What the server is.
+pub(crate) fn summary(drive: &Drive, lists: &Lists) -> ServerSummary {
     let info = drive.opened().find_map(Run::server_info);
     let text =
         |member: &str| info.and_then(|info| info.get(member)).and_then(Value::as_str).map(str::to_owned);
@@ -79,7 +83,7 @@ fn step(run: &Run) -> String {
         Opening::Modern => format!("`server/discover` in {}", drive::MODERN),
     };
     let listed: Vec<String> = [
-        (&run.lists.tools, "tool"),
+        (&*run.lists.tools, "tool"),
         (&run.lists.resources, "resource"),
         (&run.lists.templates, "resource template"),
         (&run.lists.prompts, "prompt"),

@@ -83,6 +83,12 @@ impl Finding {
         self
     }
 
+    /// The same, before what else proves it.
+    pub(crate) fn evidence_first(mut self, evidence: Evidence) -> Self {
+        self.evidence.insert(0, evidence);
+        self
+    }
+
     pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = remedy.into();
         self

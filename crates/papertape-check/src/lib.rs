@@ -14,6 +14,7 @@
 //! - `definitions`: what is wrong with listed tools, resources and prompts
 //! - `portability`: what is valid and not accepted everywhere, by the rules of `hosts.toml`
 //! - `http`: the check of a server at a URL
+//! - `recorded`: the check of a recording, by the same inspections
 //! - `report`: all findings about a server, most important first
 
 mod banner;
@@ -28,6 +29,7 @@ mod http;
 mod inspect;
 mod options;
 mod portability;
+mod recorded;
 mod report;
 mod stdio;
 
@@ -38,4 +40,5 @@ pub use finding::{Finding, Severity};
 pub use hosts::Affected;
 pub use http::check_http;
 pub use options::Options;
+pub use recorded::{RecordedSession, check_recording};
 pub use report::{CheckedServer, Report, ServerSummary};

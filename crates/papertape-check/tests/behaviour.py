@@ -1,7 +1,9 @@
 """A small MCP server with one fault in opening or behaviour: behaviour.py FAULT"""
 
+import fcntl
 import json
 import sys
+import termios
 import threading
 import time
 
@@ -63,6 +65,12 @@ def add(a, b):
     match FAULT:
         case "slow" | "slow-in-threads":
             time.sleep(2.5)
+        case "outlasts":
+            # Until two more requests wait on stdin: the second one is sent after the time-out of the call.
+            while int.from_bytes(fcntl.ioctl(0, termios.FIONREAD, bytes(4)), sys.byteorder) < 80:
+                time.sleep(0.01)
+        case "never-ends":
+            time.sleep(600)
         case "many-large":
             return text(4_000_000 * "x")
         case "large":
@@ -116,8 +124,14 @@ def opened(asked):
             del result["serverInfo"]
         case "undeclared":
             result["capabilities"] = {}
-        case "refused-list":
+        case "refused-list" | "resources-fail" | "unanswered-read":
             result["capabilities"]["resources"] = {}
+        case "refused-completions" | "unanswered-completions":
+            result["capabilities"].update(completions={}, prompts={})
+        case "true-capability":
+            result["capabilities"]["logging"] = True
+        case "null-capability":
+            result["capabilities"]["tools"] = {"listChanged": None}
         case "early-request":
             write({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
     return {"result": result}
@@ -147,17 +161,40 @@ def respond(request):
             if FAULT == "refuses-after-a-probe" and probed:
                 return {"error": {"code": -32000, "message": "already initialized"}}
             return opened(params.get("protocolVersion"))
+        case "ping" if FAULT == "no-ping":
+            return {"error": {"code": -32601, "message": "Method not found"}}
         case "ping":
             return {"result": {}}
+        case "resources/list" if FAULT == "resources-fail":
+            return {"error": {"code": -32603, "message": "the disk is full"}}
+        case "resources/list" if FAULT == "unanswered-read":
+            return {"result": {"resources": [{"uri": "memo://a", "name": "a", "description": "A memo."}]}}
+        case "resources/templates/list" if FAULT == "unanswered-read":
+            return {"result": {"resourceTemplates": []}}
+        case "prompts/list" if FAULT.endswith("-completions"):
+            prompt = {"name": "p", "description": "A prompt.", "arguments": [{"name": "a", "description": "An argument."}]}
+            return {"result": {"prompts": [prompt]}}
+        case "prompts/get" if FAULT.endswith("-completions"):
+            return {"result": {"messages": []}}
+        case "resources/read" | "completion/complete" if FAULT.startswith("unanswered-"):
+            return None
+        case "tools/call" if FAULT == "unanswered-call" and params.get("name") == "add" and type(params["arguments"].get("a")) is int:
+            return None
         case "tools/list":
             if FAULT == "undeclared-request":
                 write({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}})
             page = {"tools": tools()}
+            number = int(params.get("cursor", "0")) if isinstance(params, dict) and FAULT.startswith("many-") else 0
             match FAULT:
                 case "empty-cursor":
                     page["nextCursor"] = ""
                 case "same-cursor":
                     page["nextCursor"] = "x"
+                case "many-pages":
+                    page = {"tools": [dict(tools()[0], name=f"add{number}")], "nextCursor": str(number + 1)}
+                case "many-tools":
+                    page = {"tools": [{"name": f"a{number}-{index}", "inputSchema": {"type": "object"}} for index in range(6000)]}
+                    page["nextCursor"] = str(number + 1)
             return complete(page)
         case "tools/call":
             return complete(called(params))

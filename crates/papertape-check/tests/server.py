@@ -60,6 +60,8 @@ def respond(request):
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "example", "version": "1"},
             }}
+        case "ping":
+            return {"result": {}}
         case "tools/list" if FAULT == "lists-fail":
             return {"error": {"code": -32603, "message": "the database is down"}}
         case "tools/list":
@@ -88,6 +90,15 @@ match FAULT:
         # Reads nothing before the request that follows `initialize` when that was not answered in time.
         while int.from_bytes(fcntl.ioctl(0, termios.FIONREAD, bytes(4)), sys.byteorder) < 300:
             time.sleep(0.01)
+    case "late-once" if not os.path.exists(sys.argv[2]):
+        open(sys.argv[2], "x").close()
+        time.sleep(5.2)
+    case "flood":
+        try:
+            while True:
+                write(65536 * b"z")
+        except BrokenPipeError:
+            sys.exit()
     case "late-at-the-end":
         # Reads nothing before the other end of stdin is closed.
         closed = select.poll()

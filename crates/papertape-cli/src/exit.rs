@@ -47,12 +47,14 @@ pub(crate) enum Failure {
     Usage(String),
     /// The command line cannot be parsed.
     ParseError { message: String, hint: String },
+    /// What was searched for is not there, or what was compared differs, which has been printed.
+    Negative,
+    /// A tape, or a part of it, cannot be read.
+    Tape(String),
     /// The tool returned an error, which has been printed.
     ToolError,
     /// A check found what would break a host, which has been printed.
     Unhealthy,
-    /// The responses of a server are not those of a tape, which has been printed.
-    Different,
     /// A failure that has been printed.
     Reported(Box<Failure>),
     /// The command could not start.
@@ -121,7 +123,9 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::ParseError { .. } => WRONG_USAGE,
-            Failure::ToolError | Failure::Different | Failure::Output(_) => ERROR,
+            Failure::Tape(_) => WRONG_USAGE,
+            Failure::Negative => ERROR,
+            Failure::ToolError | Failure::Output(_) => ERROR,
             Failure::Unhealthy => BROKEN,
             Failure::NotStarted(_) | Failure::Server { opened: false, .. } => NOT_STARTED,
             Failure::Server { error, .. } => match error.kind() {
@@ -141,9 +145,10 @@ impl Failure {
     fn kind(&self) -> &'static str {
         match self {
             Failure::Usage(_) | Failure::ParseError { .. } => "usage",
+            Failure::Negative => "negative",
+            Failure::Tape(_) => "tape",
             Failure::ToolError => "tool_error",
             Failure::Unhealthy => "unhealthy",
-            Failure::Different => "different",
             Failure::NotStarted(_) => "not_started",
             Failure::Output(_) => "output",
             Failure::Exited(_) | Failure::Code(_) => "closed",
@@ -197,9 +202,10 @@ impl fmt::Display for Failure {
             | Failure::ParseError { message, .. }
             | Failure::Output(message)
             | Failure::Exited(message) => f.write_str(message),
+            Failure::Tape(message) => f.write_str(message),
+            Failure::Negative => f.write_str("nothing matches, or something differs"),
             Failure::ToolError => f.write_str("the tool returned an error"),
             Failure::Unhealthy => f.write_str("a host would break on the server"),
-            Failure::Different => f.write_str("a response differs from that of the tape"),
             Failure::Reported(failure) => failure.fmt(f),
             Failure::NotStarted(error) => write!(f, "{error:#}"),
             Failure::Server { error, hint, .. } => {
@@ -230,9 +236,9 @@ pub(crate) fn show(failure: &Failure, output: Output) {
 pub(crate) fn show_at(failure: &Failure, line: Option<usize>, output: Output) {
     if matches!(
         failure,
-        Failure::ToolError
+        Failure::Negative
+            | Failure::ToolError
             | Failure::Unhealthy
-            | Failure::Different
             | Failure::Reported(_)
             | Failure::Code(_)
             | Failure::Signal(_)

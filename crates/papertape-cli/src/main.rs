@@ -60,6 +60,7 @@ fn main() -> ExitCode {
         Command::Index(index) => index.output,
         Command::Check(check) => check.output.of_errors(),
         Command::Replay(replay) => replay.output_of_errors(),
+        Command::Tape(tape) => tape.command.output(),
         Command::Bridge(_)
         | Command::Demo(_)
         | Command::Login(_)
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
         Command::Bridge(bridge) => command::bridge::run(&bridge),
         Command::Tap(tap) => command::tap::run(&tap),
         Command::Replay(replay) => command::replay::run(&replay),
+        Command::Tape(tape) => command::tape::run(tape.command),
         Command::Index(index) => command::index::run(&index),
         Command::Key(key) => command::key::run(&key),
         Command::Completions(completions) => command::completions::run(&completions),

@@ -16,4 +16,5 @@ codes! {
     PT0613 Breaks "Content that is not valid"
     PT0614 Warning "A subscription that is not acknowledged"
     PT0615 Note "What is listed cannot be read"
+    PT0616 Warning "A valid call that is never answered"
 }

@@ -4,7 +4,7 @@ codes! {
     PT0401 Breaks "A tool or prompt without a name"
     PT0402 Breaks "An input schema that is not of an object"
     PT0403 Breaks "An input schema that is not valid JSON Schema"
-    PT0404 Breaks "A `$ref` that leads nowhere"
+    PT0404 Breaks "A `$ref` that leads nowhere, or back to itself"
     PT0405 Breaks "`required` as a boolean in a property"
     PT0406 Warning "`required` names an argument that does not exist"
     PT0407 Breaks "Two tools or prompts of the same name"

@@ -22,7 +22,9 @@ codes! {
     PT0319 Breaks "A malformed error"
     PT0320 Warning "A message before the response to `initialize`"
     PT0321 Warning "A request for which there is no capability"
-    PT0322 Warning "A declared capability that is refused"
+    PT0322 Breaks "A declared capability that is refused"
     PT0323 Breaks "A capability that is not declared"
     PT0324 Note "Fields of newer revisions"
+    PT0325 Breaks "A capability of the wrong type"
+    PT0326 Breaks "`ping` is refused"
 }

@@ -22,6 +22,7 @@ pub(super) fn inspect(tools: &[Entry<'_>]) -> Vec<Finding> {
     let mut invalid: BTreeMap<String, Hits<'_>> = BTreeMap::new();
     let (mut flags, mut references, mut patterns, mut unknown) =
         (Hits::default(), Hits::default(), Hits::default(), Hits::default());
+    let mut cycles = Hits::default();
     for tool in tools {
         let Some(schema) = tool.get("inputSchema").filter(|schema| schema.is_object()) else { continue };
         for problem in problems(schema) {
@@ -38,6 +39,7 @@ pub(super) fn inspect(tools: &[Entry<'_>]) -> Vec<Finding> {
                 }
                 ProblemKind::RequiredFlag => flags.push(*tool, pointer, value),
                 ProblemKind::Reference => references.push(*tool, pointer, value),
+                ProblemKind::Cycle => cycles.push(*tool, pointer, value),
                 ProblemKind::Pattern => patterns.push(*tool, pointer, value),
             }
         }
@@ -62,6 +64,12 @@ pub(super) fn inspect(tools: &[Entry<'_>]) -> Vec<Finding> {
         "a `$ref` of `inputSchema` leads nowhere",
         "bring the definition along in `$defs` of the same schema, or write it where it is used: hosts do not fetch schemas",
     ));
+    let cycle = cycles.finding(
+        PT0404,
+        "a `$ref` of `inputSchema` leads back to itself, so that it says nothing",
+        "write what the argument is where the `$ref` is, or let the definition say it: `{\"type\": \"string\"}`",
+    );
+    found.extend(cycle.map(|finding| finding.severity(Severity::Warning).affects(Vec::new())));
     let pattern = patterns.finding(
         PT0403,
         "a `pattern` of `inputSchema` is not a regular expression of ECMAScript (JSON Schema)",

@@ -28,6 +28,8 @@ mod uris;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::finding::{Finding, Severity};
@@ -37,8 +39,8 @@ use entry::Entries;
 /// What a server lists, as it is on the wire.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Lists {
-    /// The entries of `tools/list`, of all pages.
-    pub(crate) tools: Vec<Value>,
+    /// The entries of `tools/list`, of all pages; the same in memory where several revisions list the same.
+    pub(crate) tools: Arc<Vec<Value>>,
     /// Those of `resources/list`.
     pub(crate) resources: Vec<Value>,
     /// Those of `resources/templates/list`.
@@ -53,6 +55,15 @@ pub(crate) struct Lists {
     pub(crate) invalid: Vec<(&'static str, Value)>,
     /// Cursors that do not lead to another page: the method, and the cursor.
     pub(crate) endless: Vec<(&'static str, Value)>,
+    /// What was not read: `` `tools/list` after its first 10000 entries ``.
+    pub(crate) cut: Vec<String>,
+}
+
+impl Lists {
+    /// Whether there is nothing to inspect.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self { is_modern: self.is_modern, ..Self::default() }
+    }
 }
 
 /// [`inspect`], and what breaks only in a session-based revision, whose lists may differ.

@@ -39,6 +39,9 @@ fn causes_of(schema: &Value, is_modern: bool) -> Vec<(String, String)> {
             ProblemKind::Reference => {
                 ("a `$ref` of `outputSchema` leads nowhere".to_owned(), problem.pointer)
             }
+            ProblemKind::Cycle => {
+                ("a `$ref` of `outputSchema` leads back to itself".to_owned(), problem.pointer)
+            }
             ProblemKind::Pattern => (
                 "a `pattern` of `outputSchema` is not a regular expression of ECMAScript".to_owned(),
                 problem.pointer,

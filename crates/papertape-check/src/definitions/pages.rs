@@ -14,6 +14,12 @@ use crate::finding::{Finding, Severity};
 /// How many entries of a list are kept.
 const ENTRIES: usize = 10_000;
 
+/// How many pages of a list are read.
+const PAGES: usize = 100;
+
+/// How many bytes of all lists are read.
+const BYTES: u64 = 64 * 1024 * 1024;
+
 /// What was read of a list.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
@@ -23,24 +29,31 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Takes the result of a list request, which has the entries as `member`: whether there is a next page.
+    /// Takes the entries, which are `member`, out of the result of a list request: whether the next page is to be read.
     pub(crate) fn take(
         &mut self,
         lists: &mut Lists,
         (method, member): (&'static str, &str),
-        result: &Value,
+        result: &mut Value,
     ) -> bool {
-        let next = result.get("nextCursor").filter(|cursor| cursor.is_string());
-        let repeats = next.is_some_and(|cursor| self.cursors.contains(cursor));
-        if let Some(page) = result.get(member).and_then(Value::as_array) {
+        let next = result.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
+        let repeats = next.as_ref().is_some_and(|cursor| self.cursors.contains(cursor));
+        let mut left = 0;
+        if let Some(page) = result.get_mut(member).and_then(Value::as_array_mut) {
             // With a cursor that repeats, it may be the same page again, or the last one.
             let known: HashSet<String> =
                 self.entries.iter().filter(|_| repeats).map(Value::to_string).collect();
-            let new = page.iter().filter(|entry| !repeats || !known.contains(&entry.to_string()));
+            let page = std::mem::take(page).into_iter();
+            let mut new = page.filter(|entry| !repeats || !known.contains(&entry.to_string()));
             let room = ENTRIES.saturating_sub(self.entries.len());
-            self.entries.extend(new.take(room).cloned());
+            self.entries.extend(new.by_ref().take(room));
+            left = new.count();
         } else {
             lists.invalid.push((method, result.clone()));
+        }
+        if left > 0 {
+            lists.cut.push(format!("`{method}` after its first {ENTRIES} entries"));
+            return false;
         }
         let Some(next) = next else { return false };
         // One that repeats would never end. Many servers mean the end of the list by an empty one.
@@ -48,8 +61,18 @@ impl Pages {
             lists.endless.push((method, next.clone()));
             return false;
         }
-        self.cursors.push(next.clone());
-        true
+        self.cursors.push(next);
+        let after = if self.entries.len() >= ENTRIES {
+            format!("{ENTRIES} entries")
+        } else if self.cursors.len() >= PAGES {
+            format!("{PAGES} pages")
+        } else if lists.bytes >= BYTES {
+            format!("{BYTES} bytes")
+        } else {
+            return true;
+        };
+        lists.cut.push(format!("`{method}` after its first {after}"));
+        false
     }
 
     /// The cursor of the next page.

@@ -15,6 +15,8 @@ pub(super) enum ProblemKind {
     RequiredFlag,
     /// A `$ref` leads nowhere.
     Reference,
+    /// A `$ref` leads back to itself.
+    Cycle,
     /// A `pattern` is not a regular expression of ECMAScript.
     Pattern,
 }
@@ -68,7 +70,9 @@ fn other(schema: &Value) -> Option<Problem> {
         part.map(|part| part.at(keyword)).unwrap_or_default()
     };
     if message.starts_with("the `$ref`") {
-        return Some(Problem { kind: ProblemKind::Reference, pointer: place("$ref"), message });
+        let is_cycle = message.ends_with("leads back to itself");
+        let kind = if is_cycle { ProblemKind::Cycle } else { ProblemKind::Reference };
+        return Some(Problem { kind, pointer: place("$ref"), message });
     }
     // What is left are limits of the validator, such as references that are too many.
     message.starts_with("the pattern").then(|| Problem {

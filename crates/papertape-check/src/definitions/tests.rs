@@ -10,7 +10,7 @@ fn tool(name: &str, schema: &Value) -> Value {
 }
 
 fn of_tools(tools: Vec<Value>) -> Vec<Finding> {
-    inspect(&Lists { tools, ..Lists::default() })
+    inspect(&Lists { tools: tools.into(), ..Lists::default() })
 }
 
 /// The codes of what is found that is more than a note.
@@ -20,7 +20,7 @@ fn codes(lists: &Lists) -> Vec<(&'static str, Severity)> {
 }
 
 fn codes_of_tool(tool: Value) -> Vec<(&'static str, Severity)> {
-    codes(&Lists { tools: vec![tool], ..Lists::default() })
+    codes(&Lists { tools: vec![tool].into(), ..Lists::default() })
 }
 
 /// In the style of server-everything, with schemas by zod, pydantic and schemars.
@@ -103,7 +103,8 @@ fn healthy() -> Lists {
             tool("ping", &json!({"type": "object", "properties": {}})),
             tool("now", &json!({"type": "object", "additionalProperties": false})),
             with_output,
-        ],
+        ]
+        .into(),
         resources: vec![
             json!({"uri": "test://static/resource/1", "name": "Resource 1", "mimeType": "text/plain", "size": 12}),
             json!({"uri": "file:///notes/a%20b.md", "name": "b", "annotations": {"audience": ["user"], "priority": 0.5}}),
@@ -136,7 +137,14 @@ async fn the_bundled_servers_have_notes_at_most() {
         let client = papertape::memory::connect(server).await.unwrap();
         let raw = |json: &papertape::protocol::RawJson| serde_json::from_str::<Value>(json.get()).unwrap();
         let lists = Lists {
-            tools: client.tools().await.unwrap().iter().map(|entry| raw(&entry.raw)).collect(),
+            tools: client
+                .tools()
+                .await
+                .unwrap()
+                .iter()
+                .map(|entry| raw(&entry.raw))
+                .collect::<Vec<_>>()
+                .into(),
             prompts: match client.capabilities().prompts {
                 Some(_) => client.prompts().await.unwrap().iter().map(|entry| raw(&entry.raw)).collect(),
                 None => Vec::new(),
@@ -200,6 +208,7 @@ fn faults_of_tools_are_found() {
         (property(json!({"type": "string", "pattern": "(["})), vec![("PT0403", Warning)]),
         (property(json!({"$ref": "#/components/schemas/Order"})), vec![("PT0404", Breaks)]),
         (property(json!({"$ref": "https://example.com/order.json"})), vec![("PT0404", Breaks)]),
+        (property(json!({"$ref": "#/properties/p"})), vec![("PT0404", Warning)]),
         (property(json!({"type": "string", "required": true})), vec![("PT0405", Breaks)]),
         (
             tool(
@@ -262,7 +271,7 @@ fn what_may_be_defined_elsewhere_is_not_missing() {
 fn an_output_schema_may_be_of_any_type_since_the_modern_revisions() {
     let mut listed = tool("a", &json!({"type": "object", "properties": {}}));
     listed["outputSchema"] = json!({"type": "array", "items": {"type": "string"}});
-    let modern = Lists { tools: vec![listed], is_modern: true, ..Lists::default() };
+    let modern = Lists { tools: vec![listed].into(), is_modern: true, ..Lists::default() };
     assert_eq!(codes(&modern), []);
     let legacy = Lists { is_modern: false, ..modern.clone() };
     let breaks = |legacy| {
@@ -289,7 +298,7 @@ fn names_occur_once() {
     use Severity::{Breaks, Warning};
     let good = json!({"type": "object", "properties": {}});
     let lists = Lists {
-        tools: vec![tool("a", &good), tool("b", &good), tool("a", &good)],
+        tools: vec![tool("a", &good), tool("b", &good), tool("a", &good)].into(),
         resources: vec![json!({"uri": "a:1", "name": "a"}), json!({"uri": "a:1", "name": "b"})],
         prompts: vec![json!({"name": "p"}), json!({"name": "p"})],
         ..Lists::default()
@@ -399,6 +408,6 @@ proptest::proptest! {
         let schema = json!({"type": "object", "properties": {"a": {keywords[keyword]: value}}, keywords[keyword]: value});
         let tools = vec![tool("a", &schema), tool("b", &value), json!({"name": "c", "outputSchema": schema}), value.clone()];
         let all = vec![json!({"uri": value, "name": value, "uriTemplate": value, "arguments": value}), value];
-        inspect(&Lists { tools, resources: all.clone(), templates: all.clone(), prompts: all, ..Lists::default() });
+        inspect(&Lists { tools: tools.into(), resources: all.clone(), templates: all.clone(), prompts: all, ..Lists::default() });
     }
 }

@@ -17,7 +17,7 @@ use crate::stdio::recording::Recording;
 use crate::stdio::session::{NoResponse, Response};
 
 /// How many tools get bad arguments.
-const TOOLS: usize = 5;
+pub(crate) const TOOLS: usize = 5;
 
 /// How often a server is started again after it has exited.
 const RESTARTS: usize = 6;
@@ -130,10 +130,10 @@ impl Input {
             Input::UnknownNotification => "an unknown notification".to_owned(),
             Input::UnknownTool => "a call of an unknown tool".to_owned(),
             Input::Arguments(tool, Fault::Missing, name) => {
-                format!("a call of \"{tool}\" without the required argument \"{name}\"")
+                format!("a call of tool \"{tool}\" without the required argument \"{name}\"")
             }
             Input::Arguments(tool, Fault::WrongType, name) => {
-                format!("a call of \"{tool}\" with an object as \"{name}\"")
+                format!("a call of tool \"{tool}\" with an object as \"{name}\"")
             }
             Input::Params => "a request whose `params` is an array".to_owned(),
             Input::NotJson => "a line that is not JSON".to_owned(),

@@ -8,7 +8,7 @@ use crate::drive::bad_input::{self, Trial};
 use crate::drive::calls::{self, Calls};
 use crate::drive::client::Client;
 use crate::drive::ending::Ending;
-use crate::drive::offers::{self, Listen, Offer};
+use crate::drive::offers::{self, Listen, Offer, PING};
 use crate::drive::reads::{self, Read};
 use crate::drive::run::{Opening, Progress, Run};
 use crate::drive::{Drive, LATEST_LEGACY};
@@ -38,8 +38,9 @@ impl Behaviour {
     /// What was tried, for the report.
     pub(crate) fn steps(&self) -> Vec<String> {
         let mut steps = Vec::new();
-        if !self.offers.is_empty() {
-            steps.push(format!("asked for {} features, declared or not", self.offers.len()));
+        let features = self.offers.iter().filter(|offer| offer.capability != PING).count();
+        if features > 0 {
+            steps.push(format!("asked for {features} features, declared or not"));
         }
         let read: Vec<&str> = self.reads.iter().map(|read| read.subject.as_str()).collect();
         if !read.is_empty() {
@@ -105,8 +106,9 @@ pub(crate) async fn behave(
         }
     }
     options.step("reading resources and prompts");
-    behaviour.reads = reads::run(&mut client, &lists).await;
-    if behaviour.reads.iter().all(|read| read.failure.is_none()) {
+    let (reads, lives) = reads::run(&mut client, &lists, &mut drive.skipped).await;
+    behaviour.reads = reads;
+    if lives {
         behaviour.calls = calls::run(&mut client, &plans, options, &mut drive.skipped).await;
     }
     if opening == Opening::Modern {
@@ -140,8 +142,7 @@ async fn finish(drive: &mut Drive, client: Client) -> usize {
     let Client { session, opening, revision, .. } = client;
     let progress = Progress { opened: Some(revision), ..Progress::default() };
     let ending = if drive.ends_well() { Ending::EndOfInput } else { Ending::Kill };
-    drive.runs.push(Run::finish(opening, session, progress, ending).await);
-    drive.runs.len() - 1
+    drive.push(Run::finish(opening, session, progress, ending).await)
 }
 
 /// Whether a response has an id from which it cannot be seen what it responds to, if there are several requests.

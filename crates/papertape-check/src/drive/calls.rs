@@ -28,6 +28,8 @@ pub(crate) struct Call {
     pub(crate) tool: String,
     /// Its output schema.
     pub(crate) output_schema: Option<Value>,
+    /// It says of itself that it changes nothing.
+    pub(crate) read_only: bool,
     /// The call.
     pub(crate) call: usize,
     /// Why it has no response.
@@ -116,7 +118,8 @@ pub(crate) fn plan(tools: &[Value], options: &Options, skipped: &mut Vec<String>
     plans
 }
 
-fn listed(names: &[&str]) -> String {
+/// Names of tools in a sentence: the first ones, and how many more there are.
+pub(crate) fn listed(names: &[&str]) -> String {
     const NAMED: usize = 8;
     let mut text: Vec<String> = names.iter().take(NAMED).map(|name| format!("\"{name}\"")).collect();
     if names.len() > NAMED {
@@ -150,7 +153,17 @@ pub(crate) async fn run(
         match failure {
             None => {}
             Some(NoResponse::Timeout) if client.ping().await.is_ok() => {}
-            Some(_) => break,
+            Some(_) => {
+                let left: Vec<&str> = plans.iter().skip(index + 1).map(|plan| plan.tool.as_str()).collect();
+                if !left.is_empty() {
+                    skipped.push(format!(
+                        "calls of {}: the server answers nothing after the call of \"{}\"",
+                        listed(&left),
+                        plan.tool
+                    ));
+                }
+                break;
+            }
         }
         if !client.has_room() {
             continue;
@@ -201,7 +214,8 @@ async fn begin(client: &mut Client, plan: &Plan) -> (Call, bool) {
     let begun = client.begin("tools/call", params).await;
     let call = client.session.exchanges.len().saturating_sub(1);
     let (tool, output_schema) = (plan.tool.clone(), plan.output_schema.clone());
-    (Call { tool, output_schema, call, failure: begun.err(), ping: None }, begun.is_ok())
+    let read_only = plan.read_only;
+    (Call { tool, output_schema, read_only, call, failure: begun.err(), ping: None }, begun.is_ok())
 }
 
 /// Calls a tool, and sends a ping if it takes a while.

@@ -48,7 +48,7 @@ async fn drive(
         if failure != NoResponse::Exited {
             progress.silence = Some(silence::observe(session, wait).await);
         }
-        if failure == NoResponse::Timeout {
+        if failure == NoResponse::Timeout && !matches!(opening, Opening::Headers(_)) {
             // One that knows nothing but stateless revisions should have refused `initialize`.
             let meta = json!({"_meta": modern::meta(MODERN)});
             let _ = session.request("server/discover", Some(meta), OTHER_ERA).await;

@@ -1,5 +1,6 @@
 //! The lists of a server, page by page.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -7,9 +8,6 @@ use serde_json::{Value, json};
 use crate::definitions::Lists;
 use crate::definitions::pages::Pages;
 use crate::stdio::session::{NoResponse, Session};
-
-/// How many pages of a list are read.
-const PAGES: usize = 100;
 
 /// A list: the capability that declares it, its method, and the member of the result.
 const LISTS: [(&str, &str, &str); 4] = [
@@ -34,7 +32,7 @@ pub(crate) async fn read(
         if capabilities.get(capability).is_some() {
             let entries = read_list(session, lists, (method, member), meta, wait).await?;
             match method {
-                "tools/list" => lists.tools = entries,
+                "tools/list" => lists.tools = Arc::new(entries),
                 "resources/list" => lists.resources = entries,
                 "prompts/list" => lists.prompts = entries,
                 _ => lists.templates = entries,
@@ -52,15 +50,18 @@ async fn read_list(
     wait: Duration,
 ) -> Result<Vec<Value>, NoResponse> {
     let mut pages = Pages::default();
-    for _ in 0..PAGES {
+    loop {
         let mut params = meta.map(|meta| json!({"_meta": meta}));
         if let Some(cursor) = pages.cursor() {
             params.get_or_insert_with(|| json!({}))["cursor"] = cursor.clone();
         }
         let index = session.request(method, params, wait).await?;
-        let Some(exchange) = session.exchanges.get(index) else { break };
-        lists.bytes += exchange.response.as_ref().map_or(0, |response| response.length);
-        let Some(result) = exchange.result() else { break };
+        let Some(response) = session.exchanges.get_mut(index).and_then(|exchange| exchange.response.as_mut())
+        else {
+            break;
+        };
+        lists.bytes = lists.bytes.saturating_add(response.length);
+        let Some(result) = response.value.get_mut("result").filter(|result| !result.is_null()) else { break };
         if !pages.take(lists, (method, member), result) {
             break;
         }

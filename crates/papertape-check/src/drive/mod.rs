@@ -15,6 +15,7 @@ pub(crate) mod run;
 pub(crate) mod silence;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use papertape::stdio::ServerCommand;
@@ -23,7 +24,7 @@ use crate::definitions::Lists;
 use crate::drive::ending::{Cause, Ending, GRACE};
 use crate::drive::run::{Opening, Run};
 use crate::options::Options;
-use crate::stdio::session::Framing;
+use crate::stdio::session::{Framing, NoResponse};
 
 /// The newest session-based revision.
 pub(crate) const LATEST_LEGACY: &str = "2025-11-25";
@@ -69,10 +70,18 @@ impl Drive {
 
     /// The definitions as the newest revision lists them.
     pub(crate) fn lists(&self) -> Lists {
-        let newest =
-            self.opened().find(|run| run.opening == Opening::Modern && run.lists != Lists::default());
-        let Some(run) = newest.or_else(|| self.opened().next()) else { return Lists::default() };
-        Lists { is_modern: run.opening == Opening::Modern, ..run.lists.clone() }
+        let newest = self.opened().find(|run| run.opening == Opening::Modern && !run.lists.is_empty());
+        newest.or_else(|| self.opened().next()).map(|run| run.lists.clone()).unwrap_or_default()
+    }
+
+    /// Adds a run: its index.
+    pub(crate) fn push(&mut self, mut run: Run) -> usize {
+        // Most servers list the same tools in all revisions, and some list many.
+        if let Some(same) = self.runs.iter().find(|other| other.lists.tools == run.lists.tools) {
+            run.lists.tools = Arc::clone(&same.lists.tools);
+        }
+        self.runs.push(run);
+        self.runs.len() - 1
     }
 }
 
@@ -89,6 +98,9 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
             .await?;
     let (opened, answered, silent) = (first.opened.is_some(), first.answered(), first.silence.is_some());
     let reads_nothing = first.silence.as_ref().is_some_and(|silence| silence.unread == Some(silence.sent));
+    let floods = first.silence.as_ref().is_some_and(|silence| silence.flood().is_some());
+    let exits = first.silence.as_ref().is_some_and(|silence| !silence.alive);
+    let hangs = first.failure == Some(NoResponse::Timeout);
     let modern_answered = first
         .exchanges
         .iter()
@@ -96,7 +108,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
     let probe = first.exchanges.first().and_then(|exchange| exchange.response.as_ref());
     let probe = probe.map_or(wait, |response| wait.min(PROBE_TIMEOUT.max(response.elapsed * 4)));
     let (flushed, late) = (!first.flushed_at_end(), first.answered_late().is_some());
-    drive.runs.push(first);
+    drive.push(first);
     if !flushed {
         drive.skipped.push("further runs: responses come only at the end of input".to_owned());
         return Ok(drive);
@@ -107,8 +119,13 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
             .push("further runs: the first response comes only after the time-out of this check".to_owned());
         return Ok(drive);
     }
-    if silent && !modern_answered && reads_nothing {
-        drive.skipped.push("further runs: it never reads its stdin".to_owned());
+    if silent && !modern_answered && (floods || reads_nothing) {
+        let why = match (floods, exits) {
+            (true, _) => "it does not stop writing to stdout",
+            (_, true) => "it exits before it answers",
+            _ => "it never reads its stdin",
+        };
+        drive.skipped.push(format!("further runs: {why}"));
         return Ok(drive);
     }
     if silent && !modern_answered {
@@ -118,7 +135,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
             legacy::run(command, Opening::Headers(LATEST_LEGACY), Framing::Headers, wait, Ending::EndOfInput)
                 .await?;
         let reads_headers = headers.answered();
-        drive.runs.push(headers);
+        drive.push(headers);
         drive.skipped.push(
             if reads_headers {
                 "further runs: it reads Content-Length framing only"
@@ -133,11 +150,15 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
     options.step(&format!("`server/discover` in {MODERN}"));
     let modern = modern::run(command, probe, opened.then_some(wait), ending).await?;
     let (stateless, anything) = (modern.opened.is_some(), answered || modern.answered());
-    drive.runs.push(modern);
+    drive.push(modern);
     // A server may refuse revisions that it does not know, although it should answer with one that it knows.
     if !opened && (stateless || !answered) {
         let why = if anything { "it does not open a session" } else { "it exits before it answers" };
         drive.skipped.push(format!("older revisions: {why}"));
+        return Ok(drive);
+    }
+    if opened && hangs {
+        drive.skipped.push(format!("older revisions: a request in {LATEST_LEGACY} is never answered"));
         return Ok(drive);
     }
     for revision in OLDER {
@@ -145,7 +166,7 @@ pub(crate) async fn drive(command: &ServerCommand, options: &Options) -> io::Res
         // Both ways to end a server are tried.
         let ending = if revision == OLDER[0] { Ending::Terminate } else { Ending::EndOfInput };
         let ending = if drive.ends_well() { ending } else { Ending::Kill };
-        drive.runs.push(legacy::run(command, Opening::Older(revision), Framing::Lines, wait, ending).await?);
+        drive.push(legacy::run(command, Opening::Older(revision), Framing::Lines, wait, ending).await?);
     }
     Ok(drive)
 }

@@ -57,5 +57,6 @@ async fn drive(session: &mut Session, progress: &mut Progress, wait: Duration) -
     }
     progress.opened = Some(MODERN.to_owned());
     let capabilities = result.get("capabilities").cloned().unwrap_or_default();
+    progress.lists.is_modern = true;
     lists::read(session, &mut progress.lists, &capabilities, Some(&meta), wait).await
 }

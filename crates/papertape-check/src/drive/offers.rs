@@ -12,10 +12,13 @@ use crate::stdio::session::{NoResponse, Session, Unsolicited};
 /// A subscription is acknowledged at once: there is no acknowledgement if it does not come in this time, at least.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 
+/// What every server of a session-based revision has, and none declares.
+pub(crate) const PING: &str = "ping";
+
 /// A feature, and the request that asked for it.
 #[derive(Debug)]
 pub(crate) struct Offer {
-    /// The capability: `resources.subscribe`.
+    /// The capability, such as `resources.subscribe`, or [`PING`].
     pub(crate) capability: &'static str,
     /// Whether the server declares it.
     pub(crate) declared: bool,
@@ -23,6 +26,8 @@ pub(crate) struct Offer {
     pub(crate) request: usize,
     /// Why it has no response.
     pub(crate) failure: Option<NoResponse>,
+    /// How many entries the list has that it asked for.
+    pub(crate) listed: Option<usize>,
 }
 
 /// A subscription of a stateless revision.
@@ -40,15 +45,23 @@ pub(crate) struct Listen {
 pub(crate) async fn ask(client: &mut Client, lists: &Lists) -> Vec<Offer> {
     let mut offers = Vec::new();
     for (capability, method, params) in features(client, lists) {
-        let declared = client.declares(&format!("/{}", capability.replace('.', "/")));
+        let declared = capability == PING || client.declares(&format!("/{}", capability.replace('.', "/")));
         let failure = client.request(method, params).await.err();
         let request = client.session.exchanges.len().saturating_sub(1);
-        offers.push(Offer { capability, declared, request, failure });
+        let listed = take_list(client, request, capability);
+        offers.push(Offer { capability, declared, request, failure, listed });
         if failure.is_some_and(|failure| failure != NoResponse::Timeout) {
             break;
         }
     }
     offers
+}
+
+/// Takes a list, which may be long, out of a response: how many entries it has.
+fn take_list(client: &mut Client, request: usize, member: &str) -> Option<usize> {
+    let response = client.session.exchanges.get_mut(request)?.response.as_mut()?;
+    let list = response.value.get_mut("result")?.get_mut(member)?.as_array_mut()?;
+    Some(std::mem::take(list).len())
 }
 
 fn features(client: &Client, lists: &Lists) -> Vec<(&'static str, &'static str, Value)> {
@@ -64,6 +77,7 @@ fn features(client: &Client, lists: &Lists) -> Vec<(&'static str, &'static str, 
         features.push(("completions", "completion/complete", prompt));
     }
     if client.opening != Opening::Modern {
+        features.push((PING, "ping", json!({})));
         features.push(("logging", "logging/setLevel", json!({"level": "warning"})));
         let uri = lists.resources.first().and_then(|resource| resource.get("uri")?.as_str());
         if let (Some(uri), true) = (uri, client.declares("/resources/subscribe")) {

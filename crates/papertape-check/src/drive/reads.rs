@@ -22,8 +22,8 @@ pub(crate) struct Read {
     pub(crate) failure: Option<NoResponse>,
 }
 
-/// Reads the first resources and gets the first prompts.
-pub(crate) async fn run(client: &mut Client, lists: &Lists) -> Vec<Read> {
+/// Reads the first resources and gets the first prompts: those, and whether the server answers after them.
+pub(crate) async fn run(client: &mut Client, lists: &Lists, skipped: &mut Vec<String>) -> (Vec<Read>, bool) {
     let mut reads = Vec::new();
     let resources = lists.resources.iter().filter_map(|resource| {
         let uri = resource.get("uri")?.as_str()?;
@@ -40,12 +40,20 @@ pub(crate) async fn run(client: &mut Client, lists: &Lists) -> Vec<Read> {
         }
         let failure = client.request(method, params).await.err();
         let request = client.session.exchanges.len().saturating_sub(1);
+        let lives = match failure {
+            None => true,
+            Some(NoResponse::Timeout) => client.ping().await.is_ok(),
+            Some(_) => false,
+        };
+        if !lives {
+            skipped.push(format!("calls of tools: the server answers nothing after `{method}` of {subject}"));
+        }
         reads.push(Read { subject, definition: definition.clone(), request, failure });
-        if failure.is_some() {
-            break;
+        if !lives {
+            return (reads, false);
         }
     }
-    reads
+    (reads, true)
 }
 
 /// The required arguments of a prompt, which are strings.

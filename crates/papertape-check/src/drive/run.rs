@@ -79,7 +79,7 @@ impl Run {
     ) -> Self {
         let ended = ending::end(&mut session, ending).await;
         let Progress { opened, failure, silence, lists } = progress;
-        let (stdout, stderr) = (session.process.stdout().clone(), session.process.stderr().clone());
+        let (stdout, stderr) = session.process.take_recordings();
         Self {
             opening,
             opened,

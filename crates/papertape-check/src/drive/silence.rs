@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep_until};
+
 use crate::stdio::processes;
 use crate::stdio::session::Session;
 
 /// How long its CPU time is measured.
 const SAMPLE: Duration = Duration::from_millis(500);
+
+/// No server writes so much before it answers `initialize`, and goes on at this rate.
+const FLOOD: u64 = 1024 * 1024;
+const FLOOD_PER_SECOND: u64 = 64 * 1024;
 
 /// The state of a process that does not answer.
 #[derive(Debug, Clone)]
@@ -25,12 +31,28 @@ pub(crate) struct Silence {
     pub(crate) ports: Vec<u16>,
     /// Whether it was alive at all.
     pub(crate) alive: bool,
+    /// How many bytes it wrote to stdout in `SAMPLE`.
+    written: u64,
+    /// How many it had written before.
+    written_before: u64,
 }
 
-/// Looks at a process that has not answered.
-pub(crate) async fn observe(session: &mut Session, waited: Duration) -> Silence {
+impl Silence {
+    /// How many bytes it writes to stdout in a second, if it does not stop writing.
+    pub(crate) fn flood(&self) -> Option<u64> {
+        let per_second = self.written.saturating_mul(1000) / u64::try_from(SAMPLE.as_millis()).unwrap_or(1);
+        (self.alive && self.written_before >= FLOOD && per_second >= FLOOD_PER_SECOND).then_some(per_second)
+    }
+}
+
+/// Looks at a process that has not answered since its start, and was waited for at most so long.
+pub(crate) async fn observe(session: &mut Session, wait: Duration) -> Silence {
+    let waited = session.process.elapsed().min(wait);
+    let written_before = session.process.stdout().total;
     let before: Duration = session.process.processes().iter().map(|process| process.cpu).sum();
+    let end = Instant::now() + SAMPLE;
     session.settle(SAMPLE).await;
+    sleep_until(end).await;
     let processes = session.process.processes();
     let after: Duration = processes.iter().map(|process| process.cpu).sum();
     let used = after.saturating_sub(before).as_millis().saturating_mul(100) / SAMPLE.as_millis();
@@ -42,5 +64,7 @@ pub(crate) async fn observe(session: &mut Session, waited: Duration) -> Silence 
         cpu_time: after,
         ports: processes::ports(&processes),
         alive: session.process.exit().is_none(),
+        written: session.process.stdout().total.saturating_sub(written_before),
+        written_before,
     }
 }

@@ -1,5 +1,6 @@
 //! Requests in a session, without one, or over HTTP+SSE.
 
+use data_encoding::BASE64;
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
@@ -52,6 +53,52 @@ impl Channel {
             Channel::Sse(stream) => Box::pin(stream.call(client, method, params)).await,
         }
     }
+}
+
+impl Channel {
+    /// Calls a tool. In the stateless revision, its name and some of its arguments are in headers, too.
+    pub(crate) async fn call_tool(
+        &mut self,
+        client: &Client,
+        tool: &str,
+        input_schema: &Value,
+        arguments: Value,
+    ) -> Exchange {
+        let mut headers = vec![("mcp-name".to_owned(), encoded(tool))];
+        mirrored(input_schema, &arguments, &mut headers);
+        let params = json!({"name": tool, "arguments": arguments});
+        if !matches!(self, Channel::Stateless) {
+            return self.call(client, "tools/call", Some(params)).await;
+        }
+        let request = stateless(client, "tools/call", Some(params), MODERN);
+        client.send(headers.iter().fold(request, |request, (name, value)| request.header(name, value))).await
+    }
+}
+
+/// The headers of arguments whose schemas name one with `x-mcp-header`.
+fn mirrored(schema: &Value, arguments: &Value, headers: &mut Vec<(String, String)>) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        let Some(argument) = arguments.get(name) else { continue };
+        let value = match argument {
+            Value::String(text) => Some(encoded(text)),
+            Value::Bool(_) | Value::Number(_) => Some(argument.to_string()),
+            _ => None,
+        };
+        if let (Some(header), Some(value)) = (property.get("x-mcp-header").and_then(Value::as_str), value) {
+            headers.push((format!("mcp-param-{header}"), value));
+        }
+        mirrored(property, argument, headers);
+    }
+}
+
+/// Text as the value of a header: in base64 if it is not visible ASCII, or looks as if it were encoded.
+fn encoded(text: &str) -> String {
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        && !text.starts_with(' ')
+        && !text.ends_with(' ')
+        && !text.starts_with("=?base64?");
+    if is_plain { text.to_owned() } else { format!("=?base64?{}?=", BASE64.encode(text.as_bytes())) }
 }
 
 /// A request of a stateless revision, with its headers.

@@ -9,6 +9,7 @@ use crate::drive::{LATEST_LEGACY, MODERN, OLDER};
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::hosts::affected;
+use crate::http::calls;
 use crate::http::channel::{Channel, HttpSession, initialize, stateless};
 use crate::http::client::{Client, PROBE, shown};
 use crate::http::exchange::Exchange;
@@ -18,6 +19,7 @@ use crate::http::inspect::{
 use crate::http::lists;
 use crate::http::redactor::Redactor;
 use crate::http::sse::SseStream;
+use crate::inspect::capabilities::{of_refused_ping, of_wrong_type, wrong_type};
 use crate::inspect::quote;
 use crate::options::Options;
 use crate::report::{Report, ServerSummary};
@@ -43,9 +45,6 @@ pub async fn check_http(url: &str, headers: &[(String, String)], options: &Optio
     };
     let mut check = Check { client, options, found: Found::default() };
     Box::pin(check.run()).await;
-    if check.found.lists.as_ref().is_some_and(|lists| !lists.tools.is_empty()) {
-        check.found.skipped.push("calls of tools: over HTTP, none are made".to_owned());
-    }
     check.found.report(&check.client.redactor)
 }
 
@@ -58,6 +57,10 @@ struct Found {
     skipped: Vec<String>,
     /// The definitions as the newest revision lists them.
     lists: Option<Lists>,
+    /// Lists that could be read in a revision.
+    works: Vec<&'static str>,
+    /// The findings about lists that were refused in a revision.
+    refused: Vec<(&'static str, Finding)>,
 }
 
 #[derive(Debug)]
@@ -181,18 +184,16 @@ impl Check<'_> {
         self.found.summary.first_response = Some(opened.elapsed);
         self.take_revision(protocol_version(&opened));
         self.found.findings.extend(response::inspect(&opened));
-        let Some(result) = opened.result() else { return };
-        let capabilities = self.take_info(result);
+        let Some(capabilities) = self.take_info(&opened) else { return };
         drop(stream.notify(&self.client, "notifications/initialized").await);
-        self.read_lists(Channel::Sse(Box::new(stream)), &capabilities).await;
+        self.use_channel(Channel::Sse(Box::new(stream)), "2024-11-05", &capabilities).await;
     }
 
     async fn drive_modern(&mut self, discovered: &Exchange) {
         self.take_revision(Some(MODERN));
         self.found.findings.extend(response::inspect(discovered));
-        let Some(result) = discovered.result() else { return };
-        let capabilities = self.take_info(result);
-        self.read_lists(Channel::Stateless, &capabilities).await;
+        let Some(capabilities) = self.take_info(discovered) else { return };
+        self.use_channel(Channel::Stateless, MODERN, &capabilities).await;
         self.options.step("headers of stateless requests");
         self.found.findings.extend(headers::inspect(&self.client).await);
     }
@@ -201,8 +202,7 @@ impl Check<'_> {
         let Some(revision) = protocol_version(&opening).map(str::to_owned) else { return };
         self.take_revision(Some(&revision));
         self.found.findings.extend(response::inspect(&opening));
-        let Some(result) = opening.result() else { return };
-        let capabilities = self.take_info(result);
+        let Some(capabilities) = self.take_info(&opening) else { return };
         let id = opening.response().and_then(|response| {
             let id = response.headers.get("mcp-session-id")?;
             Some(String::from_utf8_lossy(id.as_bytes()).into_owned())
@@ -211,7 +211,8 @@ impl Check<'_> {
         let notify = session.mark(self.client.notify("notifications/initialized"));
         let notified = self.client.send(notify).await;
         self.found.findings.extend(session::notification(&notified));
-        let (event_id, failed) = self.read_lists(Channel::Session(session.clone()), &capabilities).await;
+        let channel = Channel::Session(session.clone());
+        let (event_id, failed) = self.use_channel(channel, &session.revision, &capabilities).await;
         if failed {
             self.found.skipped.push("the session: a request has no response".to_owned());
             return;
@@ -228,8 +229,21 @@ impl Check<'_> {
         }
     }
 
-    /// Reads the lists, and keeps those of the first channel that has any: an id of an event, and whether a request failed.
-    async fn read_lists(&mut self, mut channel: Channel, capabilities: &Value) -> (Option<String>, bool) {
+    /// Reads the lists, keeps those of the first channel that has any, and calls the tools in it: an id of an event, and whether
+    /// a request failed.
+    async fn use_channel(
+        &mut self,
+        mut channel: Channel,
+        revision: &str,
+        capabilities: &Value,
+    ) -> (Option<String>, bool) {
+        if !matches!(channel, Channel::Stateless) {
+            let exchange = Box::pin(channel.call(&self.client, "ping", None)).await;
+            let error = exchange.message().and_then(|message| message.get("error"));
+            if let Some(error) = error.filter(|_| exchange.denied().is_none()) {
+                self.found.findings.push(exchange.proves(of_refused_ping(error)));
+            }
+        }
         self.options.step("lists");
         let read = Box::pin(lists::read(&self.client, &mut channel, capabilities)).await;
         for found in read.findings {
@@ -237,8 +251,17 @@ impl Check<'_> {
                 self.found.findings.push(found);
             }
         }
-        let is_empty = read.lists == Lists { is_modern: read.lists.is_modern, ..Lists::default() };
-        if self.found.lists.is_none() && !is_empty {
+        self.found.skipped.extend(read.skipped);
+        self.found.works.extend(read.works);
+        self.found.refused.extend(read.refused);
+        if self.found.lists.is_none() && !read.lists.is_empty() {
+            if !read.failed {
+                let calls = calls::run(&self.client, &mut channel, revision, &read.lists.tools, self.options);
+                let calls = Box::pin(calls).await;
+                self.found.findings.extend(calls.findings);
+                self.found.steps.extend(calls.steps);
+                self.found.skipped.extend(calls.skipped);
+            }
             self.found.lists = Some(read.lists);
         }
         (read.event_id, read.failed)
@@ -251,8 +274,9 @@ impl Check<'_> {
         revisions.dedup();
     }
 
-    /// Takes what the server says about itself: its capabilities.
-    fn take_info(&mut self, result: &Value) -> Value {
+    /// Takes what the server says about itself in the result that opens it: its capabilities.
+    fn take_info(&mut self, opened: &Exchange) -> Option<Value> {
+        let result = opened.result()?;
         let info = result
             .get("serverInfo")
             .or_else(|| result.get("_meta")?.get("io.modelcontextprotocol/serverInfo"));
@@ -260,12 +284,26 @@ impl Check<'_> {
         let summary = &mut self.found.summary;
         summary.name = summary.name.take().or_else(|| text("name"));
         summary.version = summary.version.take().or_else(|| text("version"));
-        result.get("capabilities").cloned().unwrap_or_default()
+        let capabilities = result.get("capabilities").cloned().unwrap_or_default();
+        if let Some(fault) = wrong_type(&capabilities) {
+            let finding = opened.proves(of_wrong_type(&opened.what, fault));
+            if !self.found.findings.iter().any(|known| known.code == finding.code) {
+                self.found.findings.push(finding);
+            }
+        }
+        Some(capabilities)
     }
 }
 
 impl Found {
     fn report(mut self, redactor: &Redactor) -> Report {
+        let mut refused: Vec<Finding> = Vec::new();
+        for (_, finding) in self.refused.into_iter().filter(|(method, _)| !self.works.contains(method)) {
+            if !refused.iter().any(|known| known.subject == finding.subject) {
+                refused.push(finding);
+            }
+        }
+        self.findings.extend(refused);
         let lists = self.lists.unwrap_or_default();
         self.findings.extend(definitions::inspect(&lists));
         for finding in &mut self.findings {
@@ -282,6 +320,7 @@ impl Found {
         let mut report = Report::new(self.findings, summary);
         report.steps = self.steps;
         report.skipped = self.skipped;
+        report.skipped.extend(lists.cut.iter().map(|what| format!("inspection of {what}")));
         report
     }
 }

@@ -252,6 +252,7 @@ impl Client {
             cut: None,
             events: Vec::new(),
             messages: Vec::new(),
+            refused: None,
         };
         let is_stream = read.media_type() == EVENTS;
         let mut events = Events::new();
@@ -268,8 +269,7 @@ impl Client {
             }
             read.body.extend_from_slice(&bytes);
             for event in events.taken.iter().skip(seen).filter(|event| event.is_message()) {
-                let message = event.data.as_deref().and_then(|data| serde_json::from_slice(data).ok());
-                read.messages.extend(message);
+                read.take(event.data.as_deref().unwrap_or_default());
             }
             let arrived = events.taken.len() > seen;
             seen = events.taken.len();
@@ -283,11 +283,9 @@ impl Client {
             }
         };
         if !is_stream {
-            match serde_json::from_slice(&read.body) {
-                Ok(Value::Array(batch)) => read.messages = batch,
-                Ok(message) => read.messages.push(message),
-                Err(_) => {}
-            }
+            let body = std::mem::take(&mut read.body);
+            read.take(&body);
+            read.body = body;
         }
         read.events = events.taken;
         read.shown = Shown::new(read.status, &read.headers, &read.body, &self.redactor);

@@ -10,6 +10,7 @@ use crate::evidence::{Evidence, Stream};
 use crate::finding::Finding;
 use crate::http::failure::Failure;
 use crate::http::redactor::Redactor;
+use crate::stdio::scan_refused::{Refused, tolerant};
 
 /// The longest body that is read, and the longest event.
 pub(crate) const MOST: usize = 16 * 1024 * 1024;
@@ -59,6 +60,8 @@ pub(crate) struct Response {
     pub(crate) events: Vec<SseEvent>,
     /// The messages in the body.
     pub(crate) messages: Vec<Value>,
+    /// What some parsers refuse in a message.
+    pub(crate) refused: Option<Refused>,
 }
 
 /// A response as it may be shown.
@@ -171,6 +174,16 @@ impl Response {
         (200..300).contains(&self.status)
     }
 
+    /// Takes a message out of the body, or several.
+    pub(crate) fn take(&mut self, text: &[u8]) {
+        let Some((value, refused)) = tolerant(text) else { return };
+        self.refused = self.refused.or(refused);
+        match value {
+            Value::Array(batch) => self.messages.extend(batch),
+            message => self.messages.push(message),
+        }
+    }
+
     /// The body as a JSON document.
     pub(crate) fn json(&self) -> Option<Value> {
         serde_json::from_slice(&self.body).ok()
@@ -203,9 +216,21 @@ impl Exchange {
         self.message()?.get("result")
     }
 
+    /// The same, to take its content out.
+    pub(crate) fn result_mut(&mut self) -> Option<&mut Value> {
+        let id = self.id?;
+        let messages = &mut self.outcome.as_mut().ok()?.messages;
+        messages.iter_mut().find(|message| responds_to(message, id))?.get_mut("result")
+    }
+
     /// Whether the request was served: with a result, or with an error of the method.
     pub(crate) fn is_accepted(&self) -> bool {
         self.response().is_some_and(Response::is_success)
+    }
+
+    /// The status, if it says that the caller may not do this, or not so soon.
+    pub(crate) fn denied(&self) -> Option<u16> {
+        self.status().filter(|status| matches!(status, 401..=403 | 429))
     }
 
     /// A finding with the request and the response as its evidence.

@@ -1,5 +1,7 @@
 //! The lists of a server, page by page.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::definitions::Lists;
@@ -9,9 +11,7 @@ use crate::http::channel::Channel;
 use crate::http::client::Client;
 use crate::http::exchange::Exchange;
 use crate::http::inspect::response;
-
-/// How many pages of a list are read.
-const PAGES: usize = 100;
+use crate::inspect::capabilities::of_refused;
 
 /// A list: the capability that declares it, its method, and the member of the result.
 const LISTS: [(&str, &str, &str); 4] = [
@@ -21,8 +21,8 @@ const LISTS: [(&str, &str, &str); 4] = [
     ("prompts", "prompts/list", "prompts"),
 ];
 
-/// How many bytes of lists are read.
-const BYTES: u64 = 64 * 1024 * 1024;
+/// Servers of resources without templates need not have this method.
+const TEMPLATES: &str = "resources/templates/list";
 
 /// What was read.
 #[derive(Debug, Default)]
@@ -34,6 +34,12 @@ pub(crate) struct ListsRead {
     pub(crate) event_id: Option<String>,
     /// A request had no response, so that nothing was read after it.
     pub(crate) failed: bool,
+    /// Lists that could be read.
+    pub(crate) works: Vec<&'static str>,
+    /// What the caller may not list.
+    pub(crate) skipped: Vec<String>,
+    /// The findings about those that are declared, and refused.
+    pub(crate) refused: Vec<(&'static str, Finding)>,
 }
 
 /// Reads the lists whose capabilities are declared.
@@ -45,26 +51,35 @@ pub(crate) async fn read(client: &Client, channel: &mut Channel, capabilities: &
             continue;
         }
         let mut pages = Pages::default();
-        for _ in 0..PAGES {
+        loop {
             let params = pages.cursor().map(|cursor| json!({"cursor": cursor}));
-            let exchange = Box::pin(channel.call(client, method, params)).await;
+            let mut exchange = Box::pin(channel.call(client, method, params)).await;
             let size = exchange.response().map_or(0, |response| response.body.len());
             read.lists.bytes = read.lists.bytes.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
-            let more = match exchange.result() {
+            let more = match exchange.result_mut() {
                 Some(result) => pages.take(&mut read.lists, (method, member), result),
                 None => false,
             };
             read.note(&exchange);
+            if exchange.result().is_some() {
+                read.works.push(method);
+            } else if let Some(status) = exchange.denied() {
+                read.skipped.push(format!("`{method}`: it is refused with HTTP {status}"));
+            } else if let Some(error) = exchange.message().and_then(|message| message.get("error"))
+                && method != TEMPLATES
+            {
+                read.refused.push((method, exchange.proves(of_refused(capability, method, error))));
+            }
             if read.failed {
                 return read;
             }
-            if !more || read.lists.bytes >= BYTES {
+            if !more {
                 break;
             }
         }
         let entries = pages.entries;
         match method {
-            "tools/list" => read.lists.tools = entries,
+            "tools/list" => read.lists.tools = Arc::new(entries),
             "resources/list" => read.lists.resources = entries,
             "prompts/list" => read.lists.prompts = entries,
             _ => read.lists.templates = entries,

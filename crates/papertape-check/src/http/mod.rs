@@ -2,9 +2,11 @@
 //!
 //! - `check`: the order of it all
 //! - `client`, `exchange`, `failure`: requests, what came back, and why nothing did
-//! - `channel`: requests in a session, without one, or over HTTP+SSE (`sse`); `lists` reads the definitions with them
+//! - `channel`: requests in a session, without one, or over HTTP+SSE (`sse`); `lists` reads the definitions with them,
+//!   and `calls` calls tools
 //! - `inspect`: what is wrong with connections, responses, sessions, headers and authorization
 
+mod calls;
 mod channel;
 mod check;
 mod client;

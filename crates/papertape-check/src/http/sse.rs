@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::http::client::{Client, EVENTS};
 use crate::http::exchange::{Events, Exchange, MOST, Shown, responds_to};
 use crate::http::failure::{Failure, FailureKind};
+use crate::stdio::scan_refused::tolerant;
 
 /// An open stream.
 #[derive(Debug)]
@@ -69,6 +70,11 @@ impl SseStream {
         }
     }
 
+    /// Whether a long response has room among what is read of the stream.
+    pub(crate) fn has_room(&self) -> bool {
+        self.total < MOST / 2
+    }
+
     /// Posts a request, and waits for its response on the stream.
     pub(crate) async fn call(&mut self, client: &Client, method: &str, params: Option<Value>) -> Exchange {
         let deadline = Instant::now() + client.wait;
@@ -81,7 +87,7 @@ impl SseStream {
         loop {
             for event in self.events.taken.iter().skip(seen).filter(|event| event.is_message()) {
                 let data = event.data.as_deref().unwrap_or_default();
-                let Some(message) = serde_json::from_slice::<Value>(data).ok() else { continue };
+                let Some((message, refused)) = tolerant(data) else { continue };
                 if responds_to(&message, id) {
                     if let Ok(response) = &mut exchange.outcome {
                         // It has come as an event.
@@ -89,6 +95,7 @@ impl SseStream {
                         let shown = Shown::new(response.status, &response.headers, data, &client.redactor);
                         (response.body, response.messages, response.shown) =
                             (data.to_vec(), vec![message], shown);
+                        response.refused = refused;
                     }
                     return exchange;
                 }

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::code::behaviour::{PT0601, PT0602, PT0603, PT0604, PT0606, PT0607, PT0608, PT0609, PT0610};
+use crate::code::behaviour::{
+    PT0601, PT0602, PT0603, PT0604, PT0606, PT0607, PT0608, PT0609, PT0610, PT0616,
+};
 use crate::drive::Drive;
 use crate::drive::arguments::Fault;
 use crate::drive::bad_input::{After, Input, Trial};
 use crate::drive::behave::Behaviour;
-use crate::drive::calls::{Call, Calls};
+use crate::drive::calls::{BLOCKED, Call, Calls};
 use crate::drive::run::{Opening, Run};
 use crate::evidence::{Evidence, Stream};
 use crate::finding::{Finding, Severity};
@@ -19,6 +21,12 @@ use crate::inspect::results::{self, LONGEST, error_text, is_error};
 use crate::inspect::stderr::error_line;
 use crate::inspect::{quote, status, time};
 use crate::stdio::session::NoResponse;
+
+/// Clients give up a request after so long: the SDKs for TypeScript, unless they are told otherwise.
+const GIVEN_UP: Duration = Duration::from_secs(60);
+
+/// A ping that waits so long for a call was blocked, even if that was seen once only.
+const SURELY_BLOCKED: Duration = BLOCKED.saturating_mul(4);
 
 /// What is wrong with behaviour.
 pub(crate) fn inspect(drive: &Drive, behaviour: &Behaviour) -> Vec<Finding> {
@@ -32,7 +40,13 @@ pub(crate) fn inspect(drive: &Drive, behaviour: &Behaviour) -> Vec<Finding> {
         findings.extend(
             calls.calls.last().filter(|_| calls.exited_after).and_then(|call| exits_after(run, call)),
         );
-        findings.extend(blocks(run, calls));
+        let blocked = blocks(run, calls);
+        let blocking = |call: &&Call| {
+            let subject = subject(call);
+            blocked.as_ref().is_none_or(|finding| finding.subject.as_ref() != Some(&subject))
+        };
+        findings.extend(calls.calls.iter().filter(blocking).filter_map(|call| unanswered(run, call)));
+        findings.extend(blocked);
         findings.extend(goes_on(run, calls));
     }
     for trial in behaviour
@@ -61,7 +75,7 @@ fn exits_at_probe(drive: &Drive) -> bool {
 fn exits_after(run: &Run, call: &Call) -> Option<Finding> {
     let exchange = run.exchanges.get(call.call)?;
     let message = format!(
-        "the server exits with {} after it has answered a call of \"{}\"",
+        "the server exits with {} after it has answered a call of tool \"{}\"",
         status::words(run.ended.status),
         call.tool
     );
@@ -76,15 +90,15 @@ fn exits(run: &Run, call: &Call) -> Option<Finding> {
         return Some(unbounded(call, length));
     }
     let when = match call.failure {
-        Some(NoResponse::Exited) => format!("at a valid call of \"{}\", without a response", call.tool),
-        _ => format!("before the call of \"{}\", after other calls", call.tool),
+        Some(NoResponse::Exited) => format!("at a valid call of tool \"{}\", without a response", call.tool),
+        _ => format!("before the call of tool \"{}\", after other calls", call.tool),
     };
     Some(exit(run, call, format!("the server exits with {} {when}", status::words(run.ended.status))))
 }
 
 fn exit(run: &Run, call: &Call, message: String) -> Finding {
     let mut finding = Finding::new(PT0601, message)
-        .subject(format!("tool \"{}\"", call.tool))
+        .subject(subject(call))
         .remedy("catch errors of tools, and report them as results with `\"isError\": true`; run until stdin ends")
         .affects(affected("PT0601"));
     if let Some(exchange) = run.exchanges.get(call.call) {
@@ -99,43 +113,85 @@ fn exit(run: &Run, call: &Call, message: String) -> Finding {
 
 fn unbounded(call: &Call, length: u64) -> Finding {
     let message = format!(
-        "\"{}\" writes {length} bytes on one line, which is more than SDKs accept as one message",
+        "tool \"{}\" writes {length} bytes on one line, which is more than SDKs accept as one message",
         call.tool
     );
     Finding::new(PT0610, message)
         .severity(Severity::Breaks)
-        .subject(format!("tool \"{}\"", call.tool))
+        .subject(subject(call))
         .remedy("limit what a call returns: offer arguments for a range or a page, and say in the result how to get more")
         .affects(affected("PT0610"))
 }
 
+fn subject(call: &Call) -> String {
+    format!("tool \"{}\"", call.tool)
+}
+
+/// A call that has no response, although the server answers what came after it.
+fn unanswered(run: &Run, call: &Call) -> Option<Finding> {
+    let exchange = run.exchanges.get(call.call)?;
+    // The response may be in what was not kept.
+    if call.failure != Some(NoResponse::Timeout) || exchange.response.is_some() || run.stdout.is_cut() {
+        return None;
+    }
+    let waited = no_response_within(run, call.call)?;
+    let arguments = if call.read_only { ", which says that it is read-only," } else { "" };
+    let message = format!(
+        "a call of tool \"{}\"{arguments} with arguments that its `inputSchema` accepts has no response within {}, while the server answers other requests",
+        call.tool,
+        time(waited)
+    );
+    Some(never_answered(message, waited).subject(subject(call)).evidence(sent(exchange)))
+}
+
+/// How long a request was waited for at least that has no response: until the next one was sent to which there is one.
+pub(super) fn no_response_within(run: &Run, index: usize) -> Option<Duration> {
+    let exchange = run.exchanges.get(index)?;
+    let later = run.exchanges.iter().skip(index + 1).filter(|later| later.response.is_some());
+    later.map(|later| later.sent.saturating_sub(exchange.sent)).max()
+}
+
+/// The finding about a request for something that is listed, which has no response.
+pub(crate) fn never_answered(message: String, waited: Duration) -> Finding {
+    // Some work takes this long, and a shorter wait does not show that it never ends.
+    let severity = if waited >= GIVEN_UP { Severity::Warning } else { Severity::Note };
+    Finding::new(PT0616, message)
+        .severity(severity)
+        .affects(affected("PT0616"))
+        .remedy(
+            "answer with an error, or with a result with `\"isError\": true`, before clients give up (many after 60 s); if it only takes longer, \
+             `--timeout` makes this check wait for it",
+        )
+}
+
 /// A call that everything else waits for.
 fn blocks(run: &Run, calls: &Calls) -> Option<Finding> {
-    let (call, waited) = match &calls.blocked {
-        Some((call, waited)) => (call, *waited),
+    let twice = calls.blocked.as_ref().map(|(call, waited)| (call, *waited));
+    let outlasts = || calls.calls.iter().find_map(|call| Some((call, outlasted(run, call)?)));
+    let (call, waited, until) = match twice.or_else(outlasts) {
+        Some((call, waited)) => (call, waited, ", until the call has ended"),
         // It never ended, and nothing was answered meanwhile or afterwards.
         None => {
             let call = calls.calls.last().filter(|call| call.failure == Some(NoResponse::Timeout))?;
             let answered = |index: usize| run.exchanges.get(index).is_some_and(|one| one.response.is_some());
-            let later = (call.call + 1)..run.exchanges.len();
-            if run.stdout.is_cut() || call.ping.is_none() || later.clone().any(answered) {
+            let mut later = call.call..run.exchanges.len();
+            if run.stdout.is_cut() || call.ping.is_none() || later.any(answered) {
                 return None;
             }
             let exchange = run.exchanges.get(call.call)?;
-            (call, run.ended.time.saturating_sub(run.ended.took).saturating_sub(exchange.sent))
+            let waited = run.ended.time.saturating_sub(run.ended.took).saturating_sub(exchange.sent);
+            (call, waited, ", and neither is the call")
         }
     };
     let (called, ping) = (run.exchanges.get(call.call)?, run.exchanges.get(call.ping?)?);
     let message = format!(
-        "a call of \"{}\" blocks all other requests: a `{}` during it is not answered for {}, until the call has ended",
+        "a call of tool \"{}\" blocks all other requests: a `{}` during it is not answered for {}{until}",
         call.tool,
         ping.method,
         time(waited)
     );
-    let mut finding = Finding::new(PT0608, message)
-        .subject(format!("tool \"{}\"", call.tool))
-        .evidence(sent(called))
-        .evidence(sent(ping));
+    let mut finding =
+        Finding::new(PT0608, message).subject(subject(call)).evidence(sent(called)).evidence(sent(ping));
     for exchange in [called, ping] {
         if let Some(response) = &exchange.response {
             finding = finding
@@ -148,6 +204,15 @@ fn blocks(run: &Run, calls: &Calls) -> Option<Finding> {
             .remedy("read stdin while a tool runs: run tools in tasks or threads of their own; a cancellation cannot arrive otherwise, either")
             .affects(affected("PT0608")),
     )
+}
+
+/// How long a ping waited for a call that took longer than it was waited for, if it was answered only after that.
+fn outlasted(run: &Run, call: &Call) -> Option<Duration> {
+    let (called, ping) = (run.exchanges.get(call.call)?, run.exchanges.get(call.ping?)?);
+    let (response, pong) = (called.response.as_ref()?, ping.response.as_ref()?);
+    let waited = (called.sent + response.elapsed).saturating_sub(ping.sent);
+    let is_blocked = call.failure == Some(NoResponse::Timeout) && response.offset < pong.offset;
+    (is_blocked && waited >= SURELY_BLOCKED).then_some(waited)
 }
 
 /// A call that was cancelled, and has a result nevertheless.
@@ -168,13 +233,13 @@ fn goes_on(run: &Run, calls: &Calls) -> Option<Finding> {
         Finding::new(
             PT0609,
             format!(
-                "a call of \"{}\" goes on after it was cancelled: its result comes {} later, which a server {rule}",
+                "a call of tool \"{}\" goes on after it was cancelled: its result comes {} later, which a server {rule}",
                 call.tool,
                 time(after)
             ),
         )
         .severity(severity)
-        .subject(format!("tool \"{}\"", call.tool))
+        .subject(subject(call))
         .evidence(sent(exchange))
         .evidence(response_bytes(run, response))
         .remedy("stop the work at `notifications/cancelled`, and send no response for that request")
@@ -240,10 +305,15 @@ fn response(trial: &Trial) -> Option<Finding> {
         return None;
     }
     let response = trial.response.as_ref().map(|(response, _)| &response.value);
+    Some(with(wrong_response(&trial.input, response)?, crossed(trial)))
+}
+
+/// What is wrong with a response to bad input.
+pub(crate) fn wrong_response(input: &Input, response: Option<&Value>) -> Option<Finding> {
     let member =
         |name: &str| response.and_then(|response| response.get(name)).filter(|value| !value.is_null());
     let (result, error) = (member("result"), member("error"));
-    let finding = match &trial.input {
+    let finding = match input {
         Input::UnknownMethod => {
             let code = error.and_then(|error| error.get("code")).and_then(Value::as_i64);
             let (message, severity) = match (response, result, code) {
@@ -278,17 +348,17 @@ fn response(trial: &Trial) -> Option<Finding> {
         Input::Arguments(tool, fault, name) => {
             let result = result.filter(|result| succeeds(result))?;
             if let Some(said) = error_text(result) {
-                return Some(as_success(trial, tool, said));
+                return Some(results::as_success(tool, said).subject(format!("tool \"{tool}\"")));
             }
             let (message, severity) = match fault {
                 Fault::WrongType => (
                     format!(
-                        "\"{tool}\" does not validate its arguments: an object as \"{name}\" succeeds, against its `inputSchema`"
+                        "tool \"{tool}\" does not validate its arguments: an object as \"{name}\" succeeds, against its `inputSchema`"
                     ),
                     Severity::Warning,
                 ),
                 Fault::Missing => (
-                    format!("\"{tool}\" succeeds without \"{name}\", which its `inputSchema` requires"),
+                    format!("tool \"{tool}\" succeeds without \"{name}\", which its `inputSchema` requires"),
                     Severity::Note,
                 ),
             };
@@ -300,7 +370,7 @@ fn response(trial: &Trial) -> Option<Finding> {
         _ => return None,
     };
     let affects = affected(finding.code.name);
-    Some(with(finding, crossed(trial)).affects(affects))
+    Some(finding.affects(affects))
 }
 
 /// A complete result that is not marked as an error.
@@ -308,7 +378,16 @@ fn succeeds(result: &Value) -> bool {
     !is_error(result) && result.get("resultType").is_none_or(|kind| kind == "complete")
 }
 
-fn as_success(trial: &Trial, tool: &str, said: &str) -> Finding {
-    let finding = results::as_success(tool, said).subject(format!("tool \"{tool}\""));
-    with(finding, crossed(trial))
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::never_answered;
+    use crate::finding::Severity;
+
+    #[test]
+    fn a_call_without_a_response_is_a_warning_only_after_the_time_that_clients_wait() {
+        let after = |seconds| never_answered(String::new(), Duration::from_secs(seconds)).severity;
+        assert_eq!([after(30), after(59), after(60)], [Severity::Note, Severity::Note, Severity::Warning]);
+    }
 }

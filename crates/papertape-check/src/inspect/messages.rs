@@ -23,6 +23,27 @@ pub(crate) fn inspect(drive: &Drive) -> Vec<Finding> {
     inspections.iter().filter_map(|inspect| runs().find_map(inspect)).collect()
 }
 
+/// The same for a session with a client that has capabilities. After invalid input of the client it is not known which request
+/// an error without an id responds to.
+pub(crate) fn inspect_recorded(run: &mut Run, invalid_input: bool) -> Vec<Finding> {
+    let of_ids: [fn(&Run) -> Option<Finding>; 3] = [ids, two_responses, to_no_request];
+    let inspections: [fn(&Run) -> Option<Finding>; 3] = [envelope, errors, too_early];
+    let of_ids = of_ids.iter().filter(|_| !invalid_input);
+    let mut findings: Vec<Finding> = of_ids.chain(&inspections).filter_map(|inspect| inspect(run)).collect();
+    let opening = run.exchanges.iter().find(|exchange| exchange.method == "initialize");
+    let capabilities = opening.and_then(|exchange| exchange.request.pointer("/params/capabilities")).cloned();
+    run.unsolicited.retain(|message| {
+        let method = message.value.get("method").and_then(Value::as_str).unwrap_or_default();
+        let capability = method.split('/').next().unwrap_or_default();
+        capabilities.as_ref().is_none_or(|capabilities| capabilities.get(capability).is_none())
+    });
+    // Without `initialize` it is not known what the client has declared.
+    if run.opening == Opening::Modern || capabilities.is_some() {
+        findings.extend(requests(run));
+    }
+    findings
+}
+
 /// A response as evidence.
 pub(crate) fn response_bytes(run: &Run, response: &Response) -> Evidence {
     let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);

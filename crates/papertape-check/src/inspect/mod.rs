@@ -7,7 +7,7 @@ pub(crate) mod missing;
 pub(crate) mod newer_fields;
 pub(crate) mod opening;
 pub(crate) mod reads;
-mod results;
+pub(crate) mod results;
 pub(crate) mod shutdown;
 pub(crate) mod start;
 pub(crate) mod status;

@@ -80,8 +80,9 @@ fn fields<'a>(run: &'a Run, revision: &str) -> Vec<Found<'a>> {
         };
         add(Some(result), "results", &RESULT);
         add(result.get("serverInfo"), "`serverInfo`", &SERVER);
-        for tool in result.get("tools").and_then(Value::as_array).into_iter().flatten() {
-            add(Some(tool), "tools", &TOOL);
+        if exchange.method == "tools/list" {
+            // The entries are not kept in the response.
+            run.lists.tools.iter().for_each(|tool| add(Some(tool), "tools", &TOOL));
         }
     }
     found

@@ -30,6 +30,12 @@ pub(crate) fn inspect(drive: &Drive) -> Vec<Finding> {
     findings
 }
 
+/// What a single session proves.
+pub(crate) fn inspect_recorded(drive: &Drive) -> Vec<Finding> {
+    let inspections: [fn(&Run) -> Option<Finding>; 3] = [version, without_member, incomplete];
+    inspections.iter().filter_map(|inspect| drive.runs.iter().find_map(inspect)).collect()
+}
+
 /// The exchange of the request that opens a session.
 fn initialize(run: &Run) -> Option<&Exchange> {
     run.exchanges.iter().find(|exchange| exchange.method == "initialize")

@@ -10,10 +10,11 @@ use crate::drive::run::Run;
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::hosts::affected;
+use crate::inspect::behaviour::{never_answered, no_response_within};
 use crate::inspect::messages::{response_bytes, sent};
 use crate::inspect::results::block_fault;
 use crate::inspect::stderr::error_line;
-use crate::inspect::{quote, status};
+use crate::inspect::{quote, status, time};
 use crate::portability::inspect_prompts;
 use crate::stdio::session::{Exchange, NoResponse};
 
@@ -47,6 +48,21 @@ fn one(run: &Run, read: &Read, exchange: &Exchange) -> Option<Finding> {
                 .remedy("answer with an error what cannot be done, and run until stdin ends")
                 .affects(affected("PT0601")),
         );
+    }
+    if read.failure == Some(NoResponse::Timeout) && exchange.response.is_none() && !run.stdout.is_cut() {
+        let to_the_end = run.ended.time.saturating_sub(run.ended.took).saturating_sub(exchange.sent);
+        let (waited, then) = match no_response_within(run, read.request) {
+            Some(waited) => (waited, "while the server answers other requests"),
+            None => (to_the_end, "and neither has any request after it"),
+        };
+        let message = format!(
+            "`{}` of {} has no response within {}, {then}",
+            exchange.method,
+            read.subject,
+            time(waited)
+        );
+        let finding = never_answered(message, waited).evidence(sent(exchange));
+        return Some(finding.subject(read.subject.clone()));
     }
     let response = exchange.response.as_ref()?;
     let finding = if let Some(error) = exchange.error() {

@@ -11,7 +11,6 @@ use crate::finding::{Finding, Severity};
 use crate::hosts::affected;
 use crate::inspect::messages::{response_bytes, sent};
 use crate::inspect::quote;
-use crate::stdio::session::{Exchange, Response};
 
 /// Results of so many bytes are more than most hosts show to a model.
 const LARGE: u64 = 1024 * 1024;
@@ -25,39 +24,84 @@ const OLDEST: &str = "2024-11-05";
 /// The first revision that has structured content.
 const STRUCTURED: &str = "2025-06-18";
 
-/// What is wrong with the result of a call.
+/// A call that was answered, on any transport.
+#[derive(Debug)]
+pub(crate) struct Called<'a> {
+    /// The tool.
+    pub(crate) tool: &'a str,
+    /// Its output schema.
+    pub(crate) output_schema: Option<&'a Value>,
+    /// The arguments.
+    pub(crate) arguments: Option<&'a Value>,
+    /// The revision that the server was opened in.
+    pub(crate) revision: Option<&'a str>,
+    /// The result, unless the response is an error.
+    pub(crate) result: Option<&'a Value>,
+    /// The length of the response, in bytes.
+    pub(crate) length: u64,
+    /// The request and the response.
+    pub(crate) evidence: Vec<Evidence>,
+}
+
+/// What is wrong with the result of a call over stdio.
 pub(crate) fn inspect(run: &Run, call: &Call) -> Vec<Finding> {
     let exchange = run.exchanges.get(call.call);
     let Some((exchange, response)) = exchange.and_then(|one| Some((one, one.response.as_ref()?))) else {
         return Vec::new();
     };
-    let mut findings = Vec::new();
-    findings.extend(large(run, exchange, response));
-    let Some(result) = exchange.result() else { return done(findings, call) };
-    // What is not complete has other members.
-    if result.get("resultType").is_some_and(|kind| kind != "complete") || result.get("task").is_some() {
-        return done(findings, call);
+    Called {
+        tool: &call.tool,
+        output_schema: call.output_schema.as_ref(),
+        arguments: exchange.request.pointer("/params/arguments"),
+        revision: run.opened.as_deref(),
+        result: exchange.result(),
+        length: response.length,
+        evidence: vec![sent(exchange), response_bytes(run, response)],
     }
-    findings.extend(content(run, exchange, response, result));
-    if is_error(result) {
-        return done(findings, call);
-    }
-    if let Some(said) = error_text(result).filter(|_| !asks_for_an_error(exchange)) {
-        // The arguments are valid, so that it may be what was asked for.
-        let finding = as_success(&call.tool, said).severity(Severity::Note).evidence(sent(exchange));
-        findings.push(finding.evidence(response_bytes(run, response)));
-    }
-    if run.opened.as_deref().is_some_and(|revision| revision >= STRUCTURED)
-        && let Some(schema) = &call.output_schema
-    {
-        findings.extend(structured(run, exchange, response, result, schema));
-    }
-    done(findings, call)
+    .inspect()
 }
 
-fn done(findings: Vec<Finding>, call: &Call) -> Vec<Finding> {
-    let subject = format!("tool \"{}\"", call.tool);
-    findings.into_iter().map(|finding| finding.subject(subject.clone())).collect()
+impl Called<'_> {
+    /// What is wrong with the result.
+    pub(crate) fn inspect(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        findings.extend(large(self.length));
+        if let Some(result) = self.result {
+            findings.extend(self.inspect_result(result));
+        }
+        let subject = format!("tool \"{}\"", self.tool);
+        let proven = |finding| self.evidence.iter().rev().cloned().fold(finding, Finding::evidence_first);
+        findings.into_iter().map(|finding| proven(finding).subject(subject.clone())).collect()
+    }
+
+    fn inspect_result(&self, result: &Value) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        // What is not complete has other members.
+        if result.get("resultType").is_some_and(|kind| kind != "complete") || result.get("task").is_some() {
+            return findings;
+        }
+        findings.extend(content(result, self.revision));
+        if is_error(result) {
+            return findings;
+        }
+        if let Some(said) = error_text(result).filter(|_| !self.asks_for_an_error()) {
+            // The arguments are valid, so that it may be what was asked for.
+            findings.push(as_success(self.tool, said).severity(Severity::Note));
+        }
+        if self.revision.is_some_and(|revision| revision >= STRUCTURED)
+            && let Some(schema) = self.output_schema
+        {
+            findings.extend(structured(result, schema));
+        }
+        findings
+    }
+
+    /// Whether an argument is an error, so that the result may be the text of one.
+    fn asks_for_an_error(&self) -> bool {
+        let is_error = |value: &Value| value.as_str().is_some_and(|text| text.eq_ignore_ascii_case("error"));
+        let arguments = self.arguments.and_then(Value::as_object);
+        arguments.is_some_and(|arguments| arguments.values().any(is_error))
+    }
 }
 
 pub(crate) fn is_error(result: &Value) -> bool {
@@ -80,19 +124,12 @@ pub(crate) fn error_text(result: &Value) -> Option<&str> {
     .then_some(text)
 }
 
-/// Whether an argument is an error, so that the result may be the text of one.
-fn asks_for_an_error(exchange: &Exchange) -> bool {
-    let arguments = exchange.request.pointer("/params/arguments").and_then(Value::as_object);
-    let is_error = |value: &Value| value.as_str().is_some_and(|text| text.eq_ignore_ascii_case("error"));
-    arguments.is_some_and(|arguments| arguments.values().any(is_error))
-}
-
 /// An error that is not marked as one.
 pub(crate) fn as_success(tool: &str, said: &str) -> Finding {
     Finding::new(
         PT0605,
         format!(
-            "\"{tool}\" reports an error as a success: the text is {}, and `isError` is not true",
+            "tool \"{tool}\" reports an error as a success: the text is {}, and `isError` is not true",
             quote(said)
         ),
     )
@@ -100,8 +137,7 @@ pub(crate) fn as_success(tool: &str, said: &str) -> Finding {
     .affects(affected("PT0605"))
 }
 
-fn large(run: &Run, exchange: &Exchange, response: &Response) -> Option<Finding> {
-    let length = response.length;
+fn large(length: u64) -> Option<Finding> {
     if length <= LARGE {
         return None;
     }
@@ -115,26 +151,23 @@ fn large(run: &Run, exchange: &Exchange, response: &Response) -> Option<Finding>
     Some(
         Finding::new(PT0610, message)
             .severity(if too_long { Severity::Breaks } else { Severity::Warning })
-            .evidence(sent(exchange))
-            .evidence(response_bytes(run, response))
             .remedy("limit what a call returns: offer arguments for a range or a page, and say in the result how to get more")
             .affects(if too_long { affected("PT0610") } else { Vec::new() }),
     )
 }
 
 /// Content that is not valid: hosts reject the whole result.
-fn content(run: &Run, exchange: &Exchange, response: &Response, result: &Value) -> Option<Finding> {
+fn content(result: &Value, revision: Option<&str>) -> Option<Finding> {
     let fault = match result.get("content") {
         None => Some("a result has no `content`".to_owned()),
-        Some(Value::Array(blocks)) => blocks.iter().enumerate().find_map(|(index, block)| {
-            Some(format!("`content[{index}]` {}", block_fault(block, run.opened.as_deref())?))
-        }),
+        Some(Value::Array(blocks)) => blocks
+            .iter()
+            .enumerate()
+            .find_map(|(index, block)| Some(format!("`content[{index}]` {}", block_fault(block, revision)?))),
         Some(other) => Some(format!("`content` is {}, and should be an array", quote(&other.to_string()))),
     }?;
     Some(
         Finding::new(PT0613, fault)
-            .evidence(sent(exchange))
-            .evidence(response_bytes(run, response))
             .remedy("return `\"content\": [{\"type\": \"text\", \"text\": \"..\"}]`, or an empty array; JSON belongs into `structuredContent`, and as text into `content`")
             .affects(affected("PT0613")),
     )
@@ -180,13 +213,7 @@ fn is_base64(text: &str) -> bool {
 }
 
 /// Structured content against the output schema.
-fn structured(
-    run: &Run,
-    exchange: &Exchange,
-    response: &Response,
-    result: &Value,
-    schema: &Value,
-) -> Option<Finding> {
+fn structured(result: &Value, schema: &Value) -> Option<Finding> {
     let (finding, remedy) = match result.get("structuredContent") {
         None => (
             Finding::new(PT0611, "the tool has an `outputSchema`, and its result has no `structuredContent`"),
@@ -206,8 +233,6 @@ fn structured(
     let affects = affected(finding.code.name);
     Some(
         finding
-            .evidence(sent(exchange))
-            .evidence(response_bytes(run, response))
             .evidence(Evidence::fact(format!("outputSchema: {}", quote(&schema.to_string()))))
             .remedy(remedy)
             .affects(affects),

@@ -19,6 +19,12 @@ use crate::inspect::{bytes, count, quote, status, stdout_bytes, time};
 use crate::stdio::scan::Kind;
 use crate::stdio::session::NoResponse;
 
+/// How many bytes of stderr are shown.
+const SHOWN: usize = 800;
+
+/// How many bytes of a flood are shown.
+const FLOOD_SHOWN: usize = 60;
+
 /// What is wrong with the start of a server, and with requests that are not answered, in all runs.
 pub(crate) fn inspect(command: &ServerCommand, drive: &Drive) -> Vec<Finding> {
     let Some(first) = drive.runs.first() else { return Vec::new() };
@@ -75,9 +81,16 @@ fn exits(command: &ServerCommand, run: &Run) -> Finding {
         None => "correct what it says, and run the command in a shell to see all of it".to_owned(),
     };
     let mut finding = Finding::new(PT0203, message).remedy(remedy).affects(affected("PT0203"));
-    if !run.stderr.bytes.is_empty() {
-        let from = run.stderr.bytes.len().saturating_sub(400);
-        finding = finding.evidence(bytes(Stream::Stderr, &run.stderr, from, run.stderr.bytes.len()));
+    if let [only] = lines.as_slice()
+        && finding.message.contains(&quote(only))
+    {
+        finding = finding.evidence(Evidence::fact("nothing else on stderr"));
+    } else if !run.stderr.bytes.is_empty() {
+        let from = run.stderr.bytes.len().saturating_sub(SHOWN);
+        // Not the rest of a line.
+        let cut = run.stderr.bytes.get(from..).filter(|_| from > 0);
+        let line = cut.and_then(|shown| memchr::memchr(b'\n', shown)).map_or(from, |at| from + at + 1);
+        finding = finding.evidence(bytes(Stream::Stderr, &run.stderr, line, run.stderr.bytes.len()));
     }
     if !run.stdout.bytes.is_empty() {
         finding = finding.evidence(stdout_bytes(&run.stdout, 0, run.stdout.bytes.len()));
@@ -91,6 +104,9 @@ fn exits(command: &ServerCommand, run: &Run) -> Finding {
 /// A server that runs and never answers.
 fn silent(run: &Run, silence: &Silence) -> Option<Finding> {
     let waited = time(silence.waited);
+    if let Some(rate) = silence.flood() {
+        return Some(floods(run, silence, rate));
+    }
     if let [port, rest @ ..] = silence.ports.as_slice() {
         let others = rest.iter().map(|port| format!(" and {port}")).collect::<String>();
         return Some(
@@ -161,6 +177,36 @@ fn silent(run: &Run, silence: &Silence) -> Option<Finding> {
         finding = finding.evidence(Evidence::fact(format!("last on stderr: {}", quote(line))));
     }
     Some(finding)
+}
+
+/// A server that does not stop writing.
+fn floods(run: &Run, silence: &Silence, rate: u64) -> Finding {
+    let lines = if memchr::memchr(b'\n', &run.stdout.bytes).is_some() { "" } else { ", without a line end" };
+    let begin = run.stdout.bytes.len().min(FLOOD_SHOWN);
+    let message = format!(
+        "the server floods stdout: {} in {}, {} per second{lines}, and no response to `initialize` among them; they begin with {}",
+        size(run.stdout.total),
+        time(run.ended.time),
+        size(rate),
+        quote(&String::from_utf8_lossy(run.stdout.bytes.get(..begin).unwrap_or_default()))
+    );
+    Finding::new(PT0204, message)
+        .evidence(stdout_bytes(&run.stdout, 0, begin))
+        .evidence(Evidence::fact(input_read(silence)))
+        .remedy("find the loop that writes; write nothing but responses to stdout, each on a line of its own, and all else to stderr")
+        .affects(affected("PT0204"))
+}
+
+/// "412 bytes", "3.1 MB".
+fn size(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "it is rounded anyway")]
+    let number = bytes as f64;
+    match bytes {
+        0..=999 => count(bytes, "byte"),
+        1000..=999_999 => format!("{:.1} kB", number / 1e3),
+        1_000_000..=999_999_999 => format!("{:.1} MB", number / 1e6),
+        _ => format!("{:.1} GB", number / 1e9),
+    }
 }
 
 fn read_of(silence: &Silence) -> String {

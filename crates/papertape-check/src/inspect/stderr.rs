@@ -36,7 +36,9 @@ const MISSING: [&str; 12] = [
 
 /// The line that names the error, where there is one; otherwise the last.
 pub(crate) fn error_line(lines: &[String]) -> Option<&str> {
-    let lines: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !line.trim().is_empty()).collect();
+    // npm ends with the name of a file that says no more.
+    let is_told = |line: &&str| !line.trim().is_empty() && !line.contains("A complete log of this run");
+    let lines: Vec<&str> = lines.iter().map(String::as_str).filter(is_told).collect();
     // The name of an exception at the beginning of a line: Python has it last, Node before the stack.
     let exception = lines.iter().rev().find(|line| {
         let name = line.split(':').next().unwrap_or_default();

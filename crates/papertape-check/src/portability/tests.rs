@@ -15,7 +15,7 @@ fn of_schemas(schemas: &[Value]) -> Vec<Finding> {
         .iter()
         .enumerate()
         .map(|(at, schema)| json!({"name": format!("tool_{at}"), "description": "d", "inputSchema": schema}));
-    let lists = Lists { tools: tools.collect(), ..Lists::default() };
+    let lists = Lists { tools: tools.collect::<Vec<_>>().into(), ..Lists::default() };
     inspect(&lists).into_iter().filter(|finding| finding.code.name().starts_with("PT05")).collect()
 }
 
@@ -89,7 +89,7 @@ fn a_tuple_is_one_finding_whatever_the_dialect() {
     let schema =
         json!({"type": "object", "properties": {"window": {"type": "array", "items": [{"type": "string"}]}}});
     let tool = json!({"name": "a", "description": "d", "inputSchema": schema});
-    let found = inspect(&Lists { tools: vec![tool], ..Lists::default() });
+    let found = inspect(&Lists { tools: vec![tool].into(), ..Lists::default() });
     let breaks: Vec<&str> = found
         .iter()
         .filter(|it| it.severity == Severity::Breaks)
@@ -103,7 +103,7 @@ fn names_that_are_not_portable_are_found() {
     let of = |name: &str| {
         let tool =
             json!({"name": name, "description": "d", "inputSchema": {"type": "object", "properties": {}}});
-        let found = inspect(&Lists { tools: vec![tool], ..Lists::default() });
+        let found = inspect(&Lists { tools: vec![tool].into(), ..Lists::default() });
         let codes = found.into_iter().map(|finding| finding.code.name());
         codes.filter(|code| code.starts_with("PT05")).collect::<Vec<_>>()
     };

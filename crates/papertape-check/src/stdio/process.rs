@@ -181,6 +181,11 @@ impl ServerProcess {
         self.stderr.lock()
     }
 
+    /// What it has written to stdout and stderr, once it has ended: nothing is left of it here.
+    pub(crate) fn take_recordings(&mut self) -> (Recording, Recording) {
+        (std::mem::take(&mut *self.stdout.lock()), std::mem::take(&mut *self.stderr.lock()))
+    }
+
     /// A receiver that is notified of each arrival on stdout, and of its end.
     pub(crate) fn arrivals(&self) -> watch::Receiver<u64> {
         self.stdout.changes.subscribe()

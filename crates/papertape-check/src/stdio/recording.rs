@@ -40,6 +40,11 @@ impl Recording {
         self.total = self.total.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
     }
 
+    /// Forgets when bytes arrived: it is not known.
+    pub(crate) fn forget_times(&mut self) {
+        self.arrivals.clear();
+    }
+
     /// When the byte at an offset arrived.
     pub(crate) fn time_of(&self, offset: usize) -> Option<Duration> {
         let offset = u64::try_from(offset).ok()?;

@@ -28,6 +28,14 @@ impl Refused {
     }
 }
 
+/// A value, if need be without what is refused, and the first reason for that.
+pub(crate) fn tolerant(text: &[u8]) -> Option<(Value, Option<Refused>)> {
+    match serde_json::from_slice(text) {
+        Ok(value) => Some((value, None)),
+        Err(_) => read(text).map(|(value, why)| (value, Some(why))),
+    }
+}
+
 /// A value that is refused though it is JSON, read without that, and the first reason.
 pub(crate) fn read(text: &[u8]) -> Option<(Value, Refused)> {
     serde_json::from_slice::<IgnoredAny>(text).ok()?;

@@ -235,7 +235,8 @@ impl Session {
                 return Err(if exited { NoResponse::Exited } else { NoResponse::OutputEnded });
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            // What is not kept is not read.
+            if left.is_zero() || self.process.stdout().is_cut() {
                 return Err(NoResponse::Timeout);
             }
             let arrived = tokio::select! {

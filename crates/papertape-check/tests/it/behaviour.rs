@@ -52,6 +52,18 @@ servers! {
         assert_eq!(report.server.tools, 1);
     }
 
+    a_list_of_many_pages: server("many-pages"), PATIENT, |report| {
+        healthy(report);
+        assert_eq!(report.server.tools, 100);
+        let cut = "inspection of `tools/list` after its first 100 pages";
+        assert!(report.skipped.iter().any(|why| why == cut), "{:?}", report.skipped);
+    }
+    a_list_of_many_entries: server("many-tools"), PATIENT, |report| {
+        assert_eq!(report.server.tools, 10_000);
+        let cut = "inspection of `tools/list` after its first 10000 entries";
+        assert!(report.skipped.iter().any(|why| why == cut), "{:?}", report.skipped);
+    }
+
     a_version_that_is_none: server("unknown-version"), PATIENT, |report| {
         let finding = only(report, "PT0301");
         says(finding, "1999-01-01");
@@ -76,28 +88,8 @@ servers! {
     results_without_a_type: server("modern-no-type"), PATIENT, |report| {
         says(only(report, "PT0310"), "`resultType`");
     }
-    initialize_is_refused_after_a_probe: server("refuses-after-a-probe"), PATIENT, |report| {
-        says(only(report, "PT0307"), "already initialized");
-    }
     an_exit_at_a_probe: server("exits-at-a-probe"), PATIENT, |report| {
         assert_eq!(codes(report), ["PT0308"]);
-    }
-    a_probe_that_is_ignored_is_a_note: server("ignores-a-probe"), PATIENT, |report| {
-        healthy(report);
-        with_code(report, "PT0309");
-    }
-    a_probe_that_is_answered_too_late_is_no_fault: server("answers-a-probe-late"), PATIENT, |report| {
-        healthy(report);
-        assert!(report.findings.iter().all(|finding| finding.code.name() != "PT0306"), "{:#?}", report.findings);
-    }
-    another_id: server("other-id"), PATIENT, |report| {
-        says(only(report, "PT0311"), "4711");
-    }
-    an_id_of_another_type: server("string-id"), PATIENT, |report| {
-        says(only(report, "PT0312"), "\"1\"");
-    }
-    no_id: server("no-id"), PATIENT, |report| {
-        only(report, "PT0313");
     }
     a_response_to_a_notification: server("answers-notifications"), PATIENT, |report| {
         let finding = only(report, "PT0314");
@@ -123,8 +115,33 @@ servers! {
     a_request_without_a_capability: server("undeclared-request"), PATIENT, |report| {
         says(only(report, "PT0321"), "sampling/createMessage");
     }
-    a_capability_that_is_refused: server("refused-list"), PATIENT, |report| {
-        says(only(report, "PT0322"), "resources/list");
+    a_list_that_is_declared_and_refused: server("refused-list"), PATIENT, |report| {
+        let finding = only(report, "PT0322");
+        says(finding, "resources/list");
+        assert_eq!((finding.severity, finding.affects.is_empty()), (Severity::Breaks, false));
+    }
+    a_list_that_always_fails: server("resources-fail"), PATIENT, |report| {
+        let finding = only(report, "PT0322");
+        says(finding, "the disk is full");
+        assert_eq!(finding.severity, Severity::Breaks);
+    }
+    a_method_that_is_declared_and_refused: server("refused-completions"), PATIENT, |report| {
+        let finding = only(report, "PT0322");
+        says(finding, "completion/complete");
+        assert_eq!(finding.severity, Severity::Warning);
+    }
+    a_capability_that_is_true: server("true-capability"), PATIENT, |report| {
+        let finding = with_code(report, "PT0325");
+        says(finding, "in the result of `initialize`, `capabilities.logging` is `true`");
+        assert_eq!((finding.severity, finding.affects.is_empty()), (Severity::Breaks, false));
+    }
+    a_member_of_a_capability_that_is_null: server("null-capability"), PATIENT, |report| {
+        says(only(report, "PT0325"), "`capabilities.tools.listChanged` is `null`, and should be true or false");
+    }
+    a_ping_that_is_refused: server("no-ping"), PATIENT, |report| {
+        let finding = only(report, "PT0326");
+        says(finding, "`Method not found` (-32601)");
+        assert_eq!((finding.severity, finding.affects.is_empty()), (Severity::Breaks, false));
     }
     a_capability_that_is_not_declared: server("undeclared"), PATIENT, |report| {
         let finding = only(report, "PT0323");
@@ -134,11 +151,11 @@ servers! {
 
     an_exit_at_a_call: server("exits-at-a-call"), PATIENT, |report| {
         let finding = only(report, "PT0601");
-        says(finding, "at a valid call of \"add\"");
+        says(finding, "at a valid call of tool \"add\"");
         assert!(format!("{:?}", finding.evidence).contains("cannot add"));
     }
     an_exit_after_a_call: server("exits-after-a-call"), PATIENT, |report| {
-        says(only(report, "PT0601"), "after it has answered a call of \"add\"");
+        says(only(report, "PT0601"), "after it has answered a call of tool \"add\"");
     }
     an_exit_at_bad_arguments: server("crashes"), PATIENT, |report| {
         let finding = only(report, "PT0602");
@@ -150,11 +167,10 @@ servers! {
         assert_eq!(finding.severity, Severity::Warning);
         says(finding, "not JSON");
     }
-    silence_after_an_unknown_notification: server("silent-after-unknown"), UNANSWERED, |report| {
-        says(only(report, "PT0603"), "an unknown notification");
-    }
     arguments_are_not_validated: server("not-validated"), PATIENT, |report| {
-        says(only(report, "PT0604"), "an object as \"a\"");
+        let finding = only(report, "PT0604");
+        says(finding, "an object as \"a\"");
+        assert_eq!(finding.sentence().matches("\"add\"").count(), 1, "{}", finding.sentence());
     }
     the_text_of_an_error_that_was_asked_for: server("asked-for-an-error"), PATIENT, |report| {
         healthy(report);
@@ -168,13 +184,6 @@ servers! {
     }
     any_method_succeeds: server("any-method"), PATIENT, |report| {
         only(report, "PT0607");
-    }
-    a_call_that_blocks: server("slow"), PATIENT, |report| {
-        says(only(report, "PT0608"), "`ping`");
-    }
-    a_slow_call_that_does_not_block_can_be_cancelled: server("slow-in-threads"), PATIENT, |report| {
-        healthy(report);
-        says(with_code(report, "PT0609"), "goes on after it was cancelled");
     }
     a_large_result: server("large"), PATIENT, |report| {
         assert_eq!(only(report, "PT0610").severity, Severity::Warning);
@@ -198,6 +207,71 @@ servers! {
     }
     a_subscription_that_is_refused: server("no-acknowledgement"), PATIENT, |report| {
         says(only(report, "PT0614"), "subscriptions/listen");
+    }
+}
+
+servers_together! { probes_that_are_not_answered
+    initialize_is_refused_after_a_probe: server("refuses-after-a-probe"), PATIENT, |report| {
+        says(only(report, "PT0307"), "already initialized");
+    }
+    a_probe_that_is_ignored_is_a_note: server("ignores-a-probe"), PATIENT, |report| {
+        healthy(report);
+        with_code(report, "PT0309");
+    }
+    a_probe_that_is_answered_too_late_is_no_fault: server("answers-a-probe-late"), PATIENT, |report| {
+        healthy(report);
+        assert!(report.findings.iter().all(|finding| finding.code.name() != "PT0306"), "{:#?}", report.findings);
+    }
+}
+
+servers_together! { ids_that_may_be_another_request_s
+    another_id: server("other-id"), PATIENT, |report| {
+        says(only(report, "PT0311"), "4711");
+    }
+    an_id_of_another_type: server("string-id"), PATIENT, |report| {
+        says(only(report, "PT0312"), "\"1\"");
+    }
+    no_id: server("no-id"), PATIENT, |report| {
+        only(report, "PT0313");
+    }
+}
+
+servers_together! { slow_calls
+    a_call_that_blocks: server("slow"), PATIENT, |report| {
+        says(only(report, "PT0608"), "`ping`");
+    }
+    a_slow_call_that_does_not_block_can_be_cancelled: server("slow-in-threads"), PATIENT, |report| {
+        healthy(report);
+        says(with_code(report, "PT0609"), "goes on after it was cancelled");
+    }
+}
+
+servers_together! { requests_without_a_response
+    silence_after_an_unknown_notification: server("silent-after-unknown"), UNANSWERED, |report| {
+        says(only(report, "PT0603"), "an unknown notification");
+    }
+    a_call_that_blocks_for_longer_than_it_is_waited_for: server("outlasts"), UNANSWERED, |report| {
+        says(only(report, "PT0608"), "until the call has ended");
+    }
+    a_call_that_blocks_without_an_end: server("never-ends"), UNANSWERED, |report| {
+        // It does not see the end of its input, either.
+        says(with_code(report, "PT0608"), "and neither is the call");
+        assert!(report.findings.iter().all(|finding| finding.code.name() != "PT0616"), "{:#?}", report.findings);
+    }
+    a_valid_call_that_is_never_answered: server("unanswered-call"), UNANSWERED, |report| {
+        healthy(report);
+        let finding = with_code(report, "PT0616");
+        says(finding, "a call of tool \"add\", which says that it is read-only, with arguments that its `inputSchema` accepts has no response within 8");
+        assert_eq!(finding.subject.as_deref(), Some("tool \"add\""));
+    }
+    a_resource_that_is_never_answered: server("unanswered-read"), UNANSWERED, |report| {
+        healthy(report);
+        let finding = with_code(report, "PT0616");
+        says(finding, "`resources/read` of resource \"memo://a\" has no response within 8");
+        assert!(report.steps.iter().any(|step| step == "called \"add\""), "{:?}", report.steps);
+    }
+    a_declared_method_that_is_never_answered: server("unanswered-completions"), UNANSWERED, |report| {
+        says(only(report, "PT0209"), "`completion/complete` is never answered");
     }
 }
 

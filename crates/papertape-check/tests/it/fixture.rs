@@ -75,3 +75,17 @@ macro_rules! servers {
         })*
     };
 }
+
+/// A test of several servers at once, most of which are waited for.
+macro_rules! servers_together {
+    ($test:ident $($name:ident: $command:expr, $wait:expr, |$report:ident| $look:block)*) => {
+        #[tokio::test]
+        async fn $test() {
+            let ($($name,)*) = tokio::join!($(Box::pin(check($command, $wait))),*);
+            $({
+                let $report = &$name;
+                $look
+            })*
+        }
+    };
+}

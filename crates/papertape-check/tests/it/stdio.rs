@@ -44,19 +44,12 @@ servers! {
         says(only(report, "PT0103"), "Content-Length");
         assert_eq!(report.server.tools, 9);
     }
-    headers_awaited_on_stdin: faulty(&["headers-only"]), IMPATIENT, |report| {
-        says(only(report, "PT0104"), "Content-Length");
-        assert_eq!(report.server.tools, 9);
-    }
     pretty_printed: faulty(&["pretty"]), PATIENT, |report| {
         assert_eq!(proof(only(report, "PT0105")).0, 0);
     }
     no_line_end: python(&["no-line-end"]), PATIENT, |report| {
         assert!(proof(only(report, "PT0106")).1.ends_with(b"}"));
         assert_eq!(report.server.tools, 1);
-    }
-    not_flushed: faulty(&["unflushed"]), IMPATIENT, |report| {
-        says(only(report, "PT0107"), "when stdin was closed");
     }
     byte_order_mark: faulty(&["bom"]), PATIENT, |report| {
         assert_eq!(proof(only(report, "PT0108")), (0, b"\xef\xbb\xbf".as_slice()));
@@ -96,11 +89,6 @@ servers! {
         assert!(report.findings.iter().all(|finding| finding.severity == Severity::Note), "{:#?}", report.findings);
     }
 
-    endless_text: ServerCommand::new("yes"), IMPATIENT, |report| {
-        with_code(report, "PT0101");
-        with_code(report, "PT0204");
-    }
-
     no_such_program: ServerCommand::new("papertape-no-such-program"), PATIENT, |report| {
         says(only(report, "PT0201"), "`papertape-no-such-program`");
     }
@@ -121,12 +109,44 @@ servers! {
         let finding = only(report, "PT0203");
         says(finding, "status 3");
         says(finding, "fatal: no licence");
+        // What the sentence quotes is not printed again.
+        let facts: Vec<_> = finding.evidence.iter().map(papertape_check::Evidence::text).collect();
+        assert_eq!(facts, ["nothing else on stderr"]);
     }
     killed_by_a_signal: ServerCommand::new("sh").args(["-c", "kill -SEGV $$"]), PATIENT, |report| {
         says(only(report, "PT0203"), "SIGSEGV");
     }
     a_program_that_is_no_server: ServerCommand::new("echo").args(["usage: example serve"]), PATIENT, |report| {
         says(only(report, "PT0203"), "usage: example serve");
+    }
+    lists_that_fail: python(&["lists-fail"]), PATIENT, |report| {
+        says(only(report, "PT0322"), "refuses `tools/list`: `the database is down` (-32603)");
+    }
+    exits_in_a_session: python(&["exits-at-list"]), PATIENT, |report| {
+        let finding = only(report, "PT0208");
+        says(finding, "status 4 instead of answering `tools/list`");
+    }
+
+    floods_stderr: faulty(&["noisy-start", "1000000"]), PATIENT, |report| {
+        says(only(report, "PT0704"), "1000000 bytes");
+    }
+    ends_with_an_error: python(&["fails"]), PATIENT, |report| {
+        says(with_code(report, "PT0705"), "status 7");
+        assert!(!report.breaks());
+    }
+}
+
+servers_together! { servers_that_never_answer
+    endless_text: ServerCommand::new("yes"), IMPATIENT, |report| {
+        with_code(report, "PT0101");
+        says(with_code(report, "PT0204"), "per second, and no response to `initialize` among them; they begin with `y");
+    }
+    endless_bytes: python(&["flood"]), IMPATIENT, |report| {
+        let finding = only(report, "PT0204");
+        says(finding, "floods stdout");
+        says(finding, "without a line end");
+        assert_eq!(proof(finding), (0, [b'z'; 60].as_slice()));
+        assert!(report.skipped.iter().any(|why| why.contains("does not stop writing")), "{:?}", report.skipped);
     }
     never_reads: faulty(&["never-reads"]), IMPATIENT, |report| {
         says(only(report, "PT0204"), "never reads its stdin");
@@ -140,8 +160,15 @@ servers! {
     listens_on_a_port: python(&["port"]), IMPATIENT, |report| {
         says(only(report, "PT0205"), "TCP port");
     }
-    slow_start: faulty(&["reads-late", "5200"]), PATIENT, |report| {
-        says(with_code(report, "PT0206"), " s after the start");
+}
+
+servers_together! { servers_that_answer_too_late
+    headers_awaited_on_stdin: faulty(&["headers-only"]), IMPATIENT, |report| {
+        says(only(report, "PT0104"), "Content-Length");
+        assert_eq!(report.server.tools, 9);
+    }
+    not_flushed: faulty(&["unflushed"]), IMPATIENT, |report| {
+        says(only(report, "PT0107"), "when stdin was closed");
     }
     answers_after_the_time_out: python(&["late"]), IMPATIENT, |report| {
         let finding = only(report, "PT0206");
@@ -155,17 +182,12 @@ servers! {
     an_error_after_the_time_out_is_no_refusal_in_all_revisions: python(&["late", "refuses"]), IMPATIENT, |report| {
         says(only(report, "PT0206"), "waits 4.0 s for it");
     }
-    lists_that_fail: python(&["lists-fail"]), PATIENT, |report| {
-        says(only(report, "PT0322"), "refuses `tools/list`: `the database is down` (-32603)");
-    }
-    exits_in_a_session: python(&["exits-at-list"]), PATIENT, |report| {
-        let finding = only(report, "PT0208");
-        says(finding, "status 4 instead of answering `tools/list`");
-    }
     never_answers_a_list: python(&["unanswered"]), IMPATIENT, |report| {
         says(only(report, "PT0209"), "`tools/list`");
     }
+}
 
+servers_together! { servers_that_do_not_end
     ignores_the_end_of_input: faulty(&["ignores-end"]), PATIENT, |report| {
         says(only(report, "PT0701"), "SIGTERM ended it");
     }
@@ -179,13 +201,14 @@ servers! {
         with_code(report, "PT0701");
         says(with_code(report, "PT0702"), "SIGKILL ended it");
     }
-    floods_stderr: faulty(&["noisy-start", "1000000"]), PATIENT, |report| {
-        says(only(report, "PT0704"), "1000000 bytes");
-    }
-    ends_with_an_error: python(&["fails"]), PATIENT, |report| {
-        says(with_code(report, "PT0705"), "status 7");
-        assert!(!report.breaks());
-    }
+}
+
+#[tokio::test]
+async fn slow_start() {
+    let file = env::temp_dir().join(format!("papertape-check-{}-started", std::process::id()));
+    let report = Box::pin(check(python(&["late-once", file.to_str().unwrap()]), PATIENT)).await;
+    fs::remove_file(&file).unwrap();
+    says(with_code(&report, "PT0206"), " s after the start");
 }
 
 #[tokio::test]

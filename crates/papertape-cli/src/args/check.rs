@@ -76,8 +76,6 @@ impl Check {
             ("--env", !self.env.is_empty()),
             ("--env-file", !self.env_file.is_empty()),
             ("--cwd", self.cwd.is_some()),
-            ("--call", !self.call.is_empty()),
-            ("--call-all", self.call_all),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }

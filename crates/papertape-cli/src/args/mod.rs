@@ -9,6 +9,7 @@ mod parse_error;
 mod replay;
 mod serve;
 mod tap;
+mod tape;
 mod values;
 
 use std::ffi::OsString;
@@ -28,6 +29,9 @@ pub(crate) use index::Index;
 pub(crate) use replay::{Replay, ReplayFormat};
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 pub(crate) use tap::Tap;
+pub(crate) use tape::{
+    Cat, CheckTape, Diff, Grep, Raw, Redact, Side, Stats, Tape, TapeCommand, ToHar, ToJsonl,
+};
 
 use crate::exit;
 use values::log_level;
@@ -60,6 +64,7 @@ pub(crate) enum Command {
     Bridge(Box<Bridge>),
     Tap(Box<Tap>),
     Replay(Box<Replay>),
+    Tape(Tape),
     Index(Index),
     Key(Key),
     Completions(Completions),

@@ -21,6 +21,9 @@ use crate::servers_file::DEFAULT;
 use crate::sync::lock;
 use crate::target::{self, Connector, Target};
 
+/// The code of a command that is not found.
+const NOT_FOUND: &str = "PT0201";
+
 /// How often the progress line is drawn again.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -45,7 +48,14 @@ pub(crate) fn run(args: Check) -> Result<(), Failure> {
             refuse(args.http_only_option(), &because)?;
             watched("starting the server", options, async |options| {
                 let command = with_environment(command, &args.env_file, &args.env, args.cwd.as_deref());
-                Ok(check_stdio(&command.await?, &options).await)
+                let mut report = check_stdio(&command.await?, &options).await;
+                // A word that is no program may be meant as a name.
+                if let Some(finding) =
+                    report.findings.iter_mut().find(|finding| finding.code.name() == NOT_FOUND)
+                {
+                    finding.remedy += &target.hint();
+                }
+                Ok(report)
             })?
         }
         Connector::Http { url, headers } => {

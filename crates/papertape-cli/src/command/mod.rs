@@ -18,4 +18,5 @@ pub(crate) mod request;
 pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod tap;
+pub(crate) mod tape;
 pub(crate) mod task;

@@ -14,6 +14,24 @@ pub(crate) fn line(look: Look, frame: &Frame<'_>, content: fn(&[u8]) -> String) 
     format!("{} {seconds}  {content}\n", arrow(look, frame.number, frame.direction))
 }
 
+/// A record of a tape: the same, with the number of its HTTP exchange in brackets, and any text.
+pub(crate) fn record_line(
+    look: Look,
+    (number, exchange): (u64, Option<u64>),
+    direction: Option<Direction>,
+    time: Option<Duration>,
+    text: &str,
+) -> String {
+    let number = match direction {
+        Some(direction) => arrow(look, number, direction),
+        None => look.paint(style::DIM, &format!("· {number:>3}")),
+    };
+    let exchange =
+        exchange.map(|exchange| look.paint(style::DIM, &format!(" [{exchange}]"))).unwrap_or_default();
+    let seconds = look.paint(style::DIM, &time.map_or_else(|| format!("{:>7}", "-"), seconds));
+    format!("{number}{exchange} {seconds}  {text}\n")
+}
+
 /// `stderr  text`: a line of the server's stderr.
 pub(crate) fn stderr_line(look: Look, line: &str) -> String {
     format!("{}  {}\n", look.paint(style::DIM, "stderr"), text::safe(line))

@@ -18,6 +18,11 @@ pub(super) fn explain(words: &[String]) -> Option<String> {
     if path.exists() {
         return socket(first).or_else(|| servers_file(first)).or_else(|| script(first, words));
     }
+    if let Some(scheme) = scheme(first) {
+        return Some(format!(
+            "{first} has the scheme {scheme}, which is not supported: a server at a URL begins with http:// or https://"
+        ));
+    }
     if is_npm_name(first) {
         let command = shell_words::join(words);
         return Some(format!(
@@ -139,6 +144,14 @@ fn is_npm_name(word: &str) -> bool {
         !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.~^".contains(c))
     };
     is_part(scope) && name.splitn(2, '@').all(is_part)
+}
+
+/// The scheme of a URL.
+fn scheme(word: &str) -> Option<&str> {
+    let (scheme, rest) = word.split_once("://")?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    (is_scheme && !rest.is_empty()).then_some(scheme)
 }
 
 /// The URL that `host:port/path` or `host/path` means.

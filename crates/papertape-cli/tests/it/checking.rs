@@ -280,8 +280,9 @@ fn codes_are_completed() {
 fn servers_at_a_url_are_checked() {
     let served = Served::start(&mut papertape(["serve", "text", "--http", "127.0.0.1:0"]));
     let url = format!("http://{}/mcp", served.address);
-    let end = run(&mut papertape(["check", &url]), "");
-    contains(text(end.is_clean()), &["healthy: ", &url, "papertape-text", "2026-07-28", "2 tools"]);
+    let end = run(&mut papertape(["check", &url, "--call-all"]), "");
+    let report = text(end.is_clean());
+    contains(report, &["healthy: ", &url, "papertape-text", "2026-07-28", "2 tools", "called \"echo\""]);
     // A path at which there is nothing, with a token that is in no output.
     let token = scratch("check_token").join("token");
     fs::write(&token, "secret-token-of-mine\n").unwrap();
@@ -299,6 +300,26 @@ fn servers_at_a_url_are_checked() {
 }
 
 /// A server that does not respond at all is a finding, within the timeout.
+#[test]
+fn a_target_that_is_no_program_gets_a_remedy() {
+    for url in ["ftp://x.example/mcp", "ws://127.0.0.1:8080/mcp"] {
+        let end = run(&mut papertape(["check", url]), "");
+        assert_eq!(end.status.code(), Some(2), "{end:?}");
+        contains(&end.log, &["which is not supported: a server at a URL begins with http:// or https://"]);
+    }
+    let folder = scratch("check_names");
+    fs::write(folder.join(".mcp.json"), r#"{"mcpServers": {"notes": {"command": "notes"}}}"#).unwrap();
+    for (typed, hint) in [
+        ("noted", "did you mean the server \"notes\" of .mcp.json?"),
+        ("gramar", "did you mean the bundled server \"grammar\"?"),
+    ] {
+        let end = run(papertape(["check", typed]).current_dir(&folder), "");
+        assert_eq!(end.status.code(), Some(4), "{end:?}");
+        let text = text(&end).split_whitespace().collect::<Vec<_>>().join(" ");
+        contains(&text, &["error PT0201", hint]);
+    }
+}
+
 #[test]
 fn a_server_that_never_opens_is_exit_code_4() {
     let mut command =

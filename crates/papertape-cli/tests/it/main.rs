@@ -51,6 +51,7 @@ mod streams;
 mod tap;
 mod tap_http;
 mod tape;
+mod tape_tools;
 mod tasks;
 mod thread_limit;
 mod unprivileged;

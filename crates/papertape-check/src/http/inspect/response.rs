@@ -21,13 +21,38 @@ pub(crate) fn inspect(exchange: &Exchange) -> Option<Finding> {
         }
     };
     if exchange.message().is_some() {
-        return if response.is_success() { content_type(exchange, response) } else { None };
+        return if response.is_success() {
+            content_type(exchange, response).or_else(|| partly_refused(exchange, response))
+        } else {
+            None
+        };
     }
     if !response.is_success() {
         // The id may be missing in errors about headers.
         return if response.error_code().is_some() { None } else { Some(refused(exchange, response)) };
     }
     Some(content_type(exchange, response).unwrap_or_else(|| missing(exchange, response)))
+}
+
+/// A message that some parsers refuse, though it is JSON.
+fn partly_refused(exchange: &Exchange, response: &Response) -> Option<Finding> {
+    let message = format!(
+        "the response to `{}` has {}: some parsers refuse all of it",
+        exchange.what,
+        response.refused?.words()
+    );
+    Some(
+        exchange.proves(
+            Finding::new(PT0811, message).severity(Severity::Warning).remedy(
+                "cut text between characters, not between UTF-16 units, and limit nesting and numbers",
+            ),
+        ),
+    )
+}
+
+/// The finding that there is no response.
+pub(crate) fn without(message: String) -> Finding {
+    finding(PT0809, message)
 }
 
 /// An error status.
@@ -126,6 +151,7 @@ fn missing(exchange: &Exchange, response: &Response) -> Finding {
         (_, None) if response.header("content-encoding").is_some() => {
             "is compressed although the request does not accept that".to_owned()
         }
+        (_, None) if std::str::from_utf8(&response.body).is_err() => "is not valid UTF-8".to_owned(),
         (_, None) => "is not JSON".to_owned(),
     };
     exchange.proves(finding(PT0811, format!("the body for `{what}` {cause}")).remedy(remedy))

@@ -79,6 +79,7 @@ async fn http_sse_only() {
                 "\"capabilities\":{},\"serverInfo\":{\"name\":\"old\",\"version\":\"1\"}}}\n\n",
                 "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{\"protocolVersion\":\"2024-11-05\",",
                 "\"capabilities\":{},\"serverInfo\":{\"name\":\"old\",\"version\":\"1\"}}}\n\n",
+                "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}\n\n",
             )),
             ("POST", "/messages?s=1") => Reply::status(202),
             _ => Reply::json(405, &json!({"detail": "Method Not Allowed"})),

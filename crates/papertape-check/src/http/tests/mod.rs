@@ -1,6 +1,7 @@
 //! Checks over real sockets: of healthy servers, and of servers with one fault each.
 
 mod authorization;
+mod calls;
 mod connection;
 mod endpoint;
 mod healthy;
