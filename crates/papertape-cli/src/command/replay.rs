@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Replay) -> Result<(), Failure> {
             )
         }));
     }
-    let wrong = |problem: String| Failure::usage(format!("{}: {problem}", args.tape.display()));
+    let wrong = |problem: String| Failure::Tape(format!("{}: {problem}", args.tape.display()));
     let file = File::open(&args.tape).map_err(|error| wrong(error.to_string()))?;
     let script = Script::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
     if let Some(missing) = script.missing() {
