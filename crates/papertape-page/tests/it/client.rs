@@ -136,9 +136,9 @@ impl Served {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
         // The server may have refused the request before it has read the body.
-        let _ = stream.write_all(body).await;
+        drop(stream.write_all(body).await);
         let mut all = Vec::new();
-        let _ = stream.read_to_end(&mut all).await;
+        drop(stream.read_to_end(&mut all).await);
         let end = all.windows(4).position(|four| four == b"\r\n\r\n").expect("a response");
         let head = String::from_utf8(all[..end].to_vec()).unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
