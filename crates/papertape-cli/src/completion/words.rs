@@ -71,10 +71,11 @@ fn extended(command: Command, path: &[&str], argument: &str, completer: &ArgValu
 type Complete = fn(&Before, &str) -> Vec<Candidate>;
 
 /// The arguments of commands whose values depend on the words before.
-const PLACES: [(&[&str], &str, Complete); 13] = [
+const PLACES: [(&[&str], &str, Complete); 14] = [
     (&["list"], "target", |before, typed| servers(before.config(), typed)),
     (&["shell"], "target", |before, typed| servers(before.config(), typed)),
     (&["bridge"], "target", |before, typed| servers(before.config(), typed)),
+    (&["page"], "target", |before, typed| servers(before.config(), typed)),
     (&["check"], "target", |before, typed| servers(before.config(), typed)),
     (&["check"], "explain", |_, typed| codes(typed)),
     (&["call"], "words", call),

@@ -32,6 +32,7 @@ mod login;
 mod logs;
 #[cfg(feature = "otel")]
 mod otel;
+mod page;
 mod parse_errors;
 mod pipes;
 mod reading;
