@@ -7,8 +7,8 @@ use crate::process::{End, run};
 use crate::{contains, papertape, scratch};
 
 fn refused<'a>(arguments: impl IntoIterator<Item = &'a str>) -> String {
-    let End { code, log, .. } = run(&mut papertape(["page", "--no-open"].into_iter().chain(arguments)), "");
-    assert_eq!(code, Some(2), "{log}");
+    let End { status, log, .. } = run(&mut papertape(["page", "--no-open"].into_iter().chain(arguments)), "");
+    assert_eq!(status.code(), Some(2), "{log}");
     log
 }
 
