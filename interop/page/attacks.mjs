@@ -48,9 +48,6 @@ async function state(browser, url) {
   return starts;
 }
 
-/** Until a request has its response, or was blocked. */
-const ended = (page, part) => Promise.race(["requestfinished", "requestfailed"].map((event) => page.waitForEvent(event, (request) => request.url().includes(part))));
-
 /** CVE-2025-49596 and CVE-2026-23744: a page somewhere reaches a local server that starts processes. */
 export async function otherPages(browser, { url }) {
   const port = new URL(url).port;
@@ -78,19 +75,16 @@ export async function otherPages(browser, { url }) {
 
   // A form, which needs no permission, and a frame around the page.
   await page.goto(evil.url);
-  const form = ended(page, "/api/connect");
   await page.evaluate((target) => {
-    const frame = document.body.appendChild(document.createElement("iframe"));
-    frame.name = "target";
     const form = document.body.appendChild(document.createElement("form"));
-    Object.assign(form, { method: "post", action: `${target}/api/connect`, target: "target", enctype: "text/plain" });
+    Object.assign(form, { method: "post", action: `${target}/api/connect`, enctype: "text/plain" });
     form.submit();
   }, `http://127.0.0.1:${port}`);
-  await form;
+  await page.getByText("the request comes from another site").or(page.getByText("`Origin` is not this page")).waitFor();
   await page.goto(evil.url);
-  const frame = ended(page, `127.0.0.1:${port}/`);
+  const refused = page.waitForEvent("console", (message) => message.text().includes("frame-ancestors"));
   await page.evaluate((target) => (document.body.appendChild(document.createElement("iframe")).src = target), url);
-  await frame;
+  await refused;
   const framed = page.frames().find((frame) => frame !== page.mainFrame());
   assert.equal(await framed.locator("#header").count(), 0, "the page is in a frame of another one");
   await context.close();

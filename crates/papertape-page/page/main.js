@@ -77,7 +77,8 @@ async function watch(tape) {
     try {
       const answer = await get("recording", { tape, seen });
       if (tape !== state.tape) return;
-      const first = seen === undefined;
+      // Another recording may have begun in the place of this one.
+      const first = seen === undefined || answer.epoch !== summary?.epoch;
       seen = answer.generation;
       summary = answer;
       update(first);

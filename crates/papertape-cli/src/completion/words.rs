@@ -76,6 +76,7 @@ const PLACES: [(&[&str], &str, Complete); 14] = [
     (&["shell"], "target", |before, typed| servers(before.config(), typed)),
     (&["bridge"], "target", |before, typed| servers(before.config(), typed)),
     (&["replay"], "target", |before, typed| servers(before.config(), typed)),
+    (&["page"], "target", |before, typed| servers(before.config(), typed)),
     (&["check"], "target", |before, typed| servers(before.config(), typed)),
     (&["check"], "explain", |_, typed| codes(typed)),
     (&["call"], "words", call),

@@ -35,6 +35,7 @@ mod logs;
 mod new_project;
 #[cfg(feature = "otel")]
 mod otel;
+mod page;
 mod parse_errors;
 mod pipes;
 mod reading;

@@ -37,6 +37,8 @@ fn help_names_every_command() {
             "Run a bundled server over stdio",
             "bridge",
             "Connect a host to a server of another revision",
+            "page",
+            "Show a tape, or a server and its frames, in a browser",
             "key",
             "Make an API key for a server over HTTP",
             "completions",
