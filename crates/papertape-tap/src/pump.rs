@@ -85,6 +85,7 @@ fn pass(stream: Stream, mut from: &File, to: &File, recorder: &Recorder, is_read
         if is_quick {
             recorder.wake();
         }
+        recorder.pace();
     };
     recorder.end_of_stream(stream);
     recorder.event(event, &json!({ "of": stream.name() }));

@@ -1,7 +1,7 @@
 //! Items on their way from the proxies to the writer: bounded in bytes, and never waited for by those who add to it.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,8 @@ pub(crate) struct Queue {
     /// The size of what was added and is not [released](Queue::release) yet.
     size: AtomicUsize,
     limit: usize,
+    /// The writer waits for the disk.
+    is_on_disk: AtomicBool,
 }
 
 #[derive(Default)]
@@ -53,6 +55,7 @@ impl Queue {
             ended: Condvar::new(),
             size: AtomicUsize::new(0),
             limit,
+            is_on_disk: AtomicBool::new(false),
         }
     }
 
@@ -95,6 +98,16 @@ impl Queue {
         if was_waiting {
             self.filled.notify_one();
         }
+    }
+
+    /// Whether half of the queue is full, and that is not because of the disk: the writer lacks processor time.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.size.load(Ordering::Relaxed) > self.limit / 2 && !self.is_on_disk.load(Ordering::Relaxed)
+    }
+
+    /// For the writer: whether it waits for the disk.
+    pub(crate) fn set_on_disk(&self, is_on_disk: bool) {
+        self.is_on_disk.store(is_on_disk, Ordering::Relaxed);
     }
 
     /// For the writer: everything that is in the queue, as soon as there is anything.

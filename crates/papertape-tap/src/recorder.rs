@@ -21,6 +21,9 @@ pub const LEAST_SIZE: u64 = 1_000_000;
 /// How long [`Recorder::finish`] waits for a disk.
 const FINISH: Duration = Duration::from_secs(10);
 
+/// How long a thread that passes bytes on may rest after each of them, while half of the memory is full.
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// The options of a recorder.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -97,6 +100,13 @@ impl Recorder {
     /// Has what was recorded written.
     pub fn wake(&self) {
         self.0.wake();
+    }
+
+    /// Gives the thread that writes the tape a moment, if it lacks processor time; not if it waits for the disk.
+    pub(crate) fn pace(&self) {
+        if self.0.is_behind() {
+            std::thread::sleep(MOMENT);
+        }
     }
 
     /// Ends the tape. A disk that hangs is waited for no longer than 10 s.

@@ -267,7 +267,10 @@ impl Writer {
         let written = if self.batch.is_dropped {
             Ok(false)
         } else {
-            self.sink.append(self.batch.text.as_bytes()).map(|()| true)
+            self.queue.set_on_disk(true);
+            let written = self.sink.append(self.batch.text.as_bytes());
+            self.queue.set_on_disk(false);
+            written.map(|()| true)
         };
         match written {
             Ok(true) => {

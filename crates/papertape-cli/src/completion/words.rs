@@ -71,7 +71,7 @@ fn extended(command: Command, path: &[&str], argument: &str, completer: &ArgValu
 type Complete = fn(&Before, &str) -> Vec<Candidate>;
 
 /// The arguments of commands whose values depend on the words before.
-const PLACES: [(&[&str], &str, Complete); 14] = [
+const PLACES: [(&[&str], &str, Complete); 15] = [
     (&["list"], "target", |before, typed| servers(before.config(), typed)),
     (&["shell"], "target", |before, typed| servers(before.config(), typed)),
     (&["bridge"], "target", |before, typed| servers(before.config(), typed)),
