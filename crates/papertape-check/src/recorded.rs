@@ -1,6 +1,6 @@
 //! The check of a recording: what a session that a host had with a server proves about the server.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use papertape::wire::Payload;
@@ -24,9 +24,6 @@ use crate::stdio::session::{Exchange, Response, Unsolicited};
 
 /// How many requests of a session are kept, and how many other messages.
 const MOST: usize = 20_000;
-
-/// An id that is used twice is looked for among so many requests.
-const RECENT: usize = 1_000;
 
 /// The only revision with batches.
 const BATCHES: &str = "2025-03-26";
@@ -60,6 +57,10 @@ pub struct RecordedSession {
     exchanges: Vec<Exchange>,
     /// The HTTP exchanges of the requests.
     numbers: Vec<Option<u64>>,
+    /// The requests with an id, in an HTTP exchange and anywhere, and those of an exchange that wait for a response.
+    ids: HashMap<(Option<u64>, String), Requests>,
+    anywhere: HashMap<String, Requests>,
+    waiting: HashMap<Option<u64>, BTreeSet<usize>>,
     unsolicited: Vec<Unsolicited>,
     stdout: Recording,
     stderr: Recording,
@@ -80,6 +81,9 @@ impl RecordedSession {
             headers: false,
             exchanges: Vec::new(),
             numbers: Vec::new(),
+            ids: HashMap::new(),
+            anywhere: HashMap::new(),
+            waiting: HashMap::new(),
             unsolicited: Vec::new(),
             stdout: Recording::default(),
             stderr: Recording::default(),
@@ -123,10 +127,12 @@ impl RecordedSession {
         let method = request.get("method").and_then(Value::as_str).map(str::to_owned);
         let Some(id) = request.get("id").filter(|id| id.is_string() || id.is_number()) else { return };
         let Some(method) = method.filter(|_| self.exchanges.len() < MOST) else { return };
-        let is_twin = |(other, of): (&Exchange, &Option<u64>)| {
-            *of == number && other.response.is_none() && other.request.get("id") == Some(id)
-        };
-        self.invalid_input |= self.exchanges.iter().zip(&self.numbers).rev().take(RECENT).any(is_twin);
+        let (key, index) = (key(id), self.exchanges.len());
+        let here = self.ids.entry((number, key.clone())).or_default();
+        self.invalid_input |= !here.waiting.is_empty();
+        here.add(index);
+        self.anywhere.entry(key).or_default().add(index);
+        self.waiting.entry(number).or_default().insert(index);
         self.exchanges.push(Exchange { method, request, sent, response: None, more: Vec::new() });
         self.numbers.push(number);
     }
@@ -188,37 +194,36 @@ impl RecordedSession {
     }
 
     /// The request that a response is meant for, and whether the id is not quite that of the request: of the same exchange, then
-    /// one without a response, then one that has one.
-    fn meant(&self, response: &Value, number: Option<u64>) -> Option<(usize, bool)> {
-        let id = response.get("id").filter(|id| !id.is_null());
-        let text = |id: &Value| id.as_str().map_or_else(|| id.to_string(), str::to_owned);
-        let has_id = |index: usize, exchange: &Exchange| {
-            let (asked, said) = (exchange.request.get("id")?, id?);
-            let is_alike = text(asked) == text(said) || asked.as_f64() == said.as_f64() && said.is_number();
-            is_alike.then_some((index, asked != said))
-        };
-        let mut alike: Vec<(usize, bool)> = self
-            .exchanges
-            .iter()
-            .enumerate()
-            .filter_map(|(index, exchange)| has_id(index, exchange))
-            .collect();
-        let waits =
-            |index: usize| self.exchanges.get(index).is_some_and(|exchange| exchange.response.is_none());
-        let is_here = |index: usize| self.numbers.get(index).copied().flatten() == number;
-        alike.sort_by_key(|(index, odd)| (!is_here(*index), !waits(*index), *odd, *index));
-        match alike.first() {
-            // Over HTTP several clients use the same ids.
-            Some((index, _)) if !waits(*index) && (alike.len() > 1 || !is_here(*index)) => None,
-            Some(first) => Some(*first),
-            None => {
-                let mut waiting = (0..self.exchanges.len()).filter(|index| waits(*index) && is_here(*index));
-                match (waiting.next(), waiting.next()) {
-                    (Some(index), None) => Some((index, true)),
-                    _ => None,
-                }
+    /// one of another that waits, then the only one with this id, then the only one that waits.
+    fn meant(&mut self, response: &Value, number: Option<u64>) -> Option<(usize, bool)> {
+        let id = response.get("id").filter(|id| id.is_string() || id.is_number());
+        let said = id.map(key);
+        let here = said.as_ref().and_then(|said| self.ids.get(&(number, said.clone())));
+        let anywhere = said.as_ref().and_then(|said| self.anywhere.get(said));
+        let first =
+            |requests: Option<&Requests>| requests.and_then(|requests| requests.waiting.first().copied());
+        let index = match (first(here).or(first(anywhere)), here, anywhere) {
+            (Some(index), ..) => index,
+            // Clients use ids again, over HTTP all of them the same.
+            (None, Some(here), Some(anywhere)) if anywhere.count == 1 => here.last,
+            (None, _, Some(_)) => return None,
+            (None, _, None) => {
+                let waiting = self.waiting.get(&number).filter(|waiting| waiting.len() == 1)?;
+                *waiting.first()?
             }
+        };
+        let asked = self.exchanges.get(index)?.request.get("id")?;
+        let (is_odd, asked) = (Some(asked) != id, key(asked));
+        let of = self.numbers.get(index).copied().flatten();
+        for requests in
+            [self.ids.get_mut(&(of, asked.clone())), self.anywhere.get_mut(&asked)].into_iter().flatten()
+        {
+            requests.waiting.remove(&index);
         }
+        if let Some(waiting) = self.waiting.get_mut(&of) {
+            waiting.remove(&index);
+        }
+        Some((index, is_odd))
     }
 
     fn into_run(mut self) -> Run {
@@ -289,6 +294,31 @@ impl RecordedSession {
                 }
             }
         })
+    }
+}
+
+/// The requests with one id.
+#[derive(Debug, Default)]
+struct Requests {
+    waiting: BTreeSet<usize>,
+    count: usize,
+    last: usize,
+}
+
+impl Requests {
+    fn add(&mut self, index: usize) {
+        self.waiting.insert(index);
+        self.count += 1;
+        self.last = index;
+    }
+}
+
+/// What ids have in common that differ only in their type: 1, 1.0 and "1".
+fn key(id: &Value) -> String {
+    let text = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+    match text.strip_suffix(".0") {
+        Some(integer) if id.is_f64() => integer.to_owned(),
+        _ => text,
     }
 }
 
