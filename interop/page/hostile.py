@@ -1,4 +1,4 @@
-"""An MCP server on stdio whose every text is an attack on whoever renders it: names, descriptions, results, stderr.
+"""An MCP server on stdio whose every text is an attack on the page that renders it: names, descriptions, results, stderr.
 
     hostile.py CANARY     CANARY is a URL that nothing may request
 """

@@ -109,7 +109,7 @@ fn unchanged(path: &Path, old: Option<&[u8]>) -> Result<(), InstallError> {
 /// Writes a new file with the mode and the owner of `like`, if that exists.
 fn write_new(path: &Path, content: &[u8], like: &Path, mode: u32) -> io::Result<()> {
     let like = fs::metadata(like).ok();
-    // Nobody else reads it before it has its mode.
+    // Other users cannot read it before it has its mode.
     let first = if like.is_some() { PRIVATE } else { mode };
     let mut file = OpenOptions::new().write(true).create_new(true).mode(first).open(path)?;
     file.write_all(content)?;

@@ -16,7 +16,7 @@ use crate::edit::Surroundings;
 /// The file of records in the data directory.
 const NAME: &str = "installed.json";
 
-/// More than anybody installs; the oldest ones are dropped.
+/// More than are ever installed; the oldest ones are dropped.
 const MOST: usize = 1000;
 
 /// What was written around one thing: an entry, the container, or the document itself (an empty path).

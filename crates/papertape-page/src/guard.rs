@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::reply::Refusal;
 
-/// Names that lead to this machine and nowhere else. `0.0.0.0` is none: browsers have taken it for this machine, too.
+/// Names of this machine alone. `0.0.0.0` is none: browsers have taken it for this machine, too.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Whether a request may be served by the server on this port.

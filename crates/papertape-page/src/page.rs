@@ -126,7 +126,7 @@ impl Drop for Page {
     }
 }
 
-/// A file that has no name any more, readable by nobody else.
+/// A file that has no name any more, readable by its owner only.
 pub(crate) fn unnamed_file() -> io::Result<File> {
     let path = std::env::temp_dir().join(format!("papertape-page-{}", random::<16>()?));
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;

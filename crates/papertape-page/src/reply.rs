@@ -15,7 +15,7 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
      require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// The policy of a page of the server (MCP Apps): scripts of its own, in an origin of its own, without any network. Its forms
-/// lead nowhere; without `allow-forms` their scripts would not see that they are submitted.
+/// cannot be sent; without `allow-forms` their scripts would not see that they are submitted.
 const APP_POLICY: &str = "sandbox allow-scripts allow-forms; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src data: blob:; media-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 

@@ -175,7 +175,7 @@ impl Site {
         if route == "tapes" {
             return self.add_tape(query.text("name"), body).await;
         }
-        // A form of another site cannot have this type; one of a page without a token gets nowhere anyway.
+        // A form of another site cannot have this type; one of a page without a token is refused anyway.
         if guard::only(headers, "content-type") != Some("application/json") {
             let message = "the body must be application/json";
             return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));

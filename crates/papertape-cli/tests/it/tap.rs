@@ -344,7 +344,7 @@ fn pid(end: &End) -> Pid {
     Pid::from_raw(std::str::from_utf8(&end.output).unwrap().trim().parse().unwrap()).unwrap()
 }
 
-/// Whether a process runs. One that nobody has reaped does not.
+/// Whether a process runs. A zombie does not.
 fn is_running(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))

@@ -15,7 +15,7 @@ pub(super) struct Output {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
     Reads,
-    /// Nobody reads the output any more: a pipe is closed.
+    /// The reader of the output has closed its end of the pipe.
     Gone,
 }
 
