@@ -6,6 +6,8 @@ use papertape::{Cx, Server, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use crate::client::Served;
 
@@ -23,8 +25,16 @@ async fn count(args: Count, _: Cx) -> Result<String, ToolError> {
     Ok((1..=args.to).map(|number| number.to_string()).collect())
 }
 
+/// Never ends.
+async fn wait(_: Wait, _: Cx) -> Result<String, ToolError> {
+    std::future::pending().await
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Wait {}
+
 fn server() -> Server {
-    Server::new("counter", "1.0.0").tool("count", count)
+    Server::new("counter", "1.0.0").tool("count", count).tool("wait", wait)
 }
 
 fn result(answer: &Value) -> Value {
@@ -80,4 +90,30 @@ async fn all_of_it_is_on_the_tape() {
     assert!(events.last().unwrap().ends_with("end {}"), "{tape}");
     assert!(tape.contains("\"123\""), "{tape}");
     papertape::wire::tape::read(&tape).unwrap();
+}
+
+/// What *Cancel* does: the browser closes the connection.
+#[tokio::test]
+async fn a_call_whose_page_has_gone_is_cancelled() {
+    let page = Served::server(server).await;
+    let body = r#"{"name":"wait","arguments":{}}"#;
+    let head = format!(
+        "POST /api/call HTTP/1.1\r\nhost: {}\r\npapertape-token: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        page.host(),
+        page.token,
+        body.len()
+    );
+    let mut stream = TcpStream::connect(page.address).await.unwrap();
+    stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    let listed = async |method: &str| {
+        let mut seen = 0;
+        while page.get(&format!("/api/frames?method={method}")).await.json()["total"] == 0 {
+            let summary = page.get(&format!("/api/recording?seen={seen}")).await.json();
+            seen = summary["generation"].as_u64().unwrap();
+        }
+    };
+    listed("tools/call").await;
+    drop(stream);
+    listed("notifications/cancelled").await;
+    page.stop().await;
 }
