@@ -276,7 +276,6 @@ mod tests {
         for url in ["http://localhost:1/mcp", "HTTPS://example.com"] {
             assert_eq!(parse(url), Target::Url(url.to_owned()));
         }
-        assert_eq!(parse("ws://x"), command(&["ws://x"]));
         let bundled = |name: &str, options: &[&str]| Target::Bundled {
             name: name.to_owned(),
             options: options.iter().map(|&option| option.to_owned()).collect(),
@@ -302,8 +301,9 @@ mod tests {
     }
 
     #[test]
-    fn a_url_of_another_scheme_gets_a_hint() {
-        assert!(Target::parse("ws://x", &FromFile::default()).unwrap().hint().contains("https://"));
+    fn a_url_of_another_scheme_is_an_error() {
+        let error = Target::parse("ws://x", &FromFile::default()).unwrap_err().to_string();
+        assert!(error.contains("ws") && error.contains("https://"), "{error}");
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn a_folder_in_three_languages_is_indexed_and_searched() {
     for (query, source) in [
         ("how do I close a client", "client.md"),
         ("¿funciona en Windows?", "es/guia.md"),
-        ("instalacion", "es/guia.md"),
+        ("codigos de salida", "es/guia.md"),
         ("退出码的含义", "zh/guide.md"),
         ("向量模型", "zh/search.md"),
     ] {
