@@ -39,6 +39,20 @@ export async function forms(browser, { url, screenshots }) {
   await close();
 }
 
+/** A link in a result is read as a resource, and a tab has the form of its own item, also if another one has the same name. */
+export async function names(browser, { url }) {
+  const { page, close } = await open(browser, url);
+  await page.locator("#chosen").getByRole("button", { name: "Call" }).click();
+  await page.locator(".answer").getByRole("button", { name: "Read" }).click();
+  await page.locator(".answer").getByText("the text of notes://linked", { exact: true }).waitFor();
+  await page.getByRole("tab", { name: /^Prompts/ }).click();
+  await page.getByLabel("topic").waitFor();
+  await page.getByRole("tab", { name: /^Resources/ }).click();
+  await page.locator("#chosen").getByRole("button", { name: "Read" }).click();
+  await page.locator(".answer").getByText("the text of notes://listed", { exact: true }).waitFor();
+  await close();
+}
+
 /** MCP Apps: the drill of the grammar server, in its sandbox. */
 export async function app(browser, { url, screenshots }) {
   const { page, close } = await open(browser, url, { theme: "dark" });
