@@ -143,6 +143,8 @@ async function run(of, one, text, answer, form, anyway) {
   } finally {
     clearInterval(clock);
     form.send.disabled = false;
+    // A long form leaves no room for it.
+    answer.scrollIntoView({ block: "nearest" });
   }
 }
 
