@@ -6,6 +6,9 @@ import { $, button, el, shown } from "./dom.js";
 import { schemaForm } from "./form.js";
 import { duration } from "./units.js";
 
+/** A page of the server may send messages without end: so many of them, and so many characters of each, are shown. */
+const MOST_SAID = 50;
+const LONGEST_SAID = 2000;
 const KINDS = [["tools", "Tools"], ["resources", "Resources"], ["templates", "Templates"], ["prompts", "Prompts"]];
 
 let jump = () => {};
@@ -162,9 +165,21 @@ async function showReply(reply, one, text, answer) {
   if (reply.request) jump(reply.request);
 }
 
+/** What a page has sent: `postMessage` also passes values that JSON has no text for. */
+function written(value) {
+  try {
+    return typeof value === "string" ? value : JSON.stringify(value) ?? "";
+  } catch {
+    return "a value that is not JSON";
+  }
+}
+
 async function showApp(one, text, reply, answer) {
   const said = el("div", {});
-  const say = (what, value) => said.append(el("p", { class: "quiet" }, `${what}: `, el("bdi", {}, shown(typeof value === "string" ? value : JSON.stringify(value)))));
+  const say = (what, value) => {
+    said.append(el("p", { class: "quiet" }, `${what}: `, el("bdi", {}, shown(written(value).slice(0, LONGEST_SAID)))));
+    if (said.childElementCount > MOST_SAID) said.firstChild.remove();
+  };
   try {
     app = await openApp({ tool: one, input: JSON.parse(text), answer: JSON.parse(reply.result), tools: server.tools, say });
     answer.firstChild.after(app.element, said);
