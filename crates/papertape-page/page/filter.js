@@ -28,7 +28,8 @@ const zoomed = button("", showAll, { class: "chip", "aria-pressed": "true" });
 
 export function drawFilter(total) {
   const search = $("search");
-  if (search.value !== state.q && document.activeElement !== search) search.value = state.q;
+  // What was typed and is not looked for yet stays, also when something else has the focus by now.
+  if (!later && search.value !== state.q && document.activeElement !== search) search.value = state.q;
   for (const [letter, chip] of chips) chip.setAttribute("aria-pressed", String(state.only.includes(letter)));
   zoomed.hidden = !state.t1;
   if (state.t1) {
@@ -57,7 +58,10 @@ export function startFilter() {
   $("filter").addEventListener("submit", (event) => event.preventDefault());
   $("search").addEventListener("input", () => {
     clearTimeout(later);
-    later = setTimeout(() => set({ q: $("search").value }), 150);
+    later = setTimeout(() => {
+      later = undefined;
+      set({ q: $("search").value });
+    }, 150);
   });
   $("method").addEventListener("change", () => set({ method: $("method").value }));
   $("chips").append(...chips.map(([, chip]) => chip), zoomed);
