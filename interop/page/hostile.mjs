@@ -63,7 +63,11 @@ export async function hostileApp(browser, { url, canary }) {
   await frame.getByText(/^went:/).waitFor();
   assert.equal(await frame.locator("#said").innerText(), "went: ".trim());
   await page.getByText("This page would use").waitFor();
-  await page.getByText("The page wants to open: javascript:pwned()").waitFor();
+  await page.getByText("The page wants to open: javascript:pwned()").last().waitFor();
+  const logged = page.getByText("The page logs: ");
+  await logged.filter({ hasText: '"number":199' }).waitFor();
+  assert.ok((await logged.count()) <= 50, "what a page says does not grow without bound");
+  assert.ok((await logged.last().innerText()).length < 3000);
   // It has tried to take its frame elsewhere.
   await page.waitForTimeout(600);
   assert.ok(new URL(page.url()).origin === new URL(url).origin);

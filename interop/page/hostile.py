@@ -96,6 +96,9 @@ parent.postMessage({{ jsonrpc: "2.0", id: 1, method: "ui/initialize", params: {{
 parent.postMessage({{ jsonrpc: "2.0", id: 2, method: "ui/open-link", params: {{ url: "javascript:pwned()" }} }}, "*");
 parent.postMessage({{ jsonrpc: "2.0", id: 3, method: "constructor", params: {{}} }}, "*");
 parent.postMessage({{ jsonrpc: "2.0", method: "ui/notifications/size-changed", params: {{ height: 1e9 }} }}, "*");
+parent.postMessage({{ jsonrpc: "2.0", method: "notifications/message", params: {{ data: 1n }} }}, "*");
+for (let number = 0; number < 200; number++) parent.postMessage({{ jsonrpc: "2.0", method: "notifications/message", params: {{ number, data: "x".repeat(1e4) }} }}, "*");
+parent.postMessage({{ jsonrpc: "2.0", id: 4, method: "ui/open-link", params: {{ url: "javascript:pwned()" }} }}, "*");
 setTimeout(() => {{ location = "{CANARY}/self"; }}, 300);
 </script>"""
 

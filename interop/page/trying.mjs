@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { open, picture, rows } from "./browser.mjs";
 
 export async function forms(browser, { url, screenshots }) {
-  const { page, close } = await open(browser, url);
+  const { page, close } = await open(browser, url, { width: 1366, height: 700 });
   const tool = (name) => page.locator("#items").getByRole("button", { name });
   await tool("conjugate").click();
   await page.getByLabel("verb").selectOption("eat");
@@ -11,7 +11,9 @@ export async function forms(browser, { url, screenshots }) {
   await page.getByLabel("person").selectOption("3rd singular");
   await page.getByRole("button", { name: "Call" }).click();
   await page.locator(".answer").getByText("✓ answered").waitFor();
-  await page.locator(".answer").getByText("ate").first().waitFor();
+  const said = page.locator(".answer").getByText("ate").first();
+  await said.waitFor();
+  assert.ok(await said.evaluate((element) => element.getBoundingClientRect().bottom < innerHeight), "the answer is in view");
   // Its frames are on the timeline, and the request is selected.
   await page.getByRole("heading", { name: "request tools/call conjugate" }).waitFor();
   await rows(page).filter({ hasText: "tools/call conjugate response" }).waitFor();
@@ -36,6 +38,20 @@ export async function forms(browser, { url, screenshots }) {
   await page.locator("#items button").first().click();
   await page.getByRole("button", { name: "Read" }).click();
   await page.locator(".answer").getByText("✓ answered").waitFor();
+  await close();
+}
+
+/** A link in a result is read as a resource, and a tab has the form of its own item, also if another one has the same name. */
+export async function names(browser, { url }) {
+  const { page, close } = await open(browser, url);
+  await page.locator("#chosen").getByRole("button", { name: "Call" }).click();
+  await page.locator(".answer").getByRole("button", { name: "Read" }).click();
+  await page.locator(".answer").getByText("the text of notes://linked", { exact: true }).waitFor();
+  await page.getByRole("tab", { name: /^Prompts/ }).click();
+  await page.getByLabel("topic").waitFor();
+  await page.getByRole("tab", { name: /^Resources/ }).click();
+  await page.locator("#chosen").getByRole("button", { name: "Read" }).click();
+  await page.locator(".answer").getByText("the text of notes://listed", { exact: true }).waitFor();
   await close();
 }
 

@@ -1,4 +1,5 @@
-// A page of the server (MCP Apps), in a frame without an origin, a network or access to this page: messages are all it has.
+// A page of the server (MCP Apps), in a frame without an origin or access to this page, whose requests are blocked: messages are what it has.
+// WebRTC is left to it: no policy of a browser stops that.
 import { post } from "./api.js";
 import { el, shown } from "./dom.js";
 import { theme, onTheme } from "./theme.js";
@@ -10,7 +11,7 @@ const VERSION = "2026-01-26";
 export async function openApp({ tool, input, answer, tools, say }) {
   const { url, refused, border } = await post("app", JSON.stringify({ uri: tool.ui.resourceUri }));
   const frame = el("iframe", { src: url, sandbox: "allow-scripts allow-forms", title: `page of ${shown(tool.name)}`, class: border ? "app border" : "app", referrerpolicy: "no-referrer" });
-  const note = el("p", { class: "hint" }, refused.length ? `This page would use ${refused.map(shown).join(", ")}. Here it has no network.` : "");
+  const note = el("p", { class: "hint" }, refused.length ? `This page would use ${refused.map(shown).join(", ")}. Here its requests are blocked.` : "");
   const send = (message) => frame.contentWindow?.postMessage({ jsonrpc: "2.0", ...message }, "*");
   const context = () => ({ theme: theme(), toolInfo: { tool: tool.definition }, displayMode: "inline", availableDisplayModes: ["inline"], platform: "web", locale: navigator.language });
 

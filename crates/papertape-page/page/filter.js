@@ -28,7 +28,7 @@ const zoomed = button("", showAll, { class: "chip", "aria-pressed": "true" });
 
 export function drawFilter(total) {
   const search = $("search");
-  // What is being typed is not in the state yet.
+  // What was typed and is not looked for yet stays, also when something else has the focus by now.
   if (!later && search.value !== state.q && document.activeElement !== search) search.value = state.q;
   for (const [letter, chip] of chips) chip.setAttribute("aria-pressed", String(state.only.includes(letter)));
   zoomed.hidden = !state.t1;

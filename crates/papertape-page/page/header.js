@@ -8,6 +8,7 @@ const STATES = {
   complete: ["complete", ""],
   cut: ["cut", "warn"],
   open: ["not ended", "warn"],
+  failed: ["not readable", "warn"],
 };
 
 const WHY = {

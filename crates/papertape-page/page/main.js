@@ -43,7 +43,7 @@ function describeEmpty(total) {
   const filtered = state.q || state.only || state.method || state.t1;
   hint.textContent = filtered && summary.rows
     ? "No frame matches the filter. Esc clears it."
-    : summary.state === "live" ? "Nothing has been recorded yet. Frames appear here as they cross." : "This tape has no frames. Record one with: papertape tap -- COMMAND";
+    : summary.state === "live" ? "Nothing has been recorded yet. Frames appear here as they cross." : `${summary.state === "failed" ? "There is nothing to show" : "This tape has no frames"}. Record one with: papertape tap -- COMMAND`;
 }
 
 async function show(row) {

@@ -6,6 +6,9 @@ import { $, button, el, shown } from "./dom.js";
 import { schemaForm } from "./form.js";
 import { duration } from "./units.js";
 
+/** A page of the server may send messages without end: so many of them, and so many characters of each, are shown. */
+const MOST_SAID = 50;
+const LONGEST_SAID = 2000;
 const KINDS = [["tools", "Tools"], ["resources", "Resources"], ["templates", "Templates"], ["prompts", "Prompts"]];
 
 let jump = () => {};
@@ -64,9 +67,20 @@ function draw() {
   const search = el("input", { type: "search", placeholder: "Find", "aria-label": `Find in ${kind}`, value: wanted, oninput: (event) => { wanted = event.target.value; $("items").replaceChildren(listing()); } });
   const problems = server.problems.length ? el("details", { class: "part" }, el("summary", { class: "outcome error" }, `▲ ${server.problems.length} problems in the lists`), el("ul", {}, server.problems.map((one) => el("li", {}, shown(one))))) : null;
   const about = server.instructions ? el("details", { class: "part" }, el("summary", {}, "Instructions of the server"), el("pre", { class: "text" }, shown(server.instructions, true))) : null;
+  const kept = keep();
   $("try").replaceChildren(el("div", { class: "pick" }, tabs, server[kind].length > 8 ? search : "", el("div", { id: "items", role: "tabpanel" }, listing())), about ?? "", problems ?? "", el("div", { id: "chosen" }));
-  if (chosen && server[kind].some((one) => nameOf(one) === nameOf(chosen.item))) $("chosen").append(chosen.element);
-  else if (server[kind].length) choose(server[kind][0]);
+  if (kept) $("chosen").append(chosen.element);
+  else if (server[kind].length) choose(server[kind].find(isChosen) ?? server[kind][0]);
+}
+
+// A tool and a resource may have the same name.
+const isChosen = (one) => chosen?.kind === kind && nameOf(one) === nameOf(chosen.item);
+
+/** Whether the form stays: a server that was started again may have another schema. */
+function keep() {
+  const same = server[kind].find((one) => isChosen(one) && JSON.stringify(one) === JSON.stringify(chosen.item));
+  if (same) chosen.item = same;
+  return same !== undefined;
 }
 
 function schemaOf(one) {
@@ -93,16 +107,17 @@ function choose(one) {
   app?.close();
   app = undefined;
   const answer = el("div", { class: "answer", "aria-live": "polite" });
-  const form = schemaForm(schemaOf(one), (text) => run(one, text, answer, form, false), TITLES[kind]);
+  const of = kind;
+  const form = schemaForm(schemaOf(one), (text) => run(of, one, text, answer, form, false), TITLES[of]);
   const head = [el("h3", {}, el("bdi", {}, shown(one.title || nameOf(one))), " ", hints(one)), one.title && one.title !== one.name ? el("p", { class: "quiet" }, el("code", {}, shown(nameOf(one)))) : "", one.description ? el("p", { class: "description" }, shown(one.description, true)) : ""];
-  chosen = { item: one, element: el("div", {}, head, form.form, answer) };
+  chosen = { kind, item: one, element: el("div", {}, head, form.form, answer) };
   $("chosen")?.replaceChildren(chosen.element);
   $("items")?.replaceChildren(listing());
 }
 
-function request(one, text) {
+function request(of, one, text) {
   const name = JSON.stringify(one.name ?? "");
-  switch (kind) {
+  switch (of) {
     case "tools": return ["call", `{"name":${name},"arguments":${text}`];
     case "prompts": return ["prompt", `{"name":${name},"arguments":${text}`];
     case "templates": return ["read", `{"template":${JSON.stringify(one.uriTemplate)},"variables":${text}`];
@@ -110,8 +125,8 @@ function request(one, text) {
   }
 }
 
-async function run(one, text, answer, form, anyway) {
-  const [path, body] = request(one, text);
+async function run(of, one, text, answer, form, anyway) {
+  const [path, body] = request(of, one, text);
   const stop = new AbortController();
   const began = performance.now();
   const passed = el("span", {}, "");
@@ -122,7 +137,7 @@ async function run(one, text, answer, form, anyway) {
   try {
     const reply = await post(path, `${body},"anyway":${anyway}}`, stop.signal);
     if (reply.violations) {
-      answer.replaceChildren(el("p", { class: "wrong" }, "Not sent: the arguments violate the schema."), el("ul", {}, reply.violations.map((violation) => el("li", {}, el("bdi", {}, shown(violation))))), button("Send anyway", () => run(one, text, answer, form, true)));
+      answer.replaceChildren(el("p", { class: "wrong" }, "Not sent: the arguments violate the schema."), el("ul", {}, reply.violations.map((violation) => el("li", {}, el("bdi", {}, shown(violation))))), button("Send anyway", () => run(of, one, text, answer, form, true)));
       return;
     }
     await showReply(reply, one, text, answer);
@@ -131,6 +146,8 @@ async function run(one, text, answer, form, anyway) {
   } finally {
     clearInterval(clock);
     form.send.disabled = false;
+    // A long form leaves no room for it.
+    answer.scrollIntoView({ block: "nearest" });
   }
 }
 
@@ -141,16 +158,28 @@ async function showReply(reply, one, text, answer) {
   if (reply.error) {
     answer.replaceChildren(head, el("pre", { class: "text" }, shown(reply.error, true)));
   } else {
-    const read = (uri) => run({ uri }, "{}", answer, { send: {} }, true);
+    const read = (uri) => run("resources", { uri }, "{}", answer, { send: {} }, true);
     answer.replaceChildren(head, result(reply.result, read));
     if (one.ui?.resourceUri) await showApp(one, text, reply, answer);
   }
   if (reply.request) jump(reply.request);
 }
 
+/** What a page has sent: `postMessage` also passes values that JSON has no text for. */
+function written(value) {
+  try {
+    return typeof value === "string" ? value : JSON.stringify(value) ?? "";
+  } catch {
+    return "a value that is not JSON";
+  }
+}
+
 async function showApp(one, text, reply, answer) {
   const said = el("div", {});
-  const say = (what, value) => said.append(el("p", { class: "quiet" }, `${what}: `, el("bdi", {}, shown(typeof value === "string" ? value : JSON.stringify(value)))));
+  const say = (what, value) => {
+    said.append(el("p", { class: "quiet" }, `${what}: `, el("bdi", {}, shown(written(value).slice(0, LONGEST_SAID)))));
+    if (said.childElementCount > MOST_SAID) said.firstChild.remove();
+  };
   try {
     app = await openApp({ tool: one, input: JSON.parse(text), answer: JSON.parse(reply.result), tools: server.tools, say });
     answer.firstChild.after(app.element, said);

@@ -62,8 +62,8 @@ impl Follower {
         while !self.tape.is_stopped() {
             match self.read_batch() {
                 Batch::Some => self.tape.changed(),
-                Batch::Failed => return self.end(),
-                Batch::None if !self.live => return self.end(),
+                Batch::Failed => return self.end(true),
+                Batch::None if !self.live => return self.end(false),
                 Batch::None => {
                     if self.tape.state() != State::Live {
                         self.tape.set_state(State::Live);
@@ -112,16 +112,18 @@ impl Follower {
         }
     }
 
-    fn end(&self) {
+    fn end(&self, failed: bool) {
         let mut index = write(&self.tape.index);
-        index.finish();
-        let state = if self.reader.cut().is_some() {
+        let state = if failed {
+            State::Failed
+        } else if self.reader.cut().is_some() {
             State::Cut
         } else if index.recording.has_ended() || index.recording.events().is_empty() {
             State::Complete
         } else {
             State::Open
         };
+        index.finish(state == State::Complete);
         drop(index);
         self.tape.set_state(state);
     }

@@ -85,13 +85,17 @@ impl Index {
         }
     }
 
-    /// The tape has ended: what is incomplete is shown, and what was not answered is known.
-    pub(crate) fn finish(&mut self) {
+    /// Nothing more is read: what is incomplete is shown. Of a `complete` recording it is known which requests were not answered;
+    /// one that was cut may have lost their responses.
+    pub(crate) fn finish(&mut self, complete: bool) {
         if self.ended {
             return;
         }
         let changes = self.recording.finish();
         self.apply(changes, &[]);
+        if !complete {
+            return;
+        }
         self.ended = true;
         let unanswered: Vec<_> = self
             .recording

@@ -14,15 +14,17 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
      connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// The policy of a page of the server (MCP Apps): scripts of its own, in an origin of its own, without any network. Its forms
-/// cannot be sent; without `allow-forms` their scripts would not see that they are submitted.
+/// The policy of a page of the server (MCP Apps): scripts of its own, in an origin of its own, without any request (WebRTC has no
+/// policy). Its forms cannot be sent; without `allow-forms` their scripts would not see that they are submitted.
 const APP_POLICY: &str = "sandbox allow-scripts allow-forms; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src data: blob:; media-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
 /// What every response has.
-const ALWAYS: [(&str, &str); 5] = [
+const ALWAYS: [(&str, &str); 6] = [
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
+    // A name that is looked up is a message to its DNS server, and no policy of content is asked.
+    ("x-dns-prefetch-control", "off"),
     ("cross-origin-resource-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
     ("permissions-policy", "camera=(), microphone=(), geolocation=(), display-capture=(), usb=(), serial=()"),

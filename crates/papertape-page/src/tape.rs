@@ -57,6 +57,8 @@ pub(crate) enum State {
     Cut,
     /// There is no `end`.
     Open,
+    /// It is not a tape, or cannot be read any further.
+    Failed,
 }
 
 impl State {
@@ -67,6 +69,7 @@ impl State {
             State::Complete => "complete",
             State::Cut => "cut",
             State::Open => "open",
+            State::Failed => "failed",
         }
     }
 }

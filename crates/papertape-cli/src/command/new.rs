@@ -41,6 +41,9 @@ const TAKEN: [&str; 11] = [
     "tokio",
 ];
 
+/// Names that a program cannot have: cargo has folders of these names beside it.
+const OF_CARGO: [&str; 4] = ["build", "deps", "examples", "incremental"];
+
 /// Where the library is in a clone.
 const IN_CLONE: &str = "crates/papertape";
 
@@ -86,6 +89,8 @@ fn name(args: &New, directory: &Path) -> Result<String, Failure> {
         "begin it with a letter, and use letters, digits, - and _"
     } else if TAKEN.contains(&name.as_str()) {
         "a crate that it depends on has this name"
+    } else if OF_CARGO.contains(&name.as_str()) {
+        "cargo has a folder of this name beside the program"
     } else {
         return Ok(name);
     };

@@ -81,6 +81,7 @@ fn only_an_empty_directory_is_written_to() {
         &["new", "a", "--name", "tokio", "--papertape", clone],
         &["a crate that it depends on has this name"],
     );
+    refused(&["new", "build", "--papertape", clone], &["cargo has a folder of this name"]);
     refused(&["new", "a", "--papertape", "full"], &["there is no crates/papertape/Cargo.toml in it"]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 

@@ -190,6 +190,7 @@ async fn every_response_has_the_policy() {
         assert!(!policy.contains("unsafe"), "{path}: {policy}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
         assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "{path}");
+        assert_eq!(answer.header("x-dns-prefetch-control"), Some("off"), "{path}");
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
         assert!(!answer.head.to_lowercase().contains("access-control"), "{path}");
     }

@@ -112,3 +112,27 @@ async fn a_tape_that_is_dropped_is_another_tape() {
     assert_eq!(page.get("/api/recording?tape=0").await.json()["rows"], 7);
     page.stop().await;
 }
+
+/// A recording that was cut, or goes on, may have lost responses; a file that is not a tape is not a complete one.
+#[tokio::test]
+async fn only_a_complete_tape_proves_that_a_request_was_not_answered() {
+    let [cut, open] =
+        [TAPE.strip_suffix(" end {}\n").unwrap(), TAPE.strip_suffix("8 * 0.007000 end {}\n").unwrap()];
+    for (text, state, outcome, errors, findings) in
+        [(TAPE, "complete", "none", 3, 2), (cut, "cut", "pending", 2, 1), (open, "open", "pending", 2, 1)]
+    {
+        let page = Served::tape(text).await;
+        let summary = page.get("/api/recording").await.json();
+        assert_eq!(
+            (&summary["state"], &summary["errors"], &summary["findings"]),
+            (&json!(state), &json!(errors), &json!(findings))
+        );
+        assert_eq!(page.get("/api/frames").await.json()["rows"][5]["o"], outcome, "{state}");
+        page.stop().await;
+    }
+    let page = Served::tape("GIF89a\n").await;
+    let summary = page.get("/api/recording").await.json();
+    assert_eq!(summary["state"], "failed");
+    assert!(summary["problem"].as_str().unwrap().contains("not a tape"));
+    page.stop().await;
+}
