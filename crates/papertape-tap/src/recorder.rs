@@ -113,7 +113,10 @@ impl Recorder {
     pub fn finish(&self) {
         self.0.close();
         if !self.0.wait_for_end(FINISH) {
-            tracing::warn!("the tape is incomplete: its disk did not respond for {} s", FINISH.as_secs());
+            tracing::warn!(
+                "the tape is incomplete: its rest could not be written within {} s",
+                FINISH.as_secs()
+            );
         }
     }
 }

@@ -70,7 +70,9 @@ pub(super) fn is_secret(name: &str, value: &str) -> bool {
     }
     let plain: String =
         name.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect();
-    ALWAYS.contains(&&*plain) || SOMETIMES.contains(&&*plain) && looks_random(value)
+    ALWAYS.contains(&&*plain)
+        || plain.ends_with("password")
+        || SOMETIMES.contains(&&*plain) && looks_random(value)
 }
 
 /// Whether an option of this name (`--api-key`) has a secret as its value.
@@ -94,7 +96,13 @@ pub(super) fn is_secret_option(option: &str) -> bool {
 pub(super) fn is_secret_header(name: &str, value: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let ends = ["token", "secret", "password", "api-key", "apikey"];
-    HEADERS.contains(&&*name) || looks_random(value) && ends.iter().any(|end| name.ends_with(end))
+    // With a `-` before it the end is a word: a short value is a secret too.
+    let is_word = |before: &str| before.ends_with('-') && !value.is_empty();
+    HEADERS.contains(&&*name)
+        || ends
+            .iter()
+            .filter_map(|end| name.strip_suffix(end))
+            .any(|before| is_word(before) || looks_random(value))
 }
 
 /// Whether it is an environment variable that holds a secret: `GITHUB_TOKEN`, but not `TOKENS` or `token`.
@@ -115,7 +123,20 @@ fn looks_random(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_secret;
+    use super::{is_secret, is_secret_header};
+
+    #[test]
+    fn short_values_are_secrets_where_the_name_says_so() {
+        for name in ["X-Custom-Token", "x-vault-secret", "x-admin-password", "x-service-api-key"] {
+            assert!(is_secret_header(name, "hunter2"), "{name}");
+        }
+        for name in ["x-max-tokens", "x-tokenizer", "accept", "xtoken"] {
+            assert!(!is_secret_header(name, "hunter2"), "{name}");
+        }
+        for name in ["db_password", "adminPassword", "user-password"] {
+            assert!(is_secret(name, "hunter2"), "{name}");
+        }
+    }
 
     #[test]
     fn names_are_distinguished() {
