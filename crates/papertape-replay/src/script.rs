@@ -25,6 +25,9 @@ pub enum ScriptError {
     /// It is not a tape, or cannot be read.
     #[error("{0}")]
     Tape(#[from] ReadError),
+    /// It has no first line.
+    #[error("the tape {0}")]
+    NotBegun(&'static str),
     /// It has too much on it.
     #[error("the tape has more than {0}: cut it, for example with `papertape tape grep`")]
     TooLarge(String),
@@ -107,6 +110,9 @@ impl Script {
                 joiner.push(line.offset, record);
                 script.take(&mut joiner, &mut bytes)?;
             }
+        }
+        if let Some(problem) = reader.not_begun() {
+            return Err(ScriptError::NotBegun(problem));
         }
         script.is_cut = reader.cut().is_some();
         joiner.finish();

@@ -13,7 +13,7 @@
 //!     let recorder = Recorder::create("session.tape".as_ref(), &RecorderOptions::default())?;
 //!     let no_signal = async || std::future::pending().await;
 //!     let status = stdio::run(&ServerCommand::new("my-server"), &recorder, no_signal).await?;
-//!     recorder.finish();
+//!     recorder.finish()?;
 //!     std::process::exit(status.code().unwrap_or(1));
 //! }
 //! ```

@@ -1,7 +1,7 @@
 //! Items on their way from the proxies to the writer: bounded in bytes, and never waited for by those who add to it.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ pub(crate) struct Queue {
     limit: usize,
     /// The writer waits for the disk.
     is_on_disk: AtomicBool,
+    /// How many steps the writer has made: items and writes.
+    steps: AtomicU64,
 }
 
 #[derive(Default)]
@@ -56,6 +58,7 @@ impl Queue {
             size: AtomicUsize::new(0),
             limit,
             is_on_disk: AtomicBool::new(false),
+            steps: AtomicU64::new(0),
         }
     }
 
@@ -108,6 +111,7 @@ impl Queue {
     /// For the writer: whether it waits for the disk.
     pub(crate) fn set_on_disk(&self, is_on_disk: bool) {
         self.is_on_disk.store(is_on_disk, Ordering::Relaxed);
+        self.steps.fetch_add(1, Ordering::Relaxed);
     }
 
     /// For the writer: everything that is in the queue, as soon as there is anything.
@@ -138,6 +142,7 @@ impl Queue {
 
     /// For the writer: an item that it has taken will not be in memory any more.
     pub(crate) fn release(&self, item: &Item) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
         if !matches!(item, Item::Lost(..)) {
             self.size.fetch_sub(item.length() + ITEM_SIZE, Ordering::Relaxed);
         }
@@ -155,10 +160,44 @@ impl Queue {
         self.ended.notify_all();
     }
 
-    /// Waits for the end of the writer. Whether it has ended.
-    pub(crate) fn wait_for_end(&self, at_most: Duration) -> bool {
-        let state = self.lock();
-        let waited = self.ended.wait_timeout_while(state, at_most, |state| !state.has_ended);
-        waited.unwrap_or_else(PoisonError::into_inner).0.has_ended
+    /// Waits for the end of the writer, as long as it makes steps. Whether it has ended.
+    pub(crate) fn wait_for_end(&self, for_a_step: Duration) -> bool {
+        let mut state = self.lock();
+        loop {
+            let before = self.steps.load(Ordering::Relaxed);
+            let waited = self.ended.wait_timeout_while(state, for_a_step, |state| !state.has_ended);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if state.has_ended || self.steps.load(Ordering::Relaxed) == before {
+                return state.has_ended;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::Queue;
+
+    #[test]
+    fn a_writer_that_advances_is_waited_for() {
+        let patience = Duration::from_secs(1);
+        let queue = Arc::new(Queue::new(0));
+        let writer = thread::spawn({
+            let queue = Arc::clone(&queue);
+            let end = Instant::now() + patience * 3;
+            move || {
+                while Instant::now() < end {
+                    queue.set_on_disk(true);
+                    thread::sleep(Duration::from_millis(5));
+                }
+                queue.end();
+            }
+        });
+        assert!(queue.wait_for_end(patience));
+        writer.join().unwrap();
     }
 }

@@ -18,7 +18,7 @@ use crate::writer::{Sink, Writer};
 /// The smallest [`RecorderOptions::max_size`].
 pub const LEAST_SIZE: u64 = 1_000_000;
 
-/// How long [`Recorder::finish`] waits for a disk.
+/// How long [`Recorder::finish`] waits for a disk that takes nothing.
 const FINISH: Duration = Duration::from_secs(10);
 
 /// How long a thread that passes bytes on may rest after each of them, while half of the memory is full.
@@ -109,15 +109,23 @@ impl Recorder {
         }
     }
 
-    /// Ends the tape. A disk that hangs is waited for no longer than 10 s.
-    pub fn finish(&self) {
+    /// Ends the tape: waits until all of it is written. A disk that hangs is given up after 10 s.
+    ///
+    /// # Errors
+    /// If the disk hangs: the rest is not on the tape, nor is the event `end`. A disk that is full is no error here: it is logged,
+    /// and there is a `lost` event if that could be written.
+    pub fn finish(&self) -> io::Result<()> {
+        self.finish_within(FINISH)
+    }
+
+    pub(crate) fn finish_within(&self, for_a_step: Duration) -> io::Result<()> {
         self.0.close();
-        if !self.0.wait_for_end(FINISH) {
-            tracing::warn!(
-                "the tape is incomplete: its rest could not be written within {} s",
-                FINISH.as_secs()
-            );
+        if self.0.wait_for_end(for_a_step) {
+            return Ok(());
         }
+        let seconds = for_a_step.as_secs();
+        let message = format!("the disk hangs: nothing more could be written for {seconds} s");
+        Err(io::Error::new(io::ErrorKind::TimedOut, message))
     }
 }
 

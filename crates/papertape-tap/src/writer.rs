@@ -48,12 +48,16 @@ pub(crate) struct Writer {
     queue: Arc<Queue>,
     sink: Box<dyn Sink>,
     started: Instant,
+    /// The time of the last record: times never go back.
+    last: Duration,
     most_held: usize,
     streams: HashMap<Source, Frames>,
     /// The number of the last record.
     number: u64,
     batch: Batch,
     outage: Option<Outage>,
+    /// It was logged that the tape cannot be written, and nothing but `lost` events has been written since.
+    is_outage_logged: bool,
     needs_rotation: bool,
 }
 
@@ -84,11 +88,13 @@ impl Writer {
             queue,
             sink,
             started: Instant::now(),
+            last: Duration::ZERO,
             most_held: MOST_HELD.min(part),
             streams: HashMap::new(),
             number: 0,
             batch: Batch::default(),
             outage: None,
+            is_outage_logged: false,
             needs_rotation: false,
         }
     }
@@ -102,7 +108,7 @@ impl Writer {
             }
             self.flush_late();
             if self.outage.as_ref().is_some_and(|outage| outage.retry <= Instant::now()) {
-                self.begin_batch();
+                self.begin_batch(Instant::now());
             }
             self.write_batch();
         }
@@ -199,7 +205,7 @@ impl Writer {
     }
 
     fn record(&mut self, time: Instant, exchange: Option<u64>, content: Content<'_>, length: usize) {
-        self.begin_batch();
+        self.begin_batch(time);
         let (end, number) = (self.batch.text.len(), self.number);
         self.append(time, exchange, content.clone());
         if self.batch.text.len() as u64 > self.sink.room() && !self.batch.is_dropped && !self.needs_rotation {
@@ -207,7 +213,7 @@ impl Writer {
             self.number = number;
             self.write_batch();
             self.needs_rotation = true;
-            self.begin_batch();
+            self.begin_batch(time);
             self.append(time, exchange, content);
         }
         self.batch.frames += 1;
@@ -219,17 +225,18 @@ impl Writer {
 
     fn append(&mut self, time: Instant, exchange: Option<u64>, content: Content<'_>) {
         self.number += 1;
-        let time = Some(time.saturating_duration_since(self.started));
-        Record { number: self.number, exchange, time, content }.write(&mut self.batch.text);
+        // What was late, and what is said about the tape itself, may have waited while other records were written.
+        self.last = self.last.max(time.saturating_duration_since(self.started));
+        Record { number: self.number, exchange, time: Some(self.last), content }.write(&mut self.batch.text);
     }
 
-    fn append_event(&mut self, name: &str, detail: &str) {
+    fn append_event(&mut self, time: Instant, name: &str, detail: &str) {
         let content = Content::Event { name: Cow::Borrowed(name), detail: Cow::Borrowed(detail) };
-        self.append(Instant::now(), None, content);
+        self.append(time, None, content);
     }
 
-    /// Unless a batch has begun, begins one with what must be said first.
-    fn begin_batch(&mut self) {
+    /// Unless a batch has begun, begins one with what must be said before a record with this time.
+    fn begin_batch(&mut self, time: Instant) {
         if !self.batch.text.is_empty() {
             return;
         }
@@ -245,7 +252,7 @@ impl Writer {
                 Ok(old) => {
                     self.needs_rotation = false;
                     let old = old.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                    self.append_event("continued", &json!({ "file": old }).to_string());
+                    self.append_event(time, "continued", &json!({ "file": old }).to_string());
                 }
                 Err(error) => {
                     self.failed(&error);
@@ -256,7 +263,7 @@ impl Writer {
         }
         if let Some(Outage { frames, bytes, reason, .. }) = &self.outage {
             let detail = json!({"frames": frames, "bytes": bytes, "reason": reason}).to_string();
-            self.append_event("lost", &detail);
+            self.append_event(time, "lost", &detail);
         }
     }
 
@@ -274,7 +281,9 @@ impl Writer {
         };
         match written {
             Ok(true) => {
-                if self.outage.take().is_some() {
+                self.outage = None;
+                // On a disk that is full, there may be room for a `lost` event and no more.
+                if self.batch.frames > 0 && std::mem::take(&mut self.is_outage_logged) {
                     tracing::warn!("the tape {} can be written again", self.sink.name());
                 }
             }
@@ -294,10 +303,12 @@ impl Writer {
         match &mut self.outage {
             Some(outage) => outage.retry = retry,
             None => {
-                tracing::error!(
-                    %error,
-                    "cannot write the tape {}: it is tried again, and the traffic goes on without it", self.sink.name()
-                );
+                if !std::mem::replace(&mut self.is_outage_logged, true) {
+                    tracing::error!(
+                        %error,
+                        "cannot write the tape {}: it is tried again, and the traffic goes on without it", self.sink.name()
+                    );
+                }
                 self.outage = Some(Outage { frames: 0, bytes: 0, reason: error.to_string(), retry });
             }
         }

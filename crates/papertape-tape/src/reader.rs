@@ -132,6 +132,18 @@ impl<R: BufRead> Reader<R> {
         self.lines > 0
     }
 
+    /// What is wrong with an input that has ended before the first line of a tape: "is empty: .." or "is cut ..", without a subject.
+    #[must_use]
+    pub fn not_begun(&self) -> Option<&'static str> {
+        if self.has_begun() {
+            return None;
+        }
+        Some(match self.cut() {
+            Some(_) => "is cut in its first line, or is not a tape",
+            None => "is empty: a tape begins with a line that says that it is one",
+        })
+    }
+
     /// Reads up to the next line end, and says whether it was found. A line that is too long is not kept.
     fn fill(&mut self) -> io::Result<bool> {
         loop {

@@ -8,7 +8,7 @@ use papertape::client::model_api::ModelApi;
 use papertape::protocol::Revision;
 
 use super::server::{RemoteServer, ServerProcess};
-use super::values::{revision, seconds, variable};
+use super::values::{revision, seconds, tape_file, variable};
 use super::{Framing, Output, after_help};
 
 /// List the tools of a server with their arguments, its resources and its prompts.
@@ -251,7 +251,7 @@ pub(crate) struct Connect {
     #[arg(long)]
     pub(crate) trace: bool,
     /// Record every frame, in both directions, to FILE (an existing one is renamed to FILE.old; a FIFO is refused).
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_parser = tape_file(), value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) from_file: FromFile,

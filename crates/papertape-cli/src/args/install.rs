@@ -7,7 +7,7 @@ use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use papertape_install::Host;
 
-use super::values::{header, variable};
+use super::values::{header, tape_file, variable};
 use super::{Output, after_help};
 
 /// Add a server to the configuration file of a host, or record one that is there (--tap).
@@ -47,7 +47,7 @@ pub(crate) struct Install {
     #[arg(long, conflicts_with_all = ["target", "command", "env", "header", "force"])]
     pub(crate) tap: bool,
     /// With --tap: the file to record to [default: papertape/tapes/NAME.tape in $XDG_DATA_HOME or ~/.local/share].
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tap")]
+    #[arg(long, value_name = "FILE", value_parser = tape_file(), value_hint = ValueHint::FilePath, requires = "tap")]
     pub(crate) tape: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) file: HostFile,

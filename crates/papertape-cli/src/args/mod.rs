@@ -42,7 +42,7 @@ pub(crate) use tape::{
 };
 
 use crate::exit;
-use values::log_level;
+use values::{log_level, tape_file};
 
 /// The Model Context Protocol toolkit whose every byte you can see.
 #[derive(Debug, Parser)]
@@ -96,7 +96,7 @@ pub(crate) struct Demo {
     #[arg(long, value_enum, value_name = "FRAMING", default_value_t = Framing::Line)]
     pub(crate) framing: Framing,
     /// Record both sessions to one tape, FILE (an existing one is renamed to FILE.old; a FIFO is refused).
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_parser = tape_file(), value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
 }
 

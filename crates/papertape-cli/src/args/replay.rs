@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{ValueEnum, ValueHint};
 
 use super::client::FromFile;
-use super::values::{listen_address, seconds_within};
+use super::values::{bytes, listen_address, seconds_within, tape_file};
 use super::{Output, ServerProcess, after_help_with};
 
 /// Replay a recorded session: as the server of a host, or against a server, whose responses are compared.
@@ -25,7 +25,7 @@ use super::{Output, ServerProcess, after_help_with};
     papertape replay [OPTIONS] TAPE -- COMMAND [ARGUMENT]...")]
 pub(crate) struct Replay {
     /// The recorded session.
-    #[arg(value_name = "TAPE", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "TAPE", value_parser = tape_file(), value_hint = ValueHint::FilePath)]
     pub(crate) tape: PathBuf,
     /// The server to compare with the tape (see `papertape list --help`).
     #[arg(value_name = "TARGET", value_hint = ValueHint::CommandString)]
@@ -50,7 +50,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=600_000), help_heading = "As the server")]
     pub(crate) delay: Option<u64>,
     /// A fault: exit when so many bytes have been written, in the middle of a message.
-    #[arg(long, value_name = "BYTE", help_heading = "As the server")]
+    #[arg(long, value_name = "BYTE", value_parser = bytes, help_heading = "As the server")]
     pub(crate) cut: Option<u64>,
     /// A fault: write messages without the line end after them.
     #[arg(long, help_heading = "As the server")]

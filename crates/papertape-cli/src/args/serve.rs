@@ -11,7 +11,7 @@ pub(crate) use http::Http;
 
 use super::after_help;
 use super::index::Search;
-use super::values::seconds;
+use super::values::{seconds, tape_file};
 
 /// Run a bundled server over stdio, for any MCP host, or over HTTP.
 ///
@@ -86,7 +86,7 @@ impl BundledServer {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Transport {
     /// Record every frame, in both directions, to FILE (an existing one is renamed to FILE.old; a FIFO is refused).
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_parser = tape_file(), value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
     /// Seconds that running requests get to finish after stdin is closed.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]

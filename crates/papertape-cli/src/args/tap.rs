@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 
-use super::values::{listen_address, size};
+use super::values::{listen_address, size, tape_file};
 use super::{FromFile, ServerProcess, after_help_with};
 
 /// Record everything that crosses between a host and a server.
@@ -32,7 +32,7 @@ pub(crate) struct Tap {
     pub(crate) command: Vec<OsString>,
     /// Record to FILE (an existing one is renamed to FILE.old; a FIFO is refused) [default: tapes/NAME-TIME.tape in
     /// $XDG_DATA_HOME/papertape or ~/.local/share/papertape, printed to stderr].
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_parser = tape_file(), value_hint = ValueHint::FilePath)]
     pub(crate) tape: Option<PathBuf>,
     /// Rename the tape to FILE.old at this size, and begin another one: both together have at most twice the size.
     #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = size)]

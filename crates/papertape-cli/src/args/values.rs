@@ -1,9 +1,10 @@
 //! Parsers of values: revisions, times, headers, variables.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use papertape::protocol::Revision;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -17,6 +18,21 @@ pub(super) fn revision() -> impl TypedValueParser<Value = Revision> {
 pub(super) fn log_level() -> impl TypedValueParser<Value = LevelFilter> {
     let names = ["off", "error", "warn", "info", "debug", "trace"];
     PossibleValuesParser::new(names).try_map(|name| name.parse::<LevelFilter>())
+}
+
+/// The file of a tape where stdin and stdout are for something else, such as the protocol.
+pub(super) fn tape_file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        if path.as_os_str() == "-" {
+            return Err("the tape is a file here, not stdin or stdout: name one (./- is a file named -)");
+        }
+        Ok(path)
+    })
+}
+
+/// A number of bytes.
+pub(super) fn bytes(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "give a number of bytes, such as 100")
 }
 
 pub(super) fn seconds(text: &str) -> Result<f64, String> {

@@ -15,6 +15,7 @@ use papertape_replay::{Ended, Faults, HostOptions, Pace, Player, Report, Script,
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::tape::open_file;
 use crate::args::{Replay, ReplayFormat};
 use crate::connect::{until_signal, with_environment};
 use crate::exit::{self, Failure};
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &Replay) -> Result<(), Failure> {
         }));
     }
     let wrong = |problem: String| Failure::Tape(format!("{}: {problem}", args.tape.display()));
-    let file = File::open(&args.tape).map_err(|error| wrong(error.to_string()))?;
+    let file = open_file(&args.tape)?;
     let script = Script::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
     if let Some(missing) = script.missing() {
         exit::note(&format!("warning: the tape is incomplete: {missing}"));

@@ -92,7 +92,7 @@ async fn on_http(args: &args::Tap, target: &Target, url: &str, address: SocketAd
         signals.next().await;
     };
     let served = papertape_tap::http::serve(listener, upstream, guard, &recorder, stop).await;
-    recorder.finish();
+    finish(&recorder);
     Ok(served.context("cannot serve")?)
 }
 
@@ -101,9 +101,15 @@ async fn on_stdio(args: &args::Tap, target: &Target, command: ServerCommand) -> 
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let recorder = recorder(args, target)?;
     let ended = stdio::run(&command, &recorder, async || i32::from(signals.next().await)).await;
-    recorder.finish();
+    finish(&recorder);
     let status = ended.map_err(|error| anyhow!("starting the server: {error}{}", target.hint()))?;
     status_of(status)
+}
+
+fn finish(recorder: &Recorder) {
+    if let Err(error) = recorder.finish() {
+        exit::note_without_waiting(&format!("the tape is incomplete: {error}"));
+    }
 }
 
 /// A server's exit status as that of this command.

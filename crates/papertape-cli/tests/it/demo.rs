@@ -83,5 +83,8 @@ fn both_sessions_are_recorded_on_one_tape() {
 fn a_tape_that_cannot_be_written_is_an_error_before_any_output() {
     let end = run(&mut papertape(["demo", "--tape", "/no/such/tape"]), "");
     assert_eq!((end.status.code(), text(&end)), (Some(3), ""), "{end:?}");
-    contains(&end.log, &["papertape: cannot write the tape /no/such/tape: No such file"]);
+    contains(
+        &end.log,
+        &["papertape: cannot write the tape /no/such/tape: the directory /no/such does not exist"],
+    );
 }

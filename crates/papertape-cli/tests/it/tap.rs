@@ -283,6 +283,24 @@ fn a_limit_of_the_size_of_files_does_not_stop_the_traffic() {
     assert!(!records(&tape).is_empty());
 }
 
+/// There is room for `lost` events, and not for the frames after them.
+#[test]
+fn a_full_disk_is_logged_once() {
+    let (_, tape) = folder_and_tape("tap_full_once");
+    let script = "for count in 1 2 3; do
+        printf '%9000s\\n' x
+        until [ $(grep -c '^[0-9]* [*] [0-9.]* lost' \"$1\") -ge $count ]; do sleep 0.05; done
+    done";
+    let server = ["sh", "-c", script, "sh", tape.to_str().unwrap()];
+    let end = run(&mut shell("ulimit -f 8; exec \"$@\"", &tap(&tape, &server)), "");
+    assert_eq!(end.status.code(), Some(0), "{end:?}");
+    assert_eq!(end.log.matches("cannot write the tape").count(), 1, "{}", end.log);
+    assert_eq!(end.log.matches("can be written again").count(), 1, "{}", end.log);
+    let records = records(&tape);
+    assert_eq!(events(&records).iter().filter(|(name, _)| name == "lost").count(), 3);
+    assert!(records.is_sorted_by_key(|record| record.time), "{records:?}");
+}
+
 #[test]
 fn a_tape_is_rotated_at_its_size() {
     let (folder, tape) = folder_and_tape("tap_rotated");
@@ -330,7 +348,11 @@ fn what_cannot_be_recorded_or_started_is_an_error() {
     );
     assert!(event(&tape, "failed")["error"].as_str().unwrap().contains("no-such-program"));
     let missing = folder.join("no/such/session.tape");
-    fails(&mut tap(&missing, &["cat"]), 3, &["cannot write the tape", "no/such/session.tape"]);
+    fails(
+        &mut tap(&missing, &["cat"]),
+        3,
+        &["cannot write the tape", "no/such/session.tape", "the directory", "mkdir -p"],
+    );
     let fifo = folder.join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     fails(&mut tap(&fifo, &["cat"]), 3, &["it is a FIFO", "regular file"]);

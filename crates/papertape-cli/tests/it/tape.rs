@@ -9,7 +9,7 @@ use proptest::prelude::{ProptestConfig, Strategy, any, prop, prop_assert, prop_o
 use rustix::process::Signal;
 
 use crate::process::{End, OPEN, Process, ping, run};
-use crate::{papertape, scratch, shell};
+use crate::{contains, papertape, scratch, shell};
 
 /// The bytes of a tape: to the server, and to the client.
 fn read(path: &Path) -> (Vec<u8>, Vec<u8>) {
@@ -165,8 +165,10 @@ fn the_tape_before_is_kept() {
 #[test]
 fn a_tape_that_cannot_be_written_is_a_clear_error() {
     let folder = scratch("tape_error");
+    let missing =
+        format!("the directory {} does not exist: create it with mkdir -p", folder.join("no/such").display());
     for (path, problem) in [
-        (folder.join("no/such/folder"), "No such file or directory"),
+        (folder.join("no/such/folder"), missing.as_str()),
         (folder.clone(), "Is a directory"),
         (Path::new("/dev/full").to_owned(), "No space left on device"),
     ] {
@@ -176,6 +178,28 @@ fn a_tape_that_cannot_be_written_is_a_clear_error() {
             format!("papertape: cannot serve text: cannot write the tape {}: {problem}", path.display());
         assert!(end.log.starts_with(&right) && end.log.lines().count() == 1, "{}", end.log);
     }
+}
+
+#[test]
+fn a_tape_is_not_stdin_or_stdout() {
+    let folder = scratch("tape_dash");
+    for words in [
+        &["list", "text", "--tape", "-"][..],
+        &["call", "text", "echo", "--tape", "-"],
+        &["serve", "text", "--tape", "-"],
+        &["demo", "--tape", "-"],
+        &["tap", "--tape", "-", "--", "cat"],
+        &["install", "cursor", "x", "--tap", "--tape", "-"],
+        &["replay", "-"],
+    ] {
+        let end = run(papertape(words.iter().copied()).current_dir(&folder), ping(1));
+        assert_eq!((end.status.code(), &end.output[..]), (Some(2), &b""[..]), "{words:?} {end:?}");
+        contains(&end.log, &["the tape is a file here", "./-"]);
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    let end = run(papertape(["serve", "text", "--tape", "./-"]).current_dir(&folder), ping(1));
+    assert_eq!(end.status.code(), Some(0), "{end:?}");
+    assert_eq!(read(&folder.join("-")).0, ping(1).into_bytes());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use papertape::wire::tape::{self, Content, Direction, Entry, HEADER, Record};
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -77,7 +78,7 @@ impl Memory {
         Recorder::with_sink(Box::new(self.clone()), max_size, memory).unwrap()
     }
 
-    /// The records of all tapes, whose numbers have no gaps.
+    /// The records of all tapes, whose numbers have no gaps and whose times do not go back.
     fn records(&self) -> Vec<Record<'static>> {
         let text = String::from_utf8(self.0.lock().unwrap().tapes.concat()).unwrap();
         let entries = tape::read(&format!("{HEADER}\n{text}")).unwrap();
@@ -91,6 +92,7 @@ impl Memory {
         for (index, record) in records.iter().enumerate() {
             assert_eq!(record.number, index as u64 + 1, "{text}");
         }
+        assert!(records.is_sorted_by_key(|record| record.time), "{text}");
         records
     }
 
@@ -141,11 +143,53 @@ fn a_slow_disk_loses_what_does_not_fit_into_memory_and_says_so() {
         recorder.wake();
     }
     drop(permit);
-    recorder.finish();
+    recorder.finish().unwrap();
     assert_eq!(disk.bytes(CLIENT), [&b"1\n"[..], &[b'x'; 8000]].concat());
     assert_eq!(disk.bytes(Stream::Server.into()), b"{}\n".repeat(4));
     let lost = json!({"of": "client", "bytes": 8000, "reason": "the disk was too slow"});
     assert_eq!(disk.events(), [("lost".to_owned(), lost), ("end".to_owned(), json!({}))]);
+}
+
+#[test]
+fn a_disk_that_hangs_is_given_up_with_an_error() {
+    let (disk, permit, began) = slow();
+    let recorder = disk.recorder(10_000);
+    recorder.bytes(Stream::Client, Parts::Messages, b"1\n");
+    recorder.wake();
+    began.recv().unwrap();
+    let error = recorder.finish_within(Duration::ZERO).unwrap_err();
+    assert!(error.to_string().contains("the disk hangs"), "{error}");
+    drop(permit);
+    recorder.finish().unwrap();
+    assert_eq!(disk.events(), [("end".to_owned(), json!({}))]);
+}
+
+#[test]
+fn what_is_late_has_a_time_that_is_not_before_the_last_record() {
+    let disk = Memory::default();
+    let recorder = disk.recorder(10_000);
+    recorder.bytes(Stream::Client, Parts::Messages, b"{\"half\":");
+    recorder.bytes(Stream::Server, Parts::Messages, b"1\n");
+    recorder.wake();
+    // The half line is written when its rest is late.
+    while disk.0.lock().unwrap().tapes.concat().split(|&byte| byte == b'\n').count() < 3 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    recorder.finish().unwrap();
+    assert_eq!(disk.records().len(), 3);
+}
+
+#[test]
+fn a_tape_that_is_continued_has_times_in_order() {
+    let disk = Memory(Arc::new(Mutex::new(Disk { max_size: Some(2000), ..Disk::default() })));
+    let recorder = disk.recorder(1_000_000);
+    for _ in 0..100 {
+        recorder.bytes(Stream::Client, Parts::Messages, &[b"x".repeat(100), b"\n".to_vec()].concat());
+    }
+    recorder.finish().unwrap();
+    let events = disk.events();
+    assert!(events.iter().filter(|(name, _)| name == "continued").count() > 3, "{events:?}");
+    assert_eq!(disk.records().len(), 100 + events.len());
 }
 
 #[test]
@@ -163,7 +207,7 @@ fn what_comes_after_a_loss_is_recorded_after_it() {
     began.recv().unwrap();
     recorder.bytes(Stream::Client, Parts::Messages, b"2\n");
     drop(permit);
-    recorder.finish();
+    recorder.finish().unwrap();
     let forms: Vec<String> = disk
         .records()
         .into_iter()
@@ -185,7 +229,7 @@ fn after_a_full_disk_recording_resumes_and_says_what_is_missing() {
     recorder.wake();
     began.recv().unwrap();
     while disk.0.lock().unwrap().tapes.is_empty() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
     disk.0.lock().unwrap().is_full = true;
     recorder.bytes(Stream::Client, Parts::Messages, b"2\n3\n");
@@ -195,10 +239,10 @@ fn after_a_full_disk_recording_resumes_and_says_what_is_missing() {
     began.recv().unwrap();
     disk.0.lock().unwrap().is_full = false;
     while disk.0.lock().unwrap().tapes.concat().split(|&byte| byte == b'\n').count() < 3 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
     recorder.bytes(Stream::Client, Parts::Messages, b"4\n");
-    recorder.finish();
+    recorder.finish().unwrap();
     assert_eq!(disk.bytes(CLIENT), b"1\n4\n");
     let lost =
         json!({"frames": 2, "bytes": 4, "reason": io::Error::from(io::ErrorKind::StorageFull).to_string()});
@@ -215,7 +259,7 @@ fn half_a_line_is_written_when_the_rest_is_late() {
     // Nothing else comes.
     began.recv().unwrap();
     recorder.bytes(Stream::Client, Parts::Messages, b"1}\n");
-    recorder.finish();
+    recorder.finish().unwrap();
     let frames: Vec<_> =
         disk.records().iter().filter_map(|r| r.as_frame().map(|(_, bytes)| bytes.to_vec())).collect();
     assert_eq!(frames, [&b"{\"half\":"[..], b"1}\n"]);
@@ -230,7 +274,7 @@ fn heads_and_bodies_have_the_number_of_their_exchange() {
     recorder.bytes(source, Parts::Events, b"data: 1\n\ndata");
     recorder.bytes(source, Parts::Events, b": 2\n\n");
     recorder.end_of_stream(source);
-    recorder.finish();
+    recorder.finish().unwrap();
     let records = disk.records();
     assert!(matches!(&records[0].content, Content::Head(Direction::ToClient, _)));
     let exchanges: Vec<_> = records.iter().map(|record| record.exchange).collect();
@@ -247,7 +291,7 @@ fn large_frames_are_written_in_parts() {
         recorder.bytes(Stream::Client, Parts::Messages, chunk);
     }
     recorder.bytes(Stream::Client, Parts::Messages, b"Content-Length: 2\r\n\r\n{}");
-    recorder.finish();
+    recorder.finish().unwrap();
     let records = disk.records();
     assert_eq!(disk.bytes(CLIENT), (frame + "Content-Length: 2\r\n\r\n{}").as_bytes());
     assert!((6..10).contains(&records.len()), "{}", records.len());
@@ -302,7 +346,7 @@ proptest! {
                 Step::Wake => recorder.wake(),
             }
         }
-        recorder.finish();
+        recorder.finish().unwrap();
         for (source, bytes) in expected {
             prop_assert_eq!(disk.bytes(source), bytes);
         }

@@ -78,7 +78,7 @@ pub fn create_tape(path: &Path) -> io::Result<File> {
         // Opening a FIFO would wait for its reader.
         options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
     }
-    let file = options.open(path)?;
+    let file = options.open(path).map_err(|error| without_directory(path, error))?;
     let opened = file.metadata()?;
     refuse_pipes(&opened)?;
     #[cfg(unix)]
@@ -87,6 +87,24 @@ pub fn create_tape(path: &Path) -> io::Result<File> {
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     }
     Ok(file)
+}
+
+/// The error of a file that cannot be created, where the cause is that it has no directory.
+fn without_directory(path: &Path, error: io::Error) -> io::Error {
+    match path.parent() {
+        Some(parent)
+            if error.kind() == io::ErrorKind::NotFound
+                && !parent.as_os_str().is_empty()
+                && !parent.exists() =>
+        {
+            let parent = parent.display();
+            io::Error::new(
+                error.kind(),
+                format!("the directory {parent} does not exist: create it with mkdir -p"),
+            )
+        }
+        _ => error,
+    }
 }
 
 #[cfg(unix)]

@@ -12,6 +12,7 @@ mod stats;
 mod to_har;
 mod to_jsonl;
 
+pub(super) use self::source::open_file;
 use crate::args::TapeCommand;
 use crate::exit::Failure;
 

@@ -54,7 +54,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Opens a file that may be a tape.
-pub(super) fn open_file(path: &Path) -> Result<File, Failure> {
+pub(in crate::command) fn open_file(path: &Path) -> Result<File, Failure> {
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     match file.metadata() {
         Ok(metadata) if metadata.is_dir() => Err(Failure::Tape(format!(
@@ -145,11 +145,8 @@ impl Source {
     /// Says what is wrong with the tape as a whole, when its end has been reached and the output is written.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         self.progress = None;
-        if !self.reader.has_begun() {
-            return Err(Failure::Tape(match self.reader.cut() {
-                Some(_) => format!("{} is cut in its first line, or is not a tape", self.name),
-                None => format!("{} is empty: a tape begins with a line that says that it is one", self.name),
-            }));
+        if let Some(problem) = self.reader.not_begun() {
+            return Err(Failure::Tape(format!("{} {problem}", self.name)));
         }
         if let Some(offset) = self.reader.cut() {
             let size = self.size.filter(|size| *size > offset);

@@ -182,6 +182,14 @@ fn what_cannot_be_replayed_is_wrong_usage() {
     };
     for (tape, words, problem) in [
         (folder.join("none"), &[][..], "No such file"),
+        (folder.clone(), &[], "it is a directory; name a tape in it"),
+        (file("nothing", ""), &[], "nothing: the tape is empty: a tape begins with a line"),
+        (file("half", "paper"), &[], "half: the tape is cut in its first line, or is not a tape"),
+        (
+            conjugated("replay_usage_tape0"),
+            &["--cut", "x"],
+            "invalid value 'x' for '--cut <BYTE>': give a number of bytes, such as 100",
+        ),
         (file("other", "{}\n"), &[], "line 1: a tape begins with the line \"papertape 1\""),
         (file("empty", "papertape 1\n"), &[], "there is nothing to replay"),
         (file("wrong", "papertape 1\n1 > x\n"), &[], "line 2: "),
