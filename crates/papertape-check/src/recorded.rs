@@ -28,6 +28,9 @@ const MOST: usize = 20_000;
 /// The only revision with batches.
 const BATCHES: &str = "2025-03-26";
 
+/// A request that is answered when its subscription ends.
+const SUBSCRIPTION: &str = "subscriptions/listen";
+
 const BOUNDS: Bounds = Bounds { depth: 127, batch: 1_000 };
 
 /// A session of a host with a server, as it was recorded: what was sent and what came back, in its order.
@@ -48,6 +51,8 @@ pub struct RecordedSession {
     http: bool,
     timed: bool,
     ended: bool,
+    /// The server will write no more, and all that it wrote is there.
+    complete: bool,
     /// The client has sent what is not a request, so that an error without an id may be the right response.
     invalid_input: bool,
     /// The client has sent batches.
@@ -61,6 +66,8 @@ pub struct RecordedSession {
     ids: HashMap<(Option<u64>, String), Requests>,
     anywhere: HashMap<String, Requests>,
     waiting: HashMap<Option<u64>, BTreeSet<usize>>,
+    /// The requests that need no response.
+    cancelled: HashSet<usize>,
     unsolicited: Vec<Unsolicited>,
     stdout: Recording,
     stderr: Recording,
@@ -76,6 +83,7 @@ impl RecordedSession {
             http: false,
             timed: false,
             ended: false,
+            complete: false,
             invalid_input: false,
             batches: false,
             headers: false,
@@ -84,6 +92,7 @@ impl RecordedSession {
             ids: HashMap::new(),
             anywhere: HashMap::new(),
             waiting: HashMap::new(),
+            cancelled: HashSet::new(),
             unsolicited: Vec::new(),
             stdout: Recording::default(),
             stderr: Recording::default(),
@@ -125,6 +134,11 @@ impl RecordedSession {
     fn add(&mut self, request: &[u8], number: Option<u64>, sent: Duration) {
         let Ok(request) = serde_json::from_slice::<Value>(request) else { return };
         let method = request.get("method").and_then(Value::as_str).map(str::to_owned);
+        if method.as_deref() == Some("notifications/cancelled") {
+            let id = request.pointer("/params/requestId").map(key);
+            let cancelled = id.and_then(|id| self.anywhere.get(&id)).and_then(|of| of.waiting.last());
+            self.cancelled.extend(cancelled);
+        }
         let Some(id) = request.get("id").filter(|id| id.is_string() || id.is_number()) else { return };
         let Some(method) = method.filter(|_| self.exchanges.len() < MOST) else { return };
         let (key, index) = (key(id), self.exchanges.len());
@@ -155,6 +169,25 @@ impl RecordedSession {
         self.ended = true;
         self.stdout.ended = Some(self.last);
         self.read(None, self.last, true);
+    }
+
+    /// Says that the server will write no more, and that all that crossed is in the recording: a request without a response was
+    /// not answered. Without this, its response may have been lost.
+    pub fn complete(&mut self) {
+        self.complete = true;
+    }
+
+    /// The requests on stdio that were never answered.
+    fn unanswered(&self) -> Vec<usize> {
+        // A response that is not kept, or without an id, may be the one.
+        if !self.complete || self.http || self.invalid_input || self.stdout.is_cut() {
+            return Vec::new();
+        }
+        let is_unanswered = |(index, exchange): (usize, &Exchange)| {
+            let needs_none = exchange.method == SUBSCRIPTION || self.cancelled.contains(&index);
+            (exchange.response.is_none() && !needs_none).then_some(index)
+        };
+        self.exchanges.iter().enumerate().filter_map(is_unanswered).collect()
     }
 
     fn saw(&mut self, time: Duration) {
@@ -367,6 +400,7 @@ pub fn check_recording(sessions: Vec<RecordedSession>) -> Report {
     let invalid_input: Vec<bool> = sessions.iter().map(|session| session.invalid_input).collect();
     let batches = sessions.iter().any(|session| session.batches);
     let headers = sessions.iter().any(|session| session.headers);
+    let unanswered: Vec<Vec<usize>> = sessions.iter().map(RecordedSession::unanswered).collect();
     let mut drive =
         Drive { runs: sessions.into_iter().map(RecordedSession::into_run).collect(), ..Drive::default() };
     let mut findings = if http { Vec::new() } else { stdout::inspect(&drive) };
@@ -375,6 +409,9 @@ pub fn check_recording(sessions: Vec<RecordedSession>) -> Report {
     findings.extend(opening::inspect_recorded(&drive));
     for (run, invalid_input) in drive.runs.iter_mut().zip(&invalid_input) {
         findings.extend(messages::inspect_recorded(run, *invalid_input));
+    }
+    for (run, unanswered) in drive.runs.iter().zip(&unanswered) {
+        findings.extend(messages::unanswered(run, unanswered));
     }
     findings.extend(newer_fields::inspect(&drive));
     let lists = drive.lists();

@@ -5,12 +5,14 @@ use serde_json::Value;
 use crate::code::opening::{
     PT0311, PT0312, PT0313, PT0314, PT0315, PT0316, PT0317, PT0318, PT0319, PT0320, PT0321,
 };
+use crate::code::start::PT0209;
 use crate::drive::Drive;
 use crate::drive::run::{Opening, Run};
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::hosts::affected;
 use crate::inspect::{quote, stdout_bytes};
+use crate::stdio::scan::Kind;
 use crate::stdio::session::{Exchange, Response};
 
 /// What is wrong with messages: each problem once, where it is seen first.
@@ -42,6 +44,30 @@ pub(crate) fn inspect_recorded(run: &mut Run, invalid_input: bool) -> Vec<Findin
         findings.extend(requests(run));
     }
     findings
+}
+
+/// The requests of a complete recording that have no response.
+pub(crate) fn unanswered(run: &Run, indexes: &[usize]) -> Option<Finding> {
+    let exchange = run.exchanges.get(*indexes.first()?)?;
+    if run.pieces.iter().any(|piece| piece.kind == Kind::Unread) {
+        return None;
+    }
+    let id = exchange.request.get("id").map(ToString::to_string).unwrap_or_default();
+    let more = match indexes.len() - 1 {
+        0 => String::new(),
+        1 => ", and neither is 1 more request".to_owned(),
+        more => format!(", and neither are {more} more requests"),
+    };
+    Some(
+        Finding::new(
+            PT0209,
+            format!("`{}` with the id {} is never answered{more}", exchange.method, quote(&id)),
+        )
+        .evidence(sent(exchange))
+        .evidence(Evidence::fact("the recording is complete, and has no response to it"))
+        .remedy("answer every request, with an error if there is no result")
+        .affects(affected("PT0209")),
+    )
 }
 
 /// A response as evidence.

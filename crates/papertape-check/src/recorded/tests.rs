@@ -103,3 +103,47 @@ fn clients_over_http_may_use_the_same_ids() {
     }
     assert_eq!(codes(session), [""; 0]);
 }
+
+#[test]
+fn a_complete_recording_proves_that_a_request_was_not_answered() {
+    let lines = [
+        r#"> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#,
+        r#"> {"jsonrpc":"2.0","id":2,"method":"ping"}"#,
+        r#"< {"jsonrpc":"2.0","id":2,"result":{}}"#,
+    ];
+    assert_eq!(codes(session(&lines)), [""; 0], "the recording may have been cut");
+    let complete = |lines: &[&str]| {
+        let mut session = session(lines);
+        session.complete();
+        session
+    };
+    let report = check_recording(vec![complete(&lines)]);
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    assert_eq!(
+        (finding.code.name(), &*finding.message),
+        ("PT0209", "`tools/call` with the id `1` is never answered")
+    );
+    assert_eq!(codes(complete(&lines[1..])), [""; 0]);
+    let cancelled =
+        [lines[0], r#"> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#];
+    assert_eq!(codes(complete(&cancelled)), [""; 0]);
+    let subscription = r#"> {"jsonrpc":"2.0","id":3,"method":"subscriptions/listen"}"#;
+    assert_eq!(codes(complete(&[subscription])), [""; 0]);
+}
+
+#[test]
+fn long_recordings_are_read_in_one_pass() {
+    let ids: [fn(usize) -> usize; 2] = [|number| number, |_| 7];
+    for id in ids {
+        let mut session = session(&[]);
+        for number in 1..super::MOST {
+            let id = id(number);
+            let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            session.request(request.as_bytes(), None, Duration::ZERO);
+            let response = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n");
+            session.output(response.as_bytes(), None, Duration::ZERO);
+        }
+        session.complete();
+        assert_eq!(codes(session), [""; 0]);
+    }
+}

@@ -54,7 +54,9 @@ pub(crate) struct Cat {
     /// The tape; - is stdin.
     #[arg(value_name = "TAPE", value_hint = ValueHint::FilePath)]
     pub(crate) tape: PathBuf,
-    /// Go on as the tape grows, until its recording ends; a tape that was rotated is followed to the new file.
+    /// Go on as the tape grows, until its event `end`, or until interrupted; a tape that was rotated is followed to the new file.
+    ///
+    /// Tapes of clients and servers that record themselves (--tape) have no `end`.
     #[arg(long, short)]
     pub(crate) follow: bool,
     /// Print only what went in this direction.

@@ -261,12 +261,14 @@ impl Redactor {
         let mut changed = false;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let text = String::from_utf8_lossy(line);
-            let header = text
-                .split_once(':')
-                .filter(|(name, value)| !name.contains(' ') && names::is_secret_header(name, value.trim()));
+            let header = text.split_once(':').filter(|(name, value)| {
+                // Some servers take a name with spaces after it.
+                let name = name.trim_end();
+                !name.contains(' ') && names::is_secret_header(name, value.trim())
+            });
             let line_redacted = match header {
                 Some((name, value)) => {
-                    let found = parameters::header_value(value, name);
+                    let found = parameters::header_value(value, name.trim_end());
                     found
                         .and_then(|found| replaced(value, vec![found], &mut self.counts))
                         .map(|value| format!("{name}:{value}").into_bytes())

@@ -1,13 +1,14 @@
 //! The names of members, headers, parameters and variables whose values are secrets.
 
 /// HTTP headers, in lower case.
-pub(super) const HEADERS: [&str; 9] = [
+pub(super) const HEADERS: [&str; 10] = [
     "authorization",
     "proxy-authorization",
     "cookie",
     "set-cookie",
     "x-api-key",
     "api-key",
+    "x-auth-key",
     "x-auth-token",
     "x-goog-api-key",
     "mcp-session-id",
@@ -43,7 +44,42 @@ const ALWAYS: [&str; 25] = [
 ];
 
 /// Names that mean something else, too: their values are secrets if they look like one.
-const SOMETIMES: [&str; 6] = ["cookie", "credential", "credentials", "secret", "token", "xapikey"];
+const SOMETIMES: [&str; 4] = ["cookie", "credential", "credentials", "xapikey"];
+
+/// Names whose values are secrets, unless they are one of `NO_SECRETS`, or a count.
+const MOSTLY: [&str; 5] = ["bearer", "otp", "pwd", "secret", "token"];
+
+/// What stands in place of a secret, or says something about it, in lower case.
+const NO_SECRETS: [&str; 28] = [
+    "a",
+    "any",
+    "bool",
+    "boolean",
+    "cannot",
+    "empty",
+    "expected",
+    "false",
+    "incorrect",
+    "invalid",
+    "is",
+    "missing",
+    "must",
+    "nil",
+    "no",
+    "none",
+    "not",
+    "null",
+    "number",
+    "optional",
+    "required",
+    "str",
+    "string",
+    "the",
+    "true",
+    "undefined",
+    "unknown",
+    "yes",
+];
 
 /// The ends of environment variables.
 const VARIABLES: [&str; 10] = [
@@ -68,11 +104,44 @@ pub(super) fn is_secret(name: &str, value: &str) -> bool {
     if is_variable(name) {
         return true;
     }
-    let plain: String =
-        name.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect();
-    ALWAYS.contains(&&*plain)
-        || plain.ends_with("password")
+    let plain = plain(name);
+    is_password(&plain)
+        || MOSTLY.contains(&&*plain) && is_possible(&plain, value)
         || SOMETIMES.contains(&&*plain) && looks_random(value)
+}
+
+/// Whether the word after `name: ` in a text is a secret: prose has colons, too.
+pub(super) fn is_secret_label(name: &str, value: &str) -> bool {
+    let plain = plain(name);
+    let is_secret = is_secret(name, value) && (is_password(&plain) || plain == "pwd" || looks_random(value));
+    is_secret && is_possible(&plain, value)
+}
+
+/// Whether all strings and numbers of an object of this name are secrets.
+pub(super) fn is_secret_object(name: &str) -> bool {
+    matches!(&*plain(name), "secrets" | "credentials" | "passwords")
+}
+
+/// A name in lower case, without `-` and `_`.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+fn is_password(plain: &str) -> bool {
+    ALWAYS.contains(&plain) || plain.ends_with("password")
+}
+
+fn is_possible(plain: &str, value: &str) -> bool {
+    const SHORTEST_NUMBER: usize = 6;
+    const LONGEST_WORD: usize = 16;
+    // The number of tokens, and the working directory.
+    let is_count = plain == "token" && value.len() < SHORTEST_NUMBER && value.parse::<f64>().is_ok();
+    let is_path = plain == "pwd" && value.starts_with(['/', '~']);
+    if value.len() > LONGEST_WORD {
+        return !is_path;
+    }
+    let word = value.trim_end_matches(['.', ',', ':', ';']).to_ascii_lowercase();
+    !(is_count || is_path || NO_SECRETS.contains(&&*word))
 }
 
 /// Whether an option of this name (`--api-key`) has a secret as its value.
@@ -95,7 +164,7 @@ pub(super) fn is_secret_option(option: &str) -> bool {
 /// Whether a header of this name has a secret as its value.
 pub(super) fn is_secret_header(name: &str, value: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let ends = ["token", "secret", "password", "api-key", "apikey"];
+    let ends = ["token", "secret", "password", "api-key", "apikey", "auth-key"];
     // With a `-` before it the end is a word: a short value is a secret too.
     let is_word = |before: &str| before.ends_with('-') && !value.is_empty();
     HEADERS.contains(&&*name)
@@ -116,9 +185,12 @@ pub(super) fn is_variable(name: &str) -> bool {
 /// A long word with a digit in it.
 fn looks_random(value: &str) -> bool {
     const SHORTEST: usize = 16;
+    /// How many bytes are looked at.
+    const LONGEST: usize = 128;
+    let bytes = || value.bytes().take(LONGEST);
     value.len() >= SHORTEST
-        && value.bytes().all(|byte| byte.is_ascii_graphic())
-        && value.bytes().any(|byte| byte.is_ascii_digit())
+        && bytes().all(|byte| byte.is_ascii_graphic())
+        && bytes().any(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -156,7 +228,11 @@ mod tests {
         {
             assert!(!is_secret(name, "abcdefghijklmnop1"), "{name}");
         }
-        assert!(!is_secret("token", "hello") && !is_secret("secret", "not a secret at all 1"));
+        for name in ["token", "secret", "pwd", "passwd", "bearer", "otp"] {
+            assert!(is_secret(name, "abc1") && is_secret(name, "493021"), "{name}");
+            assert!(!is_secret(&format!("{name}s"), "abc1"), "{name}");
+        }
+        assert!(!is_secret("token", "5") && !is_secret("secret", "required") && !is_secret("PWD", "/root"));
         assert!(!is_secret("password", ""));
     }
 }

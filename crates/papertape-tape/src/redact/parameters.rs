@@ -8,36 +8,83 @@ use super::names;
 pub(super) fn find(text: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
     let bytes = text.as_bytes();
     let has_code = is_authorization(text);
+    let is_form = text.contains("grant_type=");
+    // Where the last secret and the last word end: none is read twice, in a text of nothing but names either.
+    let (mut secret_end, mut word_end) = (0, 0);
     for at in memchr::memchr2_iter(b'=', b':', bytes) {
+        if at < secret_end {
+            continue;
+        }
+        let is_label = bytes.get(at) == Some(&b':');
         let before = bytes.get(..at).unwrap_or_default();
+        // `Name : value`, and `'name': 'value'` of Python.
+        let before = if is_label { before.trim_ascii_end() } else { before };
+        let before = before.strip_suffix(b"'").filter(|_| is_label).unwrap_or(before);
         let start = before.iter().rposition(|byte| !is_name(*byte)).map_or(0, |at| at + 1);
-        let name = text.get(start..at).unwrap_or_default();
+        let name = text.get(start..before.len()).unwrap_or_default();
         if name.is_empty() {
             continue;
         }
-        if bytes.get(at) == Some(&b':') {
+        let preceding = start.checked_sub(1).and_then(|at| bytes.get(at));
+        if is_label {
             if names::HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header)) {
-                let line = text.get(at + 1..).unwrap_or_default();
+                let from = value_start(text, at + 1);
+                let line = text.get(from..).unwrap_or_default();
                 let line = line.split(['\r', '\n', '"', '\'']).next().unwrap_or_default();
                 let value = header_value(line, name);
-                found.extend(value.map(|(range, kind)| (range.start + at + 1..range.end + at + 1, kind)));
+                found.extend(value.map(|(range, kind)| (range.start + from..range.end + from, kind)));
+                secret_end = from + line.len();
+            } else if !matches!(preceding, Some(b'/' | b'.')) {
+                // `/etc/passwd: No such file` is a path.
+                let range = value_range(text, value_start(text, at + 1), &mut word_end);
+                let value = text.get(range.clone()).unwrap_or_default();
+                if names::is_secret_label(name, value) {
+                    secret_end = range.end;
+                    found.push((range, "secret"));
+                }
             }
             continue;
         }
-        let value = bytes.get(at + 1..).unwrap_or_default();
-        let end = value.iter().position(|byte| !is_value(*byte)).unwrap_or(value.len());
-        let range = at + 1..at + 1 + end;
+        let range = value_range(text, at + 1, &mut word_end);
         let value = text.get(range.clone()).unwrap_or_default();
+        let in_query = matches!(preceding, Some(b'?' | b'&'));
         let kind = match name.to_ascii_lowercase().as_str() {
-            _ if value.is_empty() => continue,
-            "code" if has_code => "authorization code",
+            // `==` compares.
+            _ if value.is_empty() || value.starts_with('=') => continue,
+            "code" if has_code || in_query && !is_short_number(value) => "authorization code",
+            "assertion" if is_form => "secret",
             // The endpoint of HTTP+SSE.
             "sessionid" | "session_id" => "session id",
             _ if names::is_secret(name, value) => "secret",
             _ => continue,
         };
+        secret_end = range.end;
         found.push((range, kind));
     }
+}
+
+/// Where the value of `name: value` or `'name': 'value'` begins.
+fn value_start(text: &str, from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    let value = rest.trim_start_matches([' ', '\t']);
+    let quote = usize::from(value.starts_with('\''));
+    from + rest.len() - value.len() + quote
+}
+
+/// The word that begins there. A `)` after it belongs to the text around it.
+fn value_range(text: &str, from: usize, word_end: &mut usize) -> Range<usize> {
+    if from >= *word_end {
+        let rest = text.as_bytes().get(from..).unwrap_or_default();
+        *word_end = from + rest.iter().position(|byte| !is_value(*byte)).unwrap_or(rest.len());
+    }
+    let word = text.as_bytes().get(from..*word_end).unwrap_or_default();
+    from..from + word.strip_suffix(b")").unwrap_or(word).len()
+}
+
+/// A status or an error, and no authorization code.
+fn is_short_number(value: &str) -> bool {
+    const LONGEST: usize = 5;
+    value.len() <= LONGEST && value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
 /// What is secret in the value of a header of this name: all of it but the scheme.

@@ -75,6 +75,69 @@ fn members_with_secret_names_lose_their_values() {
 }
 
 #[test]
+fn short_values_of_obvious_names_are_secrets() {
+    for name in ["token", "secret", "pwd", "passwd", "bearer", "otp"] {
+        assert_eq!(
+            frame(&format!(r#"{{"{name}":"abc","x":"y"}}"#)),
+            format!(r#"{{"{name}":"[redacted secret]","x":"y"}}"#)
+        );
+    }
+    for (text, right) in [
+        (r#"{"otp":493021}"#, r#"{"otp":"[redacted secret]"}"#),
+        (
+            r#"{"secrets":{"db":"a","n":12},"x":{"db":"a"}}"#,
+            r#"{"secrets":{"db":"[redacted secret]","n":"[redacted secret]"},"x":{"db":"a"}}"#,
+        ),
+        (
+            r#"{"url":"http://h/mcp?token=abc&access_token=d&x=1"}"#,
+            r#"{"url":"http://h/mcp?token=[redacted secret]&access_token=[redacted secret]&x=1"}"#,
+        ),
+        (
+            r#"{"url":"http://h/back?code=abc"}"#,
+            r#"{"url":"http://h/back?code=[redacted authorization code]"}"#,
+        ),
+        (
+            r#"{"text":"password: hunter2, token=abc."}"#,
+            r#"{"text":"password: [redacted secret], token=[redacted secret]"}"#,
+        ),
+        ("{'password': 'hunter2', 'x': 'y'}", "{'password': '[redacted secret]', 'x': 'y'}"),
+        ("{'Authorization': 'Bearer abc'}", "{'Authorization': 'Bearer [redacted authorization]'}"),
+        (
+            r#"{"secrets":{"a":"b{c","d":"e"}}"#,
+            r#"{"secrets":{"a":"[redacted secret]","d":"[redacted secret]"}}"#,
+        ),
+        (r#"password: "hunter2""#, r#"password: "[redacted secret]""#),
+        (
+            "grant_type=jwt-bearer&assertion=PHNhbWw&x=y",
+            "grant_type=jwt-bearer&assertion=[redacted secret]&x=y",
+        ),
+    ] {
+        assert_eq!(frame(text), right);
+    }
+    assert_eq!(
+        redacted(
+            "1 ! - line login with password: hunter2 failed⟦0d⟧\n2 * 0.000000 failed {\"error\":\"cannot connect (http://h/mcp?token=abc)\"}\n\
+             3 >1 - head GET /sse?token=abc HTTP/1.1⟦0d 0a⟧authorization : abc⟦0d 0a⟧X-Auth-Key: k⟦0d 0a⟧Accept: */*\n"
+        ),
+        "1 ! - line login with password: [redacted secret] failed⟦0d⟧\n\
+         2 * 0.000000 failed {\"error\":\"cannot connect (http://h/mcp?token=[redacted secret])\"}\n\
+         3 >1 - head GET /sse?token=[redacted secret] HTTP/1.1⟦0d 0a⟧authorization : [redacted authorization]\
+         ⟦0d 0a⟧X-Auth-Key: [redacted API key]⟦0d 0a⟧Accept: */*\n"
+    );
+}
+
+#[test]
+fn texts_of_nothing_but_names_are_read_once() {
+    for name in ["a:", "a=", "pwd=", "pwd:", "cookie=", "cookie:", "cookie:'", "assertion=", "{\"secrets\":"]
+    {
+        // Reading the rest of the text at each name would take minutes.
+        let text = name.repeat(1_000_000 / name.len());
+        let line = redacted(&format!("1 ! - line {text}\n"));
+        assert!(line.starts_with("1 ! - line ") && line.ends_with('\n'), "{name}");
+    }
+}
+
+#[test]
 fn well_known_shapes_are_found_anywhere() {
     let digits = "0123456789abcdefghijABCDEFGHIJ0123456789";
     let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl";
@@ -185,8 +248,12 @@ fn ordinary_text_stays() {
         r#"{"properties":{"password":{"type":"string","description":"The password."}},"required":["password"]}"#,
         r#"{"progressToken":"abcdefghijklmnop1","nextCursor":"eyJvZmZzZXQiOjEwMH0"}"#,
         r#"{"text":"task-sk-1 AKIA ghp_ token=5 password: none secret"}"#,
-        r#"{"token":"noun","secret":"no","usage":{"max_tokens":100}}"#,
-        r#"{"uri":"file:///home/me/token=x.txt"}"#,
+        r#"{"token":5,"secret":"no","usage":{"max_tokens":100}}"#,
+        r#"{"text":"Unexpected token: x, if token == y","progress_token":"abc","page":"?code=404"}"#,
+        r#"Unexpected token: "x", {"a":"b"}"#,
+        r#"{"text":"cat /etc/passwd: Permission denied. Password: must not be empty. PWD=/root"}"#,
+        r#"{"properties":{"secrets":{"type":"object","description":"x"},"token":{"type":"string"}}}"#,
+        r#"{"arguments":{"text":"hello","code":"DE","tokens":"a b","assertion":"x"}}"#,
         r#"{"password":"","access_token":null}"#,
     ] {
         assert_eq!(frame(text), text);

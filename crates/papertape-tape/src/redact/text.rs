@@ -17,6 +17,9 @@ pub(super) struct TextRedactor {
     pub(super) also: Vec<Regex>,
 }
 
+/// A name whose value is always a secret.
+const ANY: &str = "password";
+
 /// What a secret is replaced with.
 fn mark(kind: &str) -> String {
     format!("[redacted {kind}]")
@@ -38,11 +41,17 @@ impl TextRedactor {
         let mut rest = text;
         // The name of the member whose value comes next, or the elements of whose value come next.
         let mut key: Option<String> = None;
+        // The object is one of secrets, whatever their names are.
+        let mut all = false;
         while let Some(quote) = rest.find('"') {
             let (before, from_quote) = rest.split_at(quote);
             let Some(length) = string_length(from_quote) else { break };
             let (string, after) = from_quote.split_at(length);
             pass.between(key.as_deref(), before);
+            if before.contains(['{', '}']) {
+                let is_object = before.trim() == "{" && key.as_deref().is_some_and(names::is_secret_object);
+                all = is_object && is_plain_object(from_quote);
+            }
             if !keeps_key(before) {
                 key = None;
             }
@@ -52,7 +61,7 @@ impl TextRedactor {
                 (&decoded, after.trim_start().starts_with(':'), before.ends_with('='))
             {
                 pass.out.push_str(string);
-                key = Some(name.clone());
+                key = Some(if all { ANY.to_owned() } else { name.clone() });
                 // The colon belongs to the name.
                 let (colon, after) = after.split_at(spaces + 1);
                 pass.out.push_str(colon);
@@ -242,12 +251,23 @@ fn keeps_key(between: &str) -> bool {
     between.is_empty() || between.starts_with('[') && !between.contains([']', '{']) || between == ","
 }
 
-/// The name in `name="value"`.
+/// Whether an object, which this is without its brace, is not a JSON Schema.
+fn is_plain_object(members: &str) -> bool {
+    let members = members.split(['{', '}']).next().unwrap_or_default();
+    let of_schema = ["\"type\"", "\"description\"", "\"title\"", "\"anyOf\"", "\"$ref\""];
+    !of_schema.iter().any(|name| members.contains(name))
+}
+
+/// The name in `name="value"` and in `name: "value"`.
 fn name_before(before: &str) -> Option<&str> {
-    let before = before.strip_suffix('=')?;
+    let (before, is_label) = match before.strip_suffix('=') {
+        Some(before) => (before, false),
+        None => (before.trim_end().strip_suffix(':')?, true),
+    };
     let start =
         before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-').map_or(0, |at| at + 1);
-    before.get(start..).filter(|name| !name.is_empty())
+    // A text has colons, too: `Unexpected token: "x"`.
+    before.get(start..).filter(|name| !name.is_empty() && (!is_label || names::is_secret_label(name, "x")))
 }
 
 /// The scalar that a text begins with, and what follows it.

@@ -28,6 +28,7 @@ pub(crate) fn run(args: &Cat) -> Result<(), Failure> {
         }
     }
     output.flush()?;
+    source.note_open();
     source.finish()
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CheckTape) -> Result<(), Failure> {
         file: path,
         http: sessions.http == Some(true),
     };
-    let report = check_recording(sessions.finish());
+    let report = check_recording(sessions.finish(finished.is_ok()));
     match args.output {
         ReportFormat::Text => print::out(check_report::as_text(&report, &server, Look::of_stdout()))?,
         ReportFormat::Json => print::document(&report.json(&server))?,
@@ -50,6 +50,12 @@ struct Sessions {
     joiner: Joiner,
     done: Vec<RecordedSession>,
     current: Option<RecordedSession>,
+    /// Whether the server of the current session is known to write no more, and those of the sessions that are done.
+    gone: bool,
+    all_gone: Vec<bool>,
+    /// Whether the recording has ended, and has all frames.
+    ended: bool,
+    lost: bool,
     /// Known from the first frame on.
     http: Option<bool>,
     name: Option<String>,
@@ -110,10 +116,20 @@ impl Sessions {
                 self.http = self.http.or(url.is_some().then_some(true));
                 self.name = url.or((!command.is_empty()).then_some(command)).or(self.name.take());
                 if self.http != Some(true) && self.done.len() < MOST_SESSIONS {
-                    self.done.extend(self.current.take());
+                    let gone = std::mem::take(&mut self.gone);
+                    if let Some(session) = self.current.take() {
+                        self.done.push(session);
+                        self.all_gone.push(gone);
+                    }
                 }
             }
-            "eof" if detail.get("of").is_some_and(|of| of == "server") => self.session().end(),
+            "eof" if detail.get("of").is_some_and(|of| of == "server") => {
+                self.session().end();
+                self.gone = true;
+            }
+            "exit" => self.gone = true,
+            "lost" => self.lost = true,
+            "end" => self.ended = true,
             _ => {}
         }
     }
@@ -127,8 +143,18 @@ impl Sessions {
         )
     }
 
-    fn finish(mut self) -> Vec<RecordedSession> {
+    /// All sessions; whether all lines of the tape were read.
+    fn finish(mut self, all: bool) -> Vec<RecordedSession> {
         self.done.extend(self.current);
+        self.all_gone.push(self.gone);
+        // Only what is complete proves that something is missing.
+        if all && self.ended && !self.lost {
+            for (session, gone) in self.done.iter_mut().zip(self.all_gone) {
+                if gone {
+                    session.complete();
+                }
+            }
+        }
         self.done
     }
 }

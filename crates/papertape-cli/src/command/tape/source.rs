@@ -30,6 +30,8 @@ pub(super) struct Source {
     lines: u64,
     broken: u64,
     lost: (u64, u64),
+    /// There was an event `start`, and no `end` after it.
+    open: bool,
     began: Instant,
     shown: Instant,
     progress: Option<(ProgressLine, Look)>,
@@ -105,6 +107,7 @@ impl Source {
             lines: 0,
             broken: 0,
             lost: (0, 0),
+            open: false,
             began: now,
             shown: now,
             progress: None,
@@ -121,7 +124,7 @@ impl Source {
             match self.reader.next() {
                 None => return Ok(None),
                 Some(Ok(line)) => {
-                    self.count_lost(&line);
+                    self.take_event(&line);
                     return Ok(Some(line));
                 }
                 Some(Err(error)) => match error.problem {
@@ -175,10 +178,22 @@ impl Source {
         }
     }
 
-    /// The event `lost` says what is not on the tape.
-    fn count_lost(&mut self, line: &Line) {
+    /// Says that the recording has not ended, if only that is wrong with its end.
+    pub(super) fn note_open(&self) {
+        if self.open && self.reader.cut().is_none() {
+            note(&format!("{} has no `end` event: it was cut, or is still being written", self.name));
+        }
+    }
+
+    /// The event `lost` says what is not on the tape, `start` and `end` where it begins and ends.
+    fn take_event(&mut self, line: &Line) {
         let Entry::Record(record) = &line.entry else { return };
         let Content::Event { name, detail } = &record.content else { return };
+        match &**name {
+            "start" => self.open = true,
+            "end" => self.open = false,
+            _ => {}
+        }
         if name != "lost" {
             return;
         }

@@ -121,7 +121,10 @@ fn problems(recording: &Recording, look: Look) -> String {
     }
     let strays = recording.totals().strays;
     if strays > 0 {
-        let title = format!("{} that are not messages, or responses to no request", counted(strays, "frame"));
+        let title = match strays {
+            1 => "1 frame that is not a message, or is a response to no request".to_owned(),
+            _ => format!("{} that are not messages, or responses to no request", counted(strays, "frame")),
+        };
         text += &format!("\n{}\n", look.paint(style::HEADING, &title));
         for stray in recording.strays().iter().take(MOST_NAMED) {
             let arrow = arrow(stray.direction);

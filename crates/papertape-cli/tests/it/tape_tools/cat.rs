@@ -108,3 +108,13 @@ fn a_reader_that_goes_is_no_error() {
 fn following_needs_a_file() {
     assert_code(&tool_of(&["cat", "--follow"], STDIO), 2);
 }
+
+#[test]
+fn a_recording_that_has_not_ended_is_named() {
+    let end = tool_of(&["cat"], &STDIO.replace("13 * 1.000100 end {}\n", ""));
+    assert_code(&end, 0);
+    let words = "the tape on stdin has no `end` event: it was cut, or is still being written";
+    assert!(end.log.contains(words), "{}", end.log);
+    // Clients that record themselves write no events.
+    tool_of(&["cat"], "papertape 1\n1 > - line {}\n").is_clean();
+}

@@ -3,9 +3,17 @@
 use crate::tape_tools::{HTTP, STDIO, assert_code, tool_of};
 use crate::{document, text};
 
+/// The session of `STDIO` with a response to its last request.
+fn answered() -> String {
+    let response = r#"12 < 0.950000 line {"jsonrpc":"2.0","id":3,"result":{}}"#;
+    STDIO
+        .replace("12 * 1.000000 exit", &format!("{response}\n13 * 1.000000 exit"))
+        .replace("13 * 1.000100", "14 * 1.000100")
+}
+
 #[test]
 fn a_healthy_server_is_healthy() {
-    let end = tool_of(&["check"], STDIO);
+    let end = tool_of(&["check"], &answered());
     end.is_clean();
     for words in
         ["healthy: ./server (1 note)", "server: adder 1; opens in 2025-06-18", "recording of 4 requests"]
@@ -22,6 +30,27 @@ fn text_on_stdout_breaks_hosts() {
     assert_code(&end, 4);
     assert!(text(&end).starts_with("unhealthy: ") && text(&end).contains("PT0101"), "{}", text(&end));
     assert!(end.log.is_empty());
+}
+
+#[test]
+fn a_request_is_never_answered_if_the_tape_is_complete() {
+    let end = tool_of(&["check"], STDIO);
+    assert_code(&end, 4);
+    assert!(text(&end).contains("PT0209") && text(&end).contains("`ping` with the id `3`"), "{}", text(&end));
+    let broken = STDIO.replace("12 * 1.000000 exit", "x\n12 * 1.000000 exit");
+    assert!(!text(&tool_of(&["check"], &broken)).contains("PT0209"));
+    // The process may go on, the recorder was killed, or frames were lost.
+    let lost = r#"12 * 0.950000 lost {"frames":1,"bytes":9}"#;
+    for tape in [
+        STDIO.replace("12 * 1.000000 exit {\"status\":0}\n13 *", "12 *"),
+        STDIO.replace("13 * 1.000100 end {}\n", ""),
+        STDIO
+            .replace("12 * 1.000000 exit", &format!("{lost}\n13 * 1.000000 exit"))
+            .replace("13 * 1.000100", "14 * 1.000100"),
+    ] {
+        let end = tool_of(&["check"], &tape);
+        assert!(end.status.code() == Some(0) && !text(&end).contains("PT0209"), "{}", text(&end));
+    }
 }
 
 #[test]

@@ -33,6 +33,20 @@ request and response: bytes on average
 }
 
 #[test]
+fn one_frame_that_is_not_a_message_is_one() {
+    let end = tool_of(
+        &["stats"],
+        &STDIO.replace("3 ! 0.150000 line listening⟦1b⟧[0m", "3 < 0.150000 line listening"),
+    );
+    end.is_clean();
+    assert!(
+        text(&end).contains("\n1 frame that is not a message, or is a response to no request\n"),
+        "{}",
+        text(&end)
+    );
+}
+
+#[test]
 fn numbers_are_a_document() {
     let end = tool_of(&["stats", "--output", "json"], STDIO);
     end.is_clean();
