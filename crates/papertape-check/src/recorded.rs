@@ -28,6 +28,9 @@ const MOST: usize = 20_000;
 /// The only revision with batches.
 const BATCHES: &str = "2025-03-26";
 
+/// A client that leaves earlier may not have waited: the time-out of most SDKs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A request that is answered when its subscription ends.
 const SUBSCRIPTION: &str = "subscriptions/listen";
 
@@ -53,6 +56,8 @@ pub struct RecordedSession {
     ended: bool,
     /// The server will write no more, and all that it wrote is there.
     complete: bool,
+    /// When the client closed its side, or ended the server.
+    left: Option<Duration>,
     /// The client has sent what is not a request, so that an error without an id may be the right response.
     invalid_input: bool,
     /// The client has sent batches.
@@ -84,6 +89,7 @@ impl RecordedSession {
             timed: false,
             ended: false,
             complete: false,
+            left: None,
             invalid_input: false,
             batches: false,
             headers: false,
@@ -177,6 +183,11 @@ impl RecordedSession {
         self.complete = true;
     }
 
+    /// Says that the client closed its side, or ended the server: what it did not wait for may have had a response.
+    pub fn client_left(&mut self, time: Duration) {
+        self.left.get_or_insert(time);
+    }
+
     /// The requests on stdio that were never answered.
     fn unanswered(&self) -> Vec<usize> {
         // A response that is not kept, or without an id, may be the one.
@@ -184,7 +195,9 @@ impl RecordedSession {
             return Vec::new();
         }
         let is_unanswered = |(index, exchange): (usize, &Exchange)| {
-            let needs_none = exchange.method == SUBSCRIPTION || self.cancelled.contains(&index);
+            let not_waited_for = self.left.is_some_and(|left| left.saturating_sub(exchange.sent) < PATIENCE);
+            let needs_none =
+                not_waited_for || exchange.method == SUBSCRIPTION || self.cancelled.contains(&index);
             (exchange.response.is_none() && !needs_none).then_some(index)
         };
         self.exchanges.iter().enumerate().filter_map(is_unanswered).collect()

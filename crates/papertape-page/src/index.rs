@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use papertape::wire::tape::{Content, Direction, Record, escaped};
 use papertape_check::Code;
@@ -19,6 +20,9 @@ const LONGEST: usize = 200;
 const MOST_FINDINGS: usize = 1_000;
 /// Requests that stay open by design.
 const SUBSCRIPTION: &str = "subscriptions/listen";
+
+/// A client that leaves earlier may not have waited for a response, as `papertape tape check` has it.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A tape, without its bodies.
 #[derive(Debug, Default)]
@@ -42,8 +46,8 @@ pub(crate) struct Index {
     pub(crate) subject: Option<String>,
     /// Nothing more is added: requests without a response have none.
     pub(crate) ended: bool,
-    /// The client has closed its side, or a signal was sent: the server may exit.
-    leaving: bool,
+    /// When the client closed its side, or a signal was sent: the server may exit.
+    left: Option<Duration>,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +107,9 @@ impl Index {
             .iter()
             .zip(&self.calls)
             .filter(|(call, _)| call.outcome == Outcome::None && &*call.method != SUBSCRIPTION)
+            .filter(|(call, _)| {
+                call.direction != Direction::ToServer || self.was_waited_for(call.request.time)
+            })
             .map(|(call, (row, _))| (*row, call.direction))
             .collect();
         for (row, direction) in unanswered {
@@ -167,13 +174,13 @@ impl Index {
             "start" => {
                 let command = detail.command.map(|words| words.join(" "));
                 self.subject = command.or(detail.url).or(self.subject.take());
-                self.leaving = false;
+                self.left = None;
             }
-            "eof" if detail.stream.as_deref() == Some("client") => self.leaving = true,
-            "signal" => self.leaving = true,
+            "eof" if detail.stream.as_deref() == Some("client") => self.leave(record.time),
+            "signal" => self.leave(record.time),
             "lost" => self.lost += detail.frames.unwrap_or_default(),
             "failed" => self.errors += 1,
-            "exit" if !self.leaving => {
+            "exit" if self.left.is_none() => {
                 self.errors += 1;
                 self.find(row, Code::find("PT0208"), "the server has exited while its client was connected");
             }
@@ -182,6 +189,16 @@ impl Index {
             }
             _ => {}
         }
+    }
+
+    fn leave(&mut self, time: Option<Duration>) {
+        self.left.get_or_insert(time.unwrap_or_default());
+    }
+
+    /// Whether the client stayed long enough for a response to a request of that time.
+    fn was_waited_for(&self, time: Option<Duration>) -> bool {
+        let waited = |left: Duration| left.saturating_sub(time.unwrap_or_default());
+        self.left.is_none_or(|left| waited(left) >= PATIENCE)
     }
 
     fn add_request(&mut self, index: usize) {

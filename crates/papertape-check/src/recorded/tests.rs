@@ -127,6 +127,11 @@ fn a_complete_recording_proves_that_a_request_was_not_answered() {
     let cancelled =
         [lines[0], r#"> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#];
     assert_eq!(codes(complete(&cancelled)), [""; 0]);
+    for (left, found) in [(59, [].as_slice()), (61, &["PT0209"])] {
+        let mut session = complete(&lines);
+        session.client_left(Duration::from_secs(left));
+        assert_eq!(codes(session), found, "{left} s");
+    }
     let subscription = r#"> {"jsonrpc":"2.0","id":3,"method":"subscriptions/listen"}"#;
     assert_eq!(codes(complete(&[subscription])), [""; 0]);
 }

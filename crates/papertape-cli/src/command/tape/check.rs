@@ -67,7 +67,9 @@ impl Sessions {
         self.joiner.push(offset, record);
         let messages: Vec<Message> = std::iter::from_fn(|| self.joiner.next_message()).collect();
         match &record.content {
-            Content::Event { name, detail } if record.exchange.is_none() => self.event(name, detail),
+            Content::Event { name, detail } if record.exchange.is_none() => {
+                self.event(name, detail, record.time.unwrap_or_default());
+            }
             Content::Stderr(bytes) => self.session().stderr(bytes, time),
             Content::Frame(direction, bytes) => {
                 let is_http = |message: &Message| {
@@ -105,7 +107,7 @@ impl Sessions {
         }
     }
 
-    fn event(&mut self, name: &str, detail: &str) {
+    fn event(&mut self, name: &str, detail: &str, time: Duration) {
         let detail: Value = serde_json::from_str(detail).unwrap_or_default();
         match name {
             "start" => {
@@ -127,6 +129,8 @@ impl Sessions {
                 self.session().end();
                 self.gone = true;
             }
+            "eof" if detail.get("of").is_some_and(|of| of == "client") => self.session().client_left(time),
+            "signal" => self.session().client_left(time),
             "exit" => self.gone = true,
             "lost" => self.lost = true,
             "end" => self.ended = true,

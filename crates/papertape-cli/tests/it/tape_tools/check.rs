@@ -39,6 +39,9 @@ fn a_request_is_never_answered_if_the_tape_is_complete() {
     assert!(text(&end).contains("PT0209") && text(&end).contains("`ping` with the id `3`"), "{}", text(&end));
     let broken = STDIO.replace("12 * 1.000000 exit", "x\n12 * 1.000000 exit");
     assert!(!text(&tool_of(&["check"], &broken)).contains("PT0209"));
+    let left =
+        STDIO.replace("12 * 1.000000 exit", "12 * 0.950000 eof {\"of\":\"client\"}\n12 * 1.000000 exit");
+    assert!(!text(tool_of(&["check"], &left).is_clean()).contains("PT0209"), "the client did not wait");
     // The process may go on, the recorder was killed, or frames were lost.
     let lost = r#"12 * 0.950000 lost {"frames":1,"bytes":9}"#;
     for tape in [
