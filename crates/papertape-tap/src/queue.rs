@@ -162,11 +162,20 @@ impl Queue {
 
     /// Waits for the end of the writer, as long as it makes steps. Whether it has ended.
     pub(crate) fn wait_for_end(&self, for_a_step: Duration) -> bool {
+        self.wait_in_steps(|state| {
+            let waited = self.ended.wait_timeout_while(state, for_a_step, |state| !state.has_ended);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        })
+    }
+
+    fn wait_in_steps<'a>(
+        &'a self,
+        mut wait: impl FnMut(MutexGuard<'a, State>) -> MutexGuard<'a, State>,
+    ) -> bool {
         let mut state = self.lock();
         loop {
             let before = self.steps.load(Ordering::Relaxed);
-            let waited = self.ended.wait_timeout_while(state, for_a_step, |state| !state.has_ended);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = wait(state);
             if state.has_ended || self.steps.load(Ordering::Relaxed) == before {
                 return state.has_ended;
             }
@@ -176,28 +185,24 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::thread;
-    use std::time::{Duration, Instant};
-
     use super::Queue;
 
     #[test]
     fn a_writer_that_advances_is_waited_for() {
-        let patience = Duration::from_secs(1);
-        let queue = Arc::new(Queue::new(0));
-        let writer = thread::spawn({
-            let queue = Arc::clone(&queue);
-            let end = Instant::now() + patience * 3;
-            move || {
-                while Instant::now() < end {
-                    queue.set_on_disk(true);
-                    thread::sleep(Duration::from_millis(5));
-                }
-                queue.end();
+        let queue = Queue::new(0);
+        let mut waits = 0;
+        let has_ended = queue.wait_in_steps(|state| {
+            waits += 1;
+            if waits < 4 {
+                queue.set_on_disk(true);
             }
+            state
         });
-        assert!(queue.wait_for_end(patience));
-        writer.join().unwrap();
+        assert!(!has_ended && waits == 4, "{waits}");
+        let has_ended = queue.wait_in_steps(|mut state| {
+            state.has_ended = true;
+            state
+        });
+        assert!(has_ended);
     }
 }
