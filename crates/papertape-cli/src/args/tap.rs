@@ -37,6 +37,10 @@ pub(crate) struct Tap {
     /// Rename the tape to FILE.old at this size, and begin another one: both together have at most twice the size.
     #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = size)]
     pub(crate) max_size: u64,
+    /// Hold at most this much in memory that is not on the tape yet. What crosses while there is more is not recorded, and a `lost`
+    /// event says how much that was.
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
+    pub(crate) max_memory: u64,
     #[command(flatten)]
     pub(crate) from_file: FromFile,
     #[command(flatten)]

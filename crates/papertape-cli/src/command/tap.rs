@@ -130,6 +130,7 @@ fn recorder(args: &args::Tap, target: &Target) -> Result<Recorder, Failure> {
     };
     let mut options = RecorderOptions::default();
     options.max_size = args.max_size;
+    options.memory = usize::try_from(args.max_memory).unwrap_or(usize::MAX);
     let recorder = Recorder::create(&path, &options)
         .map_err(|error| anyhow!("cannot write the tape {}: {error}", path.display()))?;
     if args.tape.is_none() {
