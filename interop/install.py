@@ -99,13 +99,18 @@ def packages(name, npm):
     return once(name.replace("/", "-"), b"".join(file.read_bytes() for file in lists), install)
 
 
+def programs(name, npm):
+    """The folder with the packages of interop/NAME and its programs: Node.js looks for packages beside the program that imports them."""
+    folder = packages(name, npm)
+    for program in (HERE / name).glob("*.*js"):
+        shutil.copy(program, folder)
+    return folder
+
+
 def typescript():
     """The Node.js to use, and the folder with the TypeScript programs and the packages they import."""
     runner, npm = node()
-    folder = packages("typescript", npm)
-    for program in (HERE / "typescript").glob("*.mjs"):
-        shutil.copy(program, folder)  # Node.js looks for packages beside the program that imports them
-    return runner, folder
+    return runner, programs("typescript", npm)
 
 
 def hosts():
@@ -115,28 +120,19 @@ def hosts():
     # What is not listed there, they do not need here.
     python1 = python("hosts1", HERE / "hosts/requirements1.txt", "--no-deps")
     python2 = python("hosts2", HERE / "hosts/requirements2.txt", "--no-deps")
-    folder = packages("hosts", node()[1])
-    for program in (HERE / "hosts").glob("*.mjs"):
-        shutil.copy(program, folder)  # Node.js looks for packages beside the program that imports them
-    return python1, python2, suite()[0], folder
+    return python1, python2, suite()[0], programs("hosts", node()[1])
 
 
 def apps():
     """The Node.js to use, and the folder with the host of MCP Apps and the packages it imports."""
     runner, npm = node()
-    folder = packages("apps", npm)
-    for program in (HERE / "apps").glob("*.*js"):
-        shutil.copy(program, folder)  # Node.js looks for packages beside the program that imports them
-    return runner, folder
+    return runner, programs("apps", npm)
 
 
 def page():
     """The Node.js to use, and the folder with the programs that drive the page of papertape and the packages they import."""
     runner, npm = node()
-    folder = packages("page", npm)
-    for program in (HERE / "page").glob("*.mjs"):
-        shutil.copy(program, folder)  # Node.js looks for packages beside the program that imports them
-    return runner, folder
+    return runner, programs("page", npm)
 
 
 def chromium():

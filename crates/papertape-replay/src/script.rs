@@ -59,7 +59,7 @@ pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     /// Where the body is in them.
     pub(crate) body: Range<usize>,
-    /// How to frame it anew.
+    /// The framing in which it is sent.
     pub(crate) framing: Framing,
     /// It can be sent to a server as it is: it was framed as on a byte stream.
     pub(crate) is_framed: bool,

@@ -18,6 +18,7 @@ mod completing;
 mod demo;
 mod documented;
 mod elicitation;
+mod events;
 mod examples;
 mod failing;
 mod frames;

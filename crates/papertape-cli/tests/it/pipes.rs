@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-use rustix::process::{PidfdFlags, Signal, pidfd_open};
+use rustix::process::Signal;
 use serde_json::json;
 
+use crate::events::wait_for_exit;
 use crate::process::{OPEN, Process, answer, call, ping, run};
 use crate::{assert_silent, full_pipe, papertape, scratch, shell};
 
@@ -121,19 +122,6 @@ fn read_pid(parent: &mut Process) -> rustix::process::Pid {
     rustix::process::Pid::from_raw(line.trim().parse().unwrap()).unwrap()
 }
 
-/// Waits for the end of a process that is not our child.
-fn wait_for(pid: rustix::process::Pid) {
-    // If it has ended already there is nothing to wait for.
-    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
-    let mut ended = [rustix::event::PollFd::new(&process, rustix::event::PollFlags::IN)];
-    let timeout = rustix::event::Timespec { tv_sec: 30, tv_nsec: 0 };
-    let count = rustix::event::poll(&mut ended, Some(&timeout)).unwrap();
-    if count == 0 {
-        let _ = rustix::process::kill_process(pid, Signal::KILL);
-        panic!("the server keeps running without its parent");
-    }
-}
-
 /// Sends a request to a server. It looks up its parent before it reads one.
 fn converse(parent: &mut Process) {
     parent.send(ping(1));
@@ -153,7 +141,7 @@ fn a_server_ends_when_its_parent_is_killed() {
     parent.send(ping(1));
     assert_eq!(parent.message()["id"], 1);
     parent.signal(Signal::KILL);
-    wait_for(server);
+    wait_for_exit(server);
     assert_eq!(parent.wait().output, b"");
 }
 
@@ -167,7 +155,7 @@ fn a_server_ends_when_its_parent_is_killed_and_stdin_stays_open() {
     converse(&mut parent);
     parent.signal(Signal::KILL);
     let input = parent.input.take();
-    wait_for(server);
+    wait_for_exit(server);
     drop(input);
     assert_eq!(parent.wait().output, b"");
 }
@@ -188,12 +176,12 @@ fn a_server_outlives_its_parent_if_configured() {
     parent.signal(Signal::KILL);
     other_parent.signal(Signal::KILL);
     let other_input = other_parent.input.take();
-    wait_for(other_server);
+    wait_for_exit(other_server);
     drop(other_input);
     parent.send(ping(2));
     assert_eq!(parent.message()["id"], 2);
     drop(parent.input.take());
-    wait_for(server);
+    wait_for_exit(server);
 }
 
 // S-75

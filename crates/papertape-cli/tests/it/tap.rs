@@ -5,13 +5,12 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use papertape::wire::tape::{self, Content, Direction, Entry, Record};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::events::{wait_for_exit, wait_for_text};
 use crate::process::{End, OPEN, Process, call, ping, run};
 use crate::{papertape, scratch, shell};
 
@@ -250,12 +249,12 @@ fn a_tap_that_is_killed_leaves_a_readable_tape_and_no_server() {
     assert_eq!(server.message()["id"], 1);
     server.send("{\"half\":");
     // The half line is there when its rest is late.
-    wait_until(|| fs::read_to_string(&tape).is_ok_and(|tape| tape.contains("raw {\"half\":")));
+    wait_for_text(&tape, "raw {\"half\":");
     server.signal(Signal::KILL);
     let input = server.input.take();
     server.wait();
     drop(input);
-    wait_until(|| !is_running(Pid::from_raw(id).unwrap()));
+    wait_for_exit(Pid::from_raw(id).unwrap());
     let records = records(&tape);
     assert_eq!(streams(&records)[0], (ping(1) + "{\"half\":").as_bytes());
     assert!(!events(&records).iter().any(|(name, _)| name == "end"));
@@ -370,13 +369,4 @@ fn pid(end: &End) -> Pid {
 fn is_running(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))
-}
-
-/// There is no event for what the condition says.
-fn wait_until(condition: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < Duration::from_secs(600), "it never happens");
-        thread::sleep(Duration::from_millis(10));
-    }
 }

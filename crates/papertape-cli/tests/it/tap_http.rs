@@ -10,6 +10,7 @@ use papertape::wire::tape::{self, Content, Direction, Entry, Record};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::events::wait_for_text;
 use crate::process::{Process, run};
 use crate::{contains, papertape, scratch};
 
@@ -257,9 +258,7 @@ fn an_exchange_without_its_end_has_failed() {
         came.extend_from_slice(&buffer[..count]);
     }
     drop(stream);
-    while !fs::read_to_string(&tap.tape).unwrap().contains("*2 ") {
-        thread::sleep(std::time::Duration::from_millis(10));
-    }
+    wait_for_text(&tap.tape, "*2 ");
     let text = tap.records().iter().map(shown).collect::<Vec<_>>().join("\n");
     contains(
         &text,

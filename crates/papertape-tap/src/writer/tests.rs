@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use papertape::wire::tape::{self, Content, Direction, Entry, HEADER, Record};
@@ -27,6 +27,8 @@ struct Disk {
     permits: Option<Receiver<()>>,
     /// Told of every write that begins.
     begun: Option<Sender<()>>,
+    /// Notified of every write that succeeds.
+    written: Arc<Condvar>,
 }
 
 impl Sink for Memory {
@@ -49,6 +51,7 @@ impl Sink for Memory {
             disk.tapes.push(Vec::new());
         }
         disk.tapes.last_mut().unwrap().extend_from_slice(lines);
+        disk.written.notify_all();
         Ok(())
     }
 
@@ -76,6 +79,14 @@ impl Memory {
     fn recorder(&self, memory: usize) -> Recorder {
         let max_size = self.0.lock().unwrap().max_size.unwrap_or(u64::MAX);
         Recorder::with_sink(Box::new(self.clone()), max_size, memory).unwrap()
+    }
+
+    /// Waits until so many lines are written.
+    fn wait_for_lines(&self, count: usize) {
+        let disk = self.0.lock().unwrap();
+        let written = Arc::clone(&disk.written);
+        let lines = |disk: &Disk| disk.tapes.concat().iter().filter(|&&byte| byte == b'\n').count();
+        drop(written.wait_while(disk, |disk| lines(disk) < count).unwrap());
     }
 
     /// The records of all tapes, whose numbers have no gaps and whose times do not go back.
@@ -172,9 +183,7 @@ fn what_is_late_has_a_time_that_is_not_before_the_last_record() {
     recorder.bytes(Stream::Server, Parts::Messages, b"1\n");
     recorder.wake();
     // The half line is written when its rest is late.
-    while disk.0.lock().unwrap().tapes.concat().split(|&byte| byte == b'\n').count() < 3 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    disk.wait_for_lines(2);
     recorder.finish().unwrap();
     assert_eq!(disk.records().len(), 3);
 }
@@ -228,9 +237,7 @@ fn after_a_full_disk_recording_resumes_and_says_what_is_missing() {
     recorder.bytes(Stream::Client, Parts::Messages, b"1\n");
     recorder.wake();
     began.recv().unwrap();
-    while disk.0.lock().unwrap().tapes.is_empty() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    disk.wait_for_lines(1);
     disk.0.lock().unwrap().is_full = true;
     recorder.bytes(Stream::Client, Parts::Messages, b"2\n3\n");
     recorder.wake();
@@ -238,9 +245,7 @@ fn after_a_full_disk_recording_resumes_and_says_what_is_missing() {
     // It is tried again by itself.
     began.recv().unwrap();
     disk.0.lock().unwrap().is_full = false;
-    while disk.0.lock().unwrap().tapes.concat().split(|&byte| byte == b'\n').count() < 3 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    disk.wait_for_lines(2);
     recorder.bytes(Stream::Client, Parts::Messages, b"4\n");
     recorder.finish().unwrap();
     assert_eq!(disk.bytes(CLIENT), b"1\n4\n");
