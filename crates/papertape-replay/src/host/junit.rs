@@ -3,8 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use papertape::wire::shown;
-use papertape::wire::tape::escaped;
+use papertape::wire::shown::{xml_attribute as attribute, xml_text as content};
 
 use super::report::{Replayed, Report, Verdict};
 use super::text::lines;
@@ -92,46 +91,4 @@ fn case(replayed: &Replayed, counts: &mut Counts) -> String {
     let time = time.as_secs_f64();
     let head = format!("    <testcase name=\"{name}\" classname=\"papertape.replay\" time=\"{time:.3}\"");
     if inner.is_empty() { format!("{head}/>\n") } else { format!("{head}>\n{inner}    </testcase>\n") }
-}
-
-/// Text between tags. Characters that XML does not allow, or that are invisible, are hexadecimal in `⟦..⟧`.
-fn content(text: &str) -> String {
-    let mut xml = String::with_capacity(text.len());
-    for (c, is_shown) in shown::characters(text) {
-        match c {
-            '&' => xml += "&amp;",
-            '<' => xml += "&lt;",
-            '>' => xml += "&gt;",
-            '"' => xml += "&quot;",
-            '\n' => xml.push('\n'),
-            // The last two are not characters in XML, although Unicode may encode them.
-            c if is_shown && !matches!(c, '\u{fffe}' | '\u{ffff}') => xml.push(c),
-            '\u{fffe}' => xml += "⟦ef bf be⟧",
-            '\u{ffff}' => xml += "⟦ef bf bf⟧",
-            c => xml += &escaped(c.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
-    xml
-}
-
-/// The value of an attribute, in which a plain line end would become a space.
-fn attribute(text: &str) -> String {
-    content(text).replace('\n', "&#10;")
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::{any, prop_assert, proptest};
-
-    use super::content;
-
-    proptest! {
-        #[test]
-        fn any_text_is_legal(text in any::<String>()) {
-            let xml = content(&text);
-            let legal = |c: char| matches!(c, '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
-            prop_assert!(xml.chars().all(legal));
-            prop_assert!(!xml.contains(['<', '>', '"']));
-        }
-    }
 }

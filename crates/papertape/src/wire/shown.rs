@@ -119,12 +119,42 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
+/// Text between tags of XML. What XML does not allow is hexadecimal as on a [tape](super::tape), and so is what is not shown.
+#[must_use]
+pub fn xml_text(text: &str) -> String {
+    let mut xml = String::with_capacity(text.len());
+    for (c, is_shown) in characters(text) {
+        match c {
+            '&' => xml += "&amp;",
+            '<' => xml += "&lt;",
+            '>' => xml += "&gt;",
+            '"' => xml += "&quot;",
+            '\n' => xml.push('\n'),
+            // The last two are not characters in XML, although Unicode may encode them.
+            c if is_shown && !matches!(c, '\u{fffe}' | '\u{ffff}') => xml.push(c),
+            c => {
+                let mut utf8 = [0; 4];
+                let bytes = c.encode_utf8(&mut utf8).bytes().map(|byte| format!("{byte:02x}"));
+                // Writing to a `String` cannot fail.
+                let _ = write!(xml, "⟦{}⟧", bytes.collect::<Vec<_>>().join(" "));
+            }
+        }
+    }
+    xml
+}
+
+/// The value of an attribute of XML, in which a plain line end would become a space.
+#[must_use]
+pub fn xml_attribute(text: &str) -> String {
+    xml_text(text).replace('\n', "&#10;")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
     use serde_json::Value;
 
-    use super::{characters, json};
+    use super::{characters, json, xml_text};
 
     fn hidden(text: &str) -> Vec<char> {
         characters(text).filter(|(_, shown)| !shown).map(|(c, _)| c).collect()
@@ -215,6 +245,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn any_text_is_legal_in_xml(text in any::<String>()) {
+            let xml = xml_text(&text);
+            let legal = |c: char| matches!(c, '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+            prop_assert!(xml.chars().all(legal));
+            prop_assert!(!xml.contains(['<', '>', '"']));
+        }
+
         #[test]
         fn any_string_comes_back(text in any::<String>()) {
             let escaped = json(&serde_json::to_string(&text).unwrap()).into_owned();
