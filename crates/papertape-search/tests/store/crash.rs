@@ -125,8 +125,7 @@ impl<'a> Victims<'a> {
     }
 
     fn start(&self) -> (Child, Instant) {
-        std::fs::remove_dir_all(self.index).unwrap_or_default();
-        copy(self.before, self.index);
+        begin(self.before, self.index);
         (writer(self.index).spawn().unwrap(), Instant::now())
     }
 
@@ -139,6 +138,12 @@ impl<'a> Victims<'a> {
         child.wait().unwrap();
         instant
     }
+}
+
+/// The index as it was before.
+pub(crate) fn begin(before: &Path, index: &Path) {
+    std::fs::remove_dir_all(index).unwrap_or_default();
+    copy(before, index);
 }
 
 pub(crate) fn copy(from: &Path, to: &Path) {

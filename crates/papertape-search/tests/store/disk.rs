@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use papertape_search::store::{Store, StoreError, VectorKey};
 
-use crate::crash::{Victims, before_and_after, block_on, copy, recovers, writer};
+use crate::crash::{Victims, before_and_after, begin, block_on, copy, recovers, writer};
 use crate::damage::{ask, some_index};
 use crate::support::{Folder, Random, fill, open};
 use crate::tools::{SmallDisk, Traced, has_own_mounts, traced, wait_for_strace};
@@ -98,10 +98,19 @@ async fn a_disk_that_is_full_after_a_writer_was_killed_changes_nothing_either() 
     let mut random = Random(5);
     let mut full = 0;
     for number in 0..kills {
-        let instant = victims.kill(&mut random);
-        let free = random.below(40) * 4096;
+        // The first dies before anything is durable, and the disk has no room at all: that cannot succeed.
+        let (free, killed) = if number == 0 {
+            begin(&start, &index);
+            let options = ["-e", "trace=fsync", "-e", "inject=fsync:signal=KILL:when=1"];
+            let killed = traced(&mut writer(&index), &options, &folder.path().join("log"));
+            assert!(!killed.success, "{killed:?}");
+            (0, "at its first fsync".to_owned())
+        } else {
+            let instant = victims.kill(&mut random);
+            (random.below(40) * 4096, format!("after {instant:?}"))
+        };
         disk.fill_but(free);
-        let what = format!("kill {number} after {instant:?}, then {free} bytes free");
+        let what = format!("writer {number} killed {killed}, then {free} bytes free");
         let next = writer(&index).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&next.stderr);
         assert!(!said.contains("panicked"), "{what}: {said}");
@@ -130,11 +139,8 @@ async fn survives(call: &str, error: &str) {
     let folder = Folder::new();
     let (_, after) = before_and_after(&folder).await;
     let index = folder.index();
-    let begin = || {
-        std::fs::remove_dir_all(&index).unwrap_or_default();
-        copy(&folder.path().join("before"), &index);
-    };
-    begin();
+    let start = folder.path().join("before");
+    begin(&start, &index);
     let options = ["-y", "-e", &format!("trace={call}")];
     let whole = traced(&mut writer(&index), &options, &folder.path().join("log"));
     assert!(whole.success, "{}", whole.stderr);
@@ -146,7 +152,7 @@ async fn survives(call: &str, error: &str) {
     }
     let mut failed = 0;
     for number in numbers {
-        begin();
+        begin(&start, &index);
         let run = with_failing(call, error, number, &folder);
         let what = format!("{call} number {number}: {}", run.stderr);
         assert!(!run.stderr.contains("panicked"), "{what}");
