@@ -4,10 +4,12 @@
 //!   without accents
 //! - [`Bag`]: the terms of a chunk
 //! - `query`: those of a query, and which of them are stop words
+//! - [`Finder`]: where those stand in a text
 //! - [`Language`] (with `detect` and `script`): which rules apply
 
 mod bag;
 mod detect;
+mod finder;
 mod language;
 mod query;
 mod script;
@@ -16,6 +18,7 @@ pub mod weights;
 
 pub use bag::{Bag, bag};
 pub use detect::detect;
+pub use finder::{Finder, Spot};
 pub use language::Language;
 pub use query::{MAX_QUERY_CHARS, QueryTerm, query_terms};
 pub(crate) use script::{is_han_or_kana, is_unspaced};

@@ -3,13 +3,13 @@
 //! Tuned on documentation in English, Spanish and Chinese, with the texts of its links as queries (`bench/search`).
 
 /// All of the title of the document.
-pub const TITLE: u32 = 16;
+pub const TITLE: u32 = 4;
 
 /// All of the heading of the chunk itself.
-pub const OWN_HEADING: u32 = 16;
+pub const OWN_HEADING: u32 = 2;
 
 /// All of the headings above it.
-pub const HEADINGS: u32 = 8;
+pub const HEADINGS: u32 = 2;
 
 /// Each word in the path of the file.
 pub const PATH: u32 = 2;

@@ -16,7 +16,7 @@ const SUPPORT: f64 = 0.2;
 const LEAST: f32 = 0.05;
 
 /// How much a further chunk of a file is ranked down, for each that is ahead of it.
-const SPREAD: f64 = 0.1;
+const SPREAD: f64 = 0.2;
 
 /// The file of each chunk in the lists, by any unique number.
 pub type Files = HashMap<ChunkId, u64>;

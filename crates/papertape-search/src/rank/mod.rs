@@ -4,6 +4,8 @@ pub mod bm25;
 pub mod calibrate;
 pub mod fuse;
 pub mod hits;
+pub mod wording;
 
 pub use fuse::fuse;
 pub use hits::{Files, hits};
+pub use wording::Wording;

@@ -18,8 +18,10 @@ use super::lexical::segment::LexicalSegment;
 use super::lexical::{DocAddress, DocId};
 use super::manifest::LexicalFile;
 use super::vectors::Rows;
-use crate::analysis::QueryTerm;
+use crate::analysis::{Language, QueryTerm};
+use crate::rank::Wording;
 use crate::rank::bm25::{Bm25, length_of_byte, max_term_score, term_score};
+use crate::rank::wording::with_bonuses;
 use crate::store::{Chunk, ChunkId, StoreError};
 use crate::sync::lock;
 
@@ -96,11 +98,26 @@ impl LexicalIndex {
     pub(super) fn search(
         &self,
         terms: &[QueryTerm],
+        languages: &[Language],
         through: Option<&[Rows]>,
         depth: usize,
     ) -> Result<LexicalHits, StoreError> {
-        let found = self.find(terms, through, depth);
+        let found = self.find(terms, through, depth).and_then(|found| self.reworded(found, languages));
         found.map_err(|error| self.failed(error))
+    }
+
+    /// The same, with a bonus for those that have the wording of the query.
+    fn reworded(&self, mut found: LexicalHits, languages: &[Language]) -> io::Result<LexicalHits> {
+        let Some(wording) = Wording::new(&found.scale, languages) else { return Ok(found) };
+        let candidates = Wording::candidates(&found.list).len();
+        let mut bonuses = HashMap::with_capacity(candidates);
+        for (id, place) in found.places.iter().take(candidates) {
+            let Some(segment) = self.segments.get(to_usize(place.segment)) else { continue };
+            let Chunk { title, headings, text, .. } = segment.chunk(place.doc)?;
+            bonuses.insert(*id, wording.bonus(&title, &headings, &text));
+        }
+        found.list = with_bonuses(found.list, &bonuses);
+        Ok(found)
     }
 
     fn find(

@@ -166,7 +166,8 @@ impl Snapshot {
             .transpose()
             .map_err(|error| self.folder.errors().io("cannot search", error))?;
         let through = through.as_deref();
-        let lexical_list = || index.search(&query.terms, through, DEPTH);
+        let languages = self.manifest.summary().languages;
+        let lexical_list = || index.search(&query.terms, &languages, through, DEPTH);
         let (lexical_list, vector_list) = match &query.vector {
             Some(vector) => rayon::join(lexical_list, || self.vector_list(vector, through)),
             None => (lexical_list(), Ok(Vec::new())),

@@ -11,10 +11,11 @@ use super::meta::{Meta, Vectors};
 use super::read::Read;
 use super::rows::{get, row, rows};
 use super::text::{clean, stored_term};
-use super::{ChunkId, DEPTH, Filter, Hit, Matches, Query, StoreError};
+use super::{Chunk, ChunkId, DEPTH, Filter, Hit, Matches, Query, StoreError};
 use crate::analysis::QueryTerm;
 use crate::rank::bm25::{B, Bm25, K1};
-use crate::rank::{Files, hits};
+use crate::rank::wording::with_bonuses;
+use crate::rank::{Files, Wording, hits};
 use crate::store::normalise::normalised;
 
 /// With so few chunks to choose from, every vector is compared. Beyond it the HNSW index is used.
@@ -38,6 +39,11 @@ impl Read for Search<'_> {
         let wanted = Wanted::new(&query.filter);
         let mut files = Files::new();
         let (bm25, lexical) = by_words(client, meta, query, &wanted, &mut files).await?;
+        let mut loaded = HashMap::new();
+        let lexical = match Wording::new(&bm25, &meta.summary.languages) {
+            Some(wording) => reworded(client, &wording, lexical, &mut loaded).await?,
+            None => lexical,
+        };
         let semantic = match (&query.vector, &meta.vectors) {
             (Some(vector), Some(vectors)) => by_meaning(client, vectors, vector, &wanted, &mut files).await?,
             _ => Vec::new(),
@@ -45,7 +51,9 @@ impl Read for Search<'_> {
         let calibrated = meta.summary.embedding.as_ref().map_or(0.0, |embedding| embedding.weight);
         let weight = query.weight.unwrap_or(calibrated);
         let best = hits(&lexical, &semantic, weight, query.top_k, &files);
-        let hits = load(client, &best).await?;
+        load(client, &best, &mut loaded).await?;
+        let hit = |(id, score): &(ChunkId, f32)| Some(Hit { chunk: loaded.remove(id)?, score: *score });
+        let hits = best.iter().filter_map(hit).collect();
         Ok(Matches { hits, lexical, semantic, bm25 })
     }
 }
@@ -272,19 +280,35 @@ async fn listed(
     Ok(list)
 }
 
-/// The chunks of a list, with their scores, in its order.
-async fn load(client: &Client, best: &[(ChunkId, f32)]) -> Result<Vec<Hit>, Fault> {
-    if best.is_empty() {
-        return Ok(Vec::new());
+/// The lexical list, with a bonus for those that have the wording of the query.
+async fn reworded(
+    client: &Client,
+    wording: &Wording,
+    list: Vec<(ChunkId, f32)>,
+    loaded: &mut HashMap<ChunkId, Chunk>,
+) -> Result<Vec<(ChunkId, f32)>, Fault> {
+    load(client, Wording::candidates(&list), loaded).await?;
+    let bonus = |chunk: &Chunk| wording.bonus(&chunk.title, &chunk.headings, &chunk.text);
+    let bonuses = loaded.iter().map(|(id, chunk)| (*id, bonus(chunk))).collect();
+    Ok(with_bonuses(list, &bonuses))
+}
+
+/// Loads the chunks of a list that are not loaded yet.
+async fn load(
+    client: &Client,
+    list: &[(ChunkId, f32)],
+    loaded: &mut HashMap<ChunkId, Chunk>,
+) -> Result<(), Fault> {
+    let missing = list.iter().filter(|(id, _)| !loaded.contains_key(id));
+    let ids: Vec<i64> = missing.map(|(id, _)| id.0.cast_signed()).collect();
+    if ids.is_empty() {
+        return Ok(());
     }
-    let ids: Vec<i64> = best.iter().map(|(id, _)| id.0.cast_signed()).collect();
     let sql = format!("{CHUNK} WHERE c.id = ANY($1)");
-    let rows = rows(client, &sql, &[(&ids, Type::INT8_ARRAY)]).await?;
-    let mut by_id = HashMap::with_capacity(rows.len());
-    for row in &rows {
-        by_id.insert(ChunkId(get::<i64>(row, 6)?.cast_unsigned()), chunk(row)?);
+    for row in &rows(client, &sql, &[(&ids, Type::INT8_ARRAY)]).await? {
+        loaded.insert(ChunkId(get::<i64>(row, 6)?.cast_unsigned()), chunk(row)?);
     }
-    Ok(best.iter().filter_map(|(id, score)| Some(Hit { chunk: by_id.remove(id)?, score: *score })).collect())
+    Ok(())
 }
 
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "an average needs no more")]
