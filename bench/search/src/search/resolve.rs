@@ -11,18 +11,28 @@ const INDEXES: [&str; 3] = ["index", "_index", "readme"];
 #[derive(Debug)]
 pub(crate) struct Pages {
     by_name: HashMap<String, String>,
+    /// By the last part of their names.
+    by_last: HashMap<String, String>,
 }
 
 impl Pages {
     /// Of paths relative to the directory.
     pub(crate) fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut by_name = HashMap::new();
+        let (mut by_name, mut by_last) = (HashMap::new(), HashMap::new());
         for path in paths {
             if let Some(name) = name(path) {
+                by_last.entry(last(&name).to_owned()).or_insert_with(|| path.to_owned());
                 by_name.entry(name).or_insert_with(|| path.to_owned());
             }
         }
-        Self { by_name }
+        Self { by_name, by_last }
+    }
+
+    /// The note that a link of a wiki leads to, in whatever folder it is.
+    pub(crate) fn note(&self, link: &str) -> Option<&str> {
+        let link = link.split(['#', '^', '|']).next()?.trim_end_matches('\\');
+        let name = name(link).filter(|name| !name.is_empty())?;
+        self.by_name.get(&name).or_else(|| self.by_last.get(last(&name))).map(String::as_str)
     }
 
     /// The file that a link on `from` leads to; none if it leads elsewhere.
@@ -35,6 +45,11 @@ impl Pages {
         let found = candidates(from, &link).into_iter().find_map(|name| self.by_name.get(&name));
         found.map(String::as_str)
     }
+}
+
+/// The last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, last)| last)
 }
 
 fn has_scheme(link: &str) -> bool {
