@@ -52,7 +52,7 @@ impl Finder {
             }
             known.sort_unstable();
             let mut at = 0;
-            tokens(text, &mut |token| {
+            let mut take = |token: Token<'_>| {
                 let (Token::Whole(word) | Token::Word(word)) = token else { return };
                 at += 1;
                 let first = word.bytes().next().unwrap_or_default();
@@ -69,10 +69,21 @@ impl Finder {
                         return;
                     }
                 }
-            });
+            };
+            pieces(text).for_each(|piece| tokens(piece, &mut take));
             at
         })
     }
+}
+
+/// Markdown without the targets of its links, which stand between the words that are read.
+fn pieces(markdown: &str) -> impl Iterator<Item = &str> {
+    let mut pieces = markdown.split("](");
+    let first = pieces.next().into_iter();
+    first.chain(pieces.map(|piece| {
+        let end = piece.find(|c: char| c == ')' || c.is_whitespace()).unwrap_or(piece.len());
+        piece.get(end..).unwrap_or_default()
+    }))
 }
 
 #[cfg(test)]
@@ -99,6 +110,12 @@ mod tests {
     #[test]
     fn words_are_found_in_every_form_and_in_their_places() {
         stand("create channels", "To *create* a [channel](x)", Language::English, &[(1, &[0]), (3, &[1])]);
+        stand(
+            "the book says",
+            "See [the book](the/book.md) says",
+            Language::English,
+            &[(1, &[0]), (2, &[1]), (3, &[2])],
+        );
         stand("the more the better", "The more", Language::English, &[(0, &[0, 2]), (1, &[1])]);
         stand("árboles", "Un arbol y otro árbol", Language::Spanish, &[(1, &[0]), (4, &[0])]);
         stand(

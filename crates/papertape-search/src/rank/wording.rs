@@ -18,10 +18,10 @@ const READ: usize = 30;
 const TIE: f32 = 1e-4;
 
 /// What words in the order of the query give at most, as a share of what BM25 could give.
-const ORDER: f32 = 0.4;
+const ORDER: f32 = 0.35;
 
 /// What a title that consists of the query gives at most.
-const TITLE: f32 = 0.9;
+const TITLE: f32 = 0.7;
 
 /// What a text with all words gives at most: the title counts in BM25, and one of its words must not replace the others.
 const COVER: f32 = 0.1;
@@ -144,4 +144,115 @@ pub fn with_bonuses(mut list: Vec<(ChunkId, f32)>, bonuses: &HashMap<ChunkId, f3
     }
     list.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     list
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::{COVER, ORDER, READ, TITLE, Wording, with_bonuses};
+    use crate::analysis::{Language, QueryTerm, query_terms};
+    use crate::corpus::ChunkId;
+    use crate::rank::bm25::Bm25;
+
+    fn wording(query: &str) -> Option<Wording> {
+        let terms = query_terms(query, &[Language::English]);
+        let frequencies = terms.iter().flat_map(|term| &term.forms).map(|form| (form.as_str(), 10)).collect();
+        Wording::new(&Bm25::new(&terms, &frequencies, 1_000, 100.0), &[Language::English])
+    }
+
+    /// The bonus as a share of what BM25 could give.
+    fn share(query: &str, title: &str, headings: &[&str], text: &str) -> f32 {
+        let wording = wording(query).unwrap();
+        let headings: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
+        wording.bonus(title, &headings, text) / wording.most
+    }
+
+    #[track_caller]
+    fn about(found: f32, wanted: f32) {
+        assert!((found - wanted).abs() < 1e-4, "{found} {wanted}");
+    }
+
+    #[test]
+    fn a_quotation_has_all_of_the_order_and_a_title_that_is_the_query_all_of_the_rest() {
+        let query = "send a message over channels";
+        about(share(query, "", &[], "You *send* a message over [channels](x.md)."), ORDER + COVER);
+        about(share(query, "", &["Send a message over a channel"], "nothing"), 0.6108 * ORDER);
+        about(share(query, "Sending a message over channels", &[], ""), ORDER + TITLE);
+        about(share(query, "unlike", &["nothing"], "at all"), 0.0);
+    }
+
+    #[test]
+    fn the_closer_the_words_the_more() {
+        let texts = [
+            "a red blue green hat",
+            "red and blue and green",
+            "green, then blue, then red",
+            "red and then much later blue and then much later green",
+            "red red red",
+            "nothing",
+        ];
+        let shares = texts.map(|text| share("red blue green", "", &[], text));
+        assert!(shares.windows(2).all(|pair| pair[0] >= pair[1]), "{shares:?}");
+        about(shares[0], ORDER + COVER);
+        about(shares[1], 0.125 * ORDER + COVER);
+        about(shares[2], 0.125 * ORDER + COVER);
+        about(shares[3], COVER);
+        about(shares[4], COVER / 3.0);
+    }
+
+    #[test]
+    fn a_title_counts_by_what_it_has_of_the_query_and_nothing_else() {
+        about(share("red", "Red", &[], ""), TITLE);
+        about(share("red", "Red, blue", &[], ""), 0.5 * TITLE);
+        about(share("red blue", "Red", &[], ""), 0.5 * TITLE);
+        about(share("red", "", &["Red"], "red red"), COVER);
+    }
+
+    #[test]
+    fn words_that_are_repeated_are_neighbours_of_both() {
+        about(share("more and more", "", &[], "more and more"), ORDER + COVER);
+        assert!(share("more and more", "", &[], "more and") < 0.5 * ORDER + COVER);
+        about(share("so so so", "", &[], "so so"), ORDER + COVER);
+    }
+
+    #[test]
+    fn without_known_words_or_their_places_there_is_no_wording() {
+        assert!(wording("").is_none());
+        let unplaced = [QueryTerm { forms: vec!["a".to_owned()], count: 1, ..QueryTerm::default() }];
+        assert!(Wording::new(&Bm25::new(&unplaced, &[("a", 1)].into(), 9, 9.0), &[]).is_none());
+        let absent = query_terms("absent", &[]);
+        assert!(Wording::new(&Bm25::new(&absent, &[].into(), 9, 9.0), &[]).is_none());
+    }
+
+    #[test]
+    fn a_query_as_long_as_it_may_be_is_bounded() {
+        let long = "word and another ".repeat(2_000);
+        let wording = wording(&long).unwrap();
+        assert_eq!(wording.weights.len(), 64);
+        let most = wording.most * (ORDER + TITLE + COVER);
+        assert!((0.0..=most).contains(&wording.bonus(&long, std::slice::from_ref(&long), &long)));
+    }
+
+    #[test]
+    fn the_best_are_read_and_all_that_tie_with_the_last_of_them() {
+        let list = |scores: &[f32]| -> Vec<_> {
+            scores.iter().zip(0..).map(|(score, number)| (ChunkId(number), *score)).collect()
+        };
+        let mut scores: Vec<f32> = (0..100_u16).map(|number| 200.0 - f32::from(number)).collect();
+        assert_eq!(Wording::candidates(&list(&scores)).len(), READ);
+        let last = scores[READ - 1];
+        scores[READ..READ + 5].fill(last * 0.999_999);
+        assert_eq!(Wording::candidates(&list(&scores)).len(), READ + 5);
+        assert_eq!(Wording::candidates(&list(&scores[..7])).len(), 7);
+        assert!(Wording::candidates(&[]).is_empty());
+    }
+
+    #[test]
+    fn bonuses_change_the_order_and_ties_go_by_chunk_id() {
+        let list = vec![(ChunkId(9), 3.0), (ChunkId(8), 2.0), (ChunkId(7), 1.0), (ChunkId(6), 0.5)];
+        let bonuses = HashMap::from([(ChunkId(7), 2.0), (ChunkId(8), 0.5)]);
+        let order = [(ChunkId(7), 3.0), (ChunkId(9), 3.0), (ChunkId(8), 2.5), (ChunkId(6), 0.5)];
+        assert_eq!(with_bonuses(list, &bonuses), order);
+    }
 }
