@@ -1,9 +1,11 @@
 //! A query to hits: the lexical list alone if there are no vectors, or the model fails.
 //!
 //! - `query_vector`: the vector of a query, in time or not at all
+//! - `preview`: what a hit shows of its chunk
 //! - `nearest`: a path that does not exist to the most similar one
 
 mod nearest;
+mod preview;
 mod query_vector;
 
 use std::sync::{Arc, Mutex};
@@ -13,6 +15,7 @@ use crate::analysis::query_terms;
 use crate::embed::{Embedder, Embedding};
 use crate::store::{Chunk, FileRecord, Filter, Hit, Matches, Query, Store, StoreError, Summary};
 use crate::sync::lock;
+pub use preview::{MatchedTerms, PREVIEW_CHARS, Preview};
 use query_vector::QueryVectors;
 
 /// Searches a store, with the vectors of a model if there is one.
@@ -44,6 +47,8 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// Which lists they come from.
     pub mode: Mode,
+    /// What of the query is found by its words, for the previews of the hits.
+    pub terms: MatchedTerms,
     /// Why vectors were not used although a model is configured, or why there are no hits.
     pub note: Option<String>,
 }
@@ -111,7 +116,8 @@ impl Searcher {
         };
         if terms.is_empty() && vector.is_none() {
             let note = cause.unwrap_or_else(|| "the query has no terms to search for".to_owned());
-            return Ok(SearchResult { hits: Vec::new(), mode: Mode::Lexical, note: Some(note) });
+            let (hits, terms) = (Vec::new(), MatchedTerms::default());
+            return Ok(SearchResult { hits, mode: Mode::Lexical, terms, note: Some(note) });
         }
         let mut query = Query { terms, vector, filter: filter.clone(), top_k, weight: None };
         let mut matches = self.store.search(&query).await;
@@ -125,6 +131,7 @@ impl Searcher {
                 Some("semantic search is off: the vectors are being rebuilt with another model".to_owned());
         }
         let matches = matches?;
+        let terms = MatchedTerms::new(&query.terms, &matches.bm25, &summary.languages);
         if matches.hits.is_empty() {
             let why = self.why_no_hits(query, &summary).await?;
             note = Some(match note {
@@ -132,7 +139,7 @@ impl Searcher {
                 None => why,
             });
         }
-        Ok(SearchResult { mode: mode(&matches), hits: matches.hits, note })
+        Ok(SearchResult { mode: mode(&matches), hits: matches.hits, terms, note })
     }
 
     /// Why a query has no hits.

@@ -179,7 +179,7 @@ fn relative(prefix: &str) -> &str {
 }
 
 fn output(result: SearchResult, index: &Ready) -> SearchOutput {
-    let SearchResult { hits, mode, note } = result;
+    let SearchResult { hits, mode, note, .. } = result;
     let notes: Vec<String> = [note, index.note()].into_iter().flatten().collect();
     SearchOutput {
         hits: hits.into_iter().map(hit).collect(),
