@@ -1,6 +1,6 @@
 //! `papertape index DIR`: indexes a directory of Markdown, and reports what was done.
 
-mod failure;
+pub(in crate::command) mod failure;
 
 use std::path::Path;
 use std::time::Instant;
