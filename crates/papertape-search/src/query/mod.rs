@@ -1,10 +1,12 @@
 //! A query to hits: the lexical list alone if there are no vectors, or the model fails.
 //!
+//! - [`syntax`]: a query as it is written to words, phrases, exclusions and filters
 //! - `query_vector`: the vector of a query, in time or not at all
 //! - `nearest`: a path that does not exist to the most similar one
 
 mod nearest;
 mod query_vector;
+pub mod syntax;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,6 +16,10 @@ use crate::embed::{Embedder, Embedding};
 use crate::store::{Chunk, FileRecord, Filter, Hit, Matches, Query, Store, StoreError, Summary};
 use crate::sync::lock;
 use query_vector::QueryVectors;
+use syntax::ParsedQuery;
+
+/// What is said of a query of exclusions and filters alone.
+const NO_WORDS: &str = "the query has exclusions and filters, and no words to search for; add some";
 
 /// Searches a store, with the vectors of a model if there is one.
 #[derive(Debug, Clone)]
@@ -44,7 +50,8 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// Which lists they come from.
     pub mode: Mode,
-    /// Why vectors were not used although a model is configured, or why there are no hits.
+    /// What is to be known of the result: why vectors were not used although a model is configured, what of the query was
+    /// read in another way than it was written, or why there are no hits.
     pub note: Option<String>,
 }
 
@@ -87,7 +94,8 @@ impl Searcher {
         self.vectors.as_ref().map(QueryVectors::embedder)
     }
 
-    /// The best chunks for a query. Without the query's vector in time, the search is lexical.
+    /// The best chunks for a query, with the operators of [`syntax`], in the files that pass the filter and those of the
+    /// query. Without the query's vector in time, the search is lexical.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -98,10 +106,18 @@ impl Searcher {
         filter: &Filter,
     ) -> Result<SearchResult, StoreError> {
         let summary = self.summary().await?;
-        let terms = query_terms(query, &summary.languages);
+        let asked = syntax::parse(query);
+        if asked.is_operators_alone() {
+            return Ok(SearchResult {
+                hits: Vec::new(),
+                mode: Mode::Lexical,
+                note: Some(NO_WORDS.to_owned()),
+            });
+        }
+        let terms = query_terms(&asked.text, &summary.languages);
         let (vector, cause) = match &self.vectors {
             None => (None, None),
-            Some(vectors) => match vectors.vector(query, &summary).await {
+            Some(vectors) => match vectors.vector(&asked.text, &summary).await {
                 Ok(vector) => (Some(vector.to_vec()), None),
                 Err(cause) => {
                     let cause = self.vector_failure().filter(|_| !is_calibrated(&summary)).unwrap_or(cause);
@@ -113,7 +129,7 @@ impl Searcher {
             let note = cause.unwrap_or_else(|| "the query has no terms to search for".to_owned());
             return Ok(SearchResult { hits: Vec::new(), mode: Mode::Lexical, note: Some(note) });
         }
-        let mut query = Query { terms, vector, filter: filter.clone(), top_k, weight: None };
+        let mut query = Query { terms, vector, filter: filter.and(&asked.filter), top_k, weight: None };
         let mut matches = self.store.search(&query).await;
         let mut note = cause;
         let is_mismatch = matches!(matches, Err(StoreError::Mismatch(_)));
@@ -125,18 +141,21 @@ impl Searcher {
                 Some("semantic search is off: the vectors are being rebuilt with another model".to_owned());
         }
         let matches = matches?;
+        let mut notes: Vec<String> = note.into_iter().chain(asked.notes.iter().cloned()).collect();
         if matches.hits.is_empty() {
-            let why = self.why_no_hits(query, &summary).await?;
-            note = Some(match note {
-                Some(note) => format!("{note}; {why}"),
-                None => why,
-            });
+            notes.push(self.why_no_hits(query, &asked, &summary).await?);
         }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         Ok(SearchResult { mode: mode(&matches), hits: matches.hits, note })
     }
 
     /// Why a query has no hits.
-    async fn why_no_hits(&self, mut query: Query, summary: &Summary) -> Result<String, StoreError> {
+    async fn why_no_hits(
+        &self,
+        mut query: Query,
+        asked: &ParsedQuery,
+        summary: &Summary,
+    ) -> Result<String, StoreError> {
         if summary.chunks == 0 {
             return Ok("there is nothing to search: the index has no texts".to_owned());
         }
@@ -149,8 +168,10 @@ impl Searcher {
         Ok(if matches.hits.is_empty() {
             "no text has any of these words, whatever the filters; try others".to_owned()
         } else {
-            "there are hits, but not in files that pass the filters (path_prefix, tag, since, until)"
-                .to_owned()
+            let own = asked.filters.iter().map(|filter| format!(", {filter}")).collect::<String>();
+            format!(
+                "there are hits, but not in files that pass the filters (path_prefix, tag, since, until{own})"
+            )
         })
     }
 

@@ -5,6 +5,7 @@
 
 pub mod embedded;
 mod error;
+mod filter;
 mod normalise;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -24,6 +25,7 @@ pub use crate::corpus::{ChunkId, VectorKey};
 pub use crate::embed::Embedding;
 use crate::rank::bm25::Bm25;
 pub use error::{SHARE, StoreError};
+pub use filter::{FileTerms, Filter};
 
 /// What the methods of a [`Store`] return.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -156,19 +158,6 @@ pub struct Query {
 
 /// The length of the lexical and of the vector list.
 pub const DEPTH: usize = 100;
-
-/// Which files count.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
-    /// Their path begins so.
-    pub path_prefix: Option<String>,
-    /// They have this tag, whatever its case.
-    pub tag: Option<String>,
-    /// `YYYY-MM-DD`: they are of this day or later.
-    pub since: Option<String>,
-    /// `YYYY-MM-DD`: they are of this day or earlier.
-    pub until: Option<String>,
-}
 
 /// The result of a query to a store.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -13,6 +13,7 @@ mod crash;
 mod damage;
 mod disk;
 mod exact;
+mod filters;
 mod growth;
 mod history;
 mod power_loss;

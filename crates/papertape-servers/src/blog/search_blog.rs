@@ -152,6 +152,7 @@ pub(super) async fn search_blog(
         tag: args.tag.filter(|tag| !tag.is_empty()),
         since: args.since,
         until: args.until,
+        ..Filter::default()
     };
     let result = search(&index, &args.query, args.top_k.into(), &filter).await?;
     Ok(Json(output(result, &index)))

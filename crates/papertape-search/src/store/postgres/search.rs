@@ -15,6 +15,7 @@ use super::{ChunkId, DEPTH, Filter, Hit, Matches, Query, StoreError};
 use crate::analysis::QueryTerm;
 use crate::rank::bm25::{B, Bm25, K1};
 use crate::rank::{Files, hits};
+use crate::store::filter::Conditions;
 use crate::store::normalise::normalised;
 
 /// With so few chunks to choose from, every vector is compared. Beyond it the HNSW index is used.
@@ -50,33 +51,72 @@ impl Read for Search<'_> {
     }
 }
 
-/// A filter, as values of SQL.
+/// A filter, as conditions and values of SQL.
 struct Wanted {
-    parts: [Option<String>; 4],
+    /// What must hold for a file `f`, with `$` for the value.
+    conditions: Vec<(&'static str, Value)>,
+}
+
+enum Value {
+    Text(String),
+    Texts(Vec<String>),
+}
+
+/// A file has a tag `want.part`, or one below it.
+macro_rules! has_tag {
+    () => {
+        "EXISTS (SELECT FROM unnest(f.folded_tags) AS has(tag) \
+         WHERE ltrim(has.tag, '#') = want.part OR starts_with(ltrim(has.tag, '#'), want.part || '/'))"
+    };
+}
+
+/// No `want.part` is left for which this does not hold, or does.
+macro_rules! none {
+    ($condition:expr) => {
+        concat!("NOT EXISTS (SELECT FROM unnest($::text[]) AS want(part) WHERE ", $condition, ")")
+    };
 }
 
 impl Wanted {
     fn new(filter: &Filter) -> Self {
-        let text = |part: &Option<String>| part.as_deref().map(|it| clean(it).into_owned());
-        let tag = filter.tag.as_deref().map(|tag| clean(&tag.to_lowercase()).into_owned());
-        Self { parts: [text(&filter.path_prefix), tag, text(&filter.since), text(&filter.until)] }
+        let conditions = Conditions::of(filter).unwrap_or_default();
+        let text = |part: Option<String>| part.map(|part| Value::Text(clean(&part).into_owned()));
+        let texts = |parts: Vec<String>| {
+            let parts: Vec<String> = parts.iter().map(|part| clean(part).into_owned()).collect();
+            (!parts.is_empty()).then_some(Value::Texts(parts))
+        };
+        let Conditions { prefix, since, until, all_of, none_of } = conditions;
+        let conditions = [
+            ("starts_with(f.path, $)", text(prefix)),
+            ("f.date >= $", text(since)),
+            ("f.date <= $", text(until)),
+            (none!(concat!("NOT ", has_tag!())), texts(all_of.tags)),
+            (none!("strpos(f.folded_path, want.part) = 0"), texts(all_of.paths)),
+            (none!("strpos(f.folded_title, want.part) = 0"), texts(all_of.titles)),
+            (none!(has_tag!()), texts(none_of.tags)),
+            (none!("strpos(f.folded_path, want.part) > 0"), texts(none_of.paths)),
+            (none!("strpos(f.folded_title, want.part) > 0"), texts(none_of.titles)),
+        ];
+        Self { conditions: conditions.into_iter().filter_map(|(sql, value)| Some((sql, value?))).collect() }
     }
 
     fn all(&self) -> bool {
-        self.parts.iter().all(Option::is_none)
+        self.conditions.is_empty()
     }
 
-    /// What must hold for a file `f`; the four values begin with this number.
-    fn sql(first: usize) -> String {
-        let [prefix, tag, since, until] = [first, first + 1, first + 2, first + 3];
-        format!(
-            "(${prefix}::text IS NULL OR starts_with(f.path, ${prefix})) AND (${tag}::text IS NULL OR ${tag} = ANY(f.folded_tags)) \
-             AND (${since}::text IS NULL OR f.date >= ${since}) AND (${until}::text IS NULL OR f.date <= ${until})"
-        )
+    /// What must hold for a file `f`; the values begin with this number.
+    fn sql(&self, first: usize) -> String {
+        let numbered = self.conditions.iter().zip(first..);
+        let all: Vec<String> =
+            numbered.map(|((sql, _), number)| sql.replacen('$', &format!("${number}"), 1)).collect();
+        if all.is_empty() { "true".to_owned() } else { all.join(" AND ") }
     }
 
     fn values(&self) -> impl Iterator<Item = (&(dyn ToSql + Sync), Type)> {
-        self.parts.iter().map(|part| (part as &(dyn ToSql + Sync), Type::TEXT))
+        self.conditions.iter().map(|(_, value)| match value {
+            Value::Text(text) => (text as &(dyn ToSql + Sync), Type::TEXT),
+            Value::Texts(texts) => (texts as &(dyn ToSql + Sync), Type::TEXT_ARRAY),
+        })
     }
 }
 
@@ -150,7 +190,7 @@ async fn best(
         format!(
             "WHERE (p.chunk IN (SELECT c.id FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file
                                 WHERE {})) IS TRUE",
-            Wanted::sql(6)
+            wanted.sql(6)
         )
     };
     // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so. Whole numbers below 2^53
@@ -209,7 +249,7 @@ async fn by_meaning(
         values.extend(wanted.values());
         format!(
             "WHERE v.key IN (SELECT c.key FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {})",
-            Wanted::sql(2)
+            wanted.sql(2)
         )
     };
     let near = if *graph && many(client, wanted).await? {
@@ -229,7 +269,7 @@ async fn by_meaning(
     let (again, joined) = if wanted.all() {
         (String::new(), "")
     } else {
-        (format!("WHERE {}", Wanted::sql(2)), "JOIN papertape.files f ON f.id = c.file")
+        (format!("WHERE {}", wanted.sql(2)), "JOIN papertape.files f ON f.id = c.file")
     };
     // Materialized, so that the planner does not walk the graph because of the outer order.
     let sql = format!(
@@ -249,7 +289,7 @@ async fn many(client: &Client, wanted: &Wanted) -> Result<bool, Fault> {
     let sql = format!(
         "SELECT count(*) FROM (SELECT 1 FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {}
                                LIMIT {}) AS few",
-        Wanted::sql(1),
+        wanted.sql(1),
         EXACT + 1
     );
     let values: Vec<_> = wanted.values().collect();

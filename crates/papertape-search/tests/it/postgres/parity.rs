@@ -11,7 +11,9 @@ use papertape_search::index;
 use papertape_search::rank::{self, Files};
 use papertape_search::store::embedded::Embedded;
 use papertape_search::store::postgres::Postgres;
-use papertape_search::store::{ChunkId, FileRecord, Filter, Matches, Query, Store, Summary, VectorKey};
+use papertape_search::store::{
+    ChunkId, FileRecord, FileTerms, Filter, Matches, Query, Store, Summary, VectorKey,
+};
 
 use super::corpus::{self, Dice, embedding, lexical_query, many, put_with_vectors};
 use super::server::Server;
@@ -167,8 +169,15 @@ async fn want_alike(both: &Both) {
 async fn compare_many_queries(both: &Both, seed: u64) {
     let mut dice = Dice(seed);
     let text = |it: &str| Some(it.to_owned());
+    let terms = |tags: &[&str], paths: &[&str], titles: &[&str]| {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        FileTerms { tags: texts(tags), paths: texts(paths), titles: texts(titles) }
+    };
     let filters = [
         Filter::default(),
+        Filter { all_of: terms(&["#RUST", "ñandú"], &["/Folder"], &["TITLE of"]), ..Filter::default() },
+        Filter { none_of: terms(&["日本"], &["der3/"], &["_7"]), ..Filter::default() },
+        Filter { tag: text("rust/macro"), ..Filter::default() },
         Filter { path_prefix: text("folder2/"), ..Filter::default() },
         Filter { tag: text("ñandÚ"), ..Filter::default() },
         Filter { since: text("2006-01-01"), until: text("2019-05-05"), ..Filter::default() },
