@@ -3,7 +3,7 @@
 //! - `decode`: bytes to text
 //! - `head` (with `date`): front matter to a title, a day and tags
 //! - `mdx` and `shallow`: to Markdown of the same length that the parser can read, and soon
-//! - `outline` (with `plain` and `html`): Markdown to headings, words, and places to cut at
+//! - `outline` (with `plain`, `html` and `wiki`): Markdown to headings, words, and places to cut at
 //! - `chunk` (with `cut`): headings and places to chunks
 //! - `lines`: where in the file each chunk is
 //! - [`links`]: what links to what
@@ -20,6 +20,7 @@ mod mdx;
 mod outline;
 mod plain;
 mod shallow;
+mod wiki;
 
 use std::borrow::Cow;
 
