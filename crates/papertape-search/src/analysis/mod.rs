@@ -14,7 +14,7 @@ mod script;
 mod terms;
 pub mod weights;
 
-pub use bag::{Bag, bag};
+pub use bag::{Bag, bag, front_matter_bag};
 pub use detect::detect;
 pub use language::Language;
 pub use query::{MAX_QUERY_CHARS, QueryTerm, query_terms};
