@@ -2,9 +2,11 @@
 //!
 //! - [`syntax`]: a query as it is written to words, phrases, exclusions and filters
 //! - `query_vector`: the vector of a query, in time or not at all
+//! - `preview`: what a hit shows of its chunk
 //! - `nearest`: a path that does not exist to the most similar one
 
 mod nearest;
+mod preview;
 mod query_vector;
 pub mod syntax;
 
@@ -15,6 +17,7 @@ use crate::analysis::query_terms;
 use crate::embed::{Embedder, Embedding};
 use crate::store::{Chunk, FileRecord, Filter, Hit, Matches, Query, Store, StoreError, Summary};
 use crate::sync::lock;
+pub use preview::{MatchedTerms, PREVIEW_CHARS, Preview};
 use query_vector::QueryVectors;
 use syntax::ParsedQuery;
 
@@ -50,6 +53,8 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// Which lists they come from.
     pub mode: Mode,
+    /// What of the query is found by its words, for the previews of the hits.
+    pub terms: MatchedTerms,
     /// What is to be known of the result: why vectors were not used although a model is configured, what of the query was
     /// read in another way than it was written, or why there are no hits.
     pub note: Option<String>,
@@ -127,7 +132,8 @@ impl Searcher {
         };
         if terms.is_empty() && vector.is_none() {
             let note = cause.unwrap_or_else(|| "the query has no terms to search for".to_owned());
-            return Ok(SearchResult { hits: Vec::new(), mode: Mode::Lexical, note: Some(note) });
+            let (hits, terms) = (Vec::new(), MatchedTerms::default());
+            return Ok(SearchResult { hits, mode: Mode::Lexical, terms, note: Some(note) });
         }
         let mut query = Query { terms, vector, filter: filter.and(&asked.filter), top_k, weight: None };
         let mut matches = self.store.search(&query).await;
@@ -142,11 +148,12 @@ impl Searcher {
         }
         let matches = matches?;
         let mut notes: Vec<String> = note.into_iter().chain(asked.notes.iter().cloned()).collect();
+        let terms = MatchedTerms::new(&query.terms, &matches.bm25, &summary.languages);
         if matches.hits.is_empty() {
             notes.push(self.why_no_hits(query, &asked, &summary).await?);
         }
         let note = (!notes.is_empty()).then(|| notes.join("; "));
-        Ok(SearchResult { mode: mode(&matches), hits: matches.hits, note })
+        Ok(SearchResult { mode: mode(&matches), hits: matches.hits, terms, note })
     }
 
     /// Why a query has no hits.

@@ -141,6 +141,14 @@ pub struct Chunk {
     pub lines: Lines,
 }
 
+impl Chunk {
+    /// How many tokens of a model its text is, about: there are some four bytes of text or JSON in each.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.text.len().div_ceil(4)
+    }
+}
+
 /// A query to a store.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Query {
