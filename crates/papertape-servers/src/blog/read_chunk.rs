@@ -73,6 +73,12 @@ pub(super) struct Passage {
     pub(super) last_chunk: u32,
     /// How many passages the file has.
     pub(super) chunks: u32,
+    /// The first line of the text in its file, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_line: Option<u32>,
+    /// The last line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_line: Option<u32>,
     /// What was asked for and left out, as the text would be too long, and where to read on.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<String>,
@@ -176,6 +182,9 @@ fn passage(file: &[Chunk], at: usize, around: Around) -> Option<Passage> {
         first_chunk: first.index,
         last_chunk: last.index,
         chunks: u32::try_from(file.len()).unwrap_or(u32::MAX),
+        // 0 if the text is not as it stands in the file.
+        start_line: Some(first.lines.start).filter(|&line| line > 0),
+        end_line: Some(last.lines.end).filter(|&line| line > 0),
         more: more(file.get(wanted.start)?.index, first.index, next),
         next,
     })
@@ -218,7 +227,7 @@ fn more(wanted: u32, first: u32, next: Option<u32>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use papertape_search::store::VectorKey;
+    use papertape_search::store::{Lines, VectorKey};
 
     fn file(headings: &[&[&str]], bytes: usize) -> Vec<Chunk> {
         let chunk = |(index, path): (u32, &&[&str])| Chunk {
@@ -228,6 +237,7 @@ mod tests {
             headings: path.iter().map(|&heading| heading.into()).collect(),
             text: index.to_string().repeat(bytes),
             key: VectorKey(0),
+            lines: Lines::default(),
         };
         (0..).zip(headings).map(chunk).collect()
     }

@@ -65,6 +65,11 @@ async fn a_passage_is_read_with_what_is_around_it() {
                     (&json!("a/guide.md"), &json!("blog:///a/guide.md"))
                 );
                 assert_eq!((&found["title"], &found["chunks"]), (&json!("Guide"), &json!(5)));
+                // Each part has three lines of text or headings and a blank one.
+                assert_eq!(
+                    (&found["start_line"], &found["end_line"]),
+                    (&json!(first * 4 + 1), &json!(last * 4 + 3))
+                );
                 assert_eq!(found.get("more"), None);
             }
         }
