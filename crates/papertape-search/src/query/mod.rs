@@ -116,6 +116,7 @@ impl Searcher {
             return Ok(SearchResult {
                 hits: Vec::new(),
                 mode: Mode::Lexical,
+                terms: MatchedTerms::default(),
                 note: Some(NO_WORDS.to_owned()),
             });
         }

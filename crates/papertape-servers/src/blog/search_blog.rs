@@ -141,7 +141,7 @@ pub(super) fn filter(
     until: Option<String>,
 ) -> Filter {
     let path_prefix = path_prefix.map(|prefix| relative(&prefix).to_owned()).filter(|path| !path.is_empty());
-    Filter { path_prefix, tag: tag.filter(|tag| !tag.is_empty()), since, until }
+    Filter { path_prefix, tag: tag.filter(|tag| !tag.is_empty()), since, until, ..Filter::default() }
 }
 
 /// The hits of a query without filter.
