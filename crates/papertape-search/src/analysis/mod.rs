@@ -4,11 +4,13 @@
 //!   without accents
 //! - [`Bag`]: the terms of a chunk
 //! - `query`: those of a query, and which of them are stop words
+//! - [`Phrase`]: words that stand one after the other
 //! - [`Language`] (with `detect` and `script`): which rules apply
 
 mod bag;
 mod detect;
 mod language;
+mod phrase;
 mod query;
 mod script;
 mod terms;
@@ -17,6 +19,8 @@ pub mod weights;
 pub use bag::{Bag, bag};
 pub use detect::detect;
 pub use language::Language;
+pub use phrase::Phrase;
+pub(crate) use phrase::{PhraseFinder, Sequence, stands_in, stands_near};
 pub use query::{MAX_QUERY_CHARS, QueryTerm, query_terms};
 pub(crate) use script::{is_han_or_kana, is_unspaced};
 
