@@ -13,13 +13,16 @@ pub mod syntax;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::analysis::query_terms;
+use crate::analysis::{Phrase, query_terms};
 use crate::embed::{Embedder, Embedding};
 use crate::store::{Chunk, FileRecord, Filter, Hit, Matches, Query, Store, StoreError, Summary};
 use crate::sync::lock;
 pub use preview::{MatchedTerms, PREVIEW_CHARS, Preview};
 use query_vector::QueryVectors;
 use syntax::ParsedQuery;
+
+/// How many characters of a phrase a note shows.
+const SHOWN: usize = 80;
 
 /// What is said of a query of exclusions and filters alone.
 const NO_WORDS: &str = "the query has exclusions and filters, and no words to search for; add some";
@@ -136,7 +139,17 @@ impl Searcher {
             let (hits, terms) = (Vec::new(), MatchedTerms::default());
             return Ok(SearchResult { hits, mode: Mode::Lexical, terms, note: Some(note) });
         }
-        let mut query = Query { terms, vector, filter: filter.and(&asked.filter), top_k, weight: None };
+        let phrases =
+            |texts: &[String]| texts.iter().filter_map(|text| Phrase::of(text, &summary.languages)).collect();
+        let mut query = Query {
+            terms,
+            vector,
+            filter: filter.and(&asked.filter),
+            required: phrases(&asked.phrases),
+            excluded: phrases(&asked.excluded),
+            top_k,
+            weight: None,
+        };
         let mut matches = self.store.search(&query).await;
         let mut note = cause;
         let is_mismatch = matches!(matches, Err(StoreError::Mismatch(_)));
@@ -147,8 +160,20 @@ impl Searcher {
             note =
                 Some("semantic search is off: the vectors are being rebuilt with another model".to_owned());
         }
-        let matches = matches?;
+        let mut matches = matches?;
         let mut notes: Vec<String> = note.into_iter().chain(asked.notes.iter().cloned()).collect();
+        if matches.hits.is_empty() && !query.required.is_empty() {
+            let mut without = no_phrase(&std::mem::take(&mut query.required), &query.filter);
+            matches = self.store.search(&query).await?;
+            without.push_str(if matches.hits.is_empty() { "" } else { "; these have the words" });
+            notes.push(without);
+        }
+        if !asked.excluded.is_empty() {
+            notes.push(format!(
+                "texts with {} are left out",
+                quoted(asked.excluded.iter().map(String::as_str))
+            ));
+        }
         let terms = MatchedTerms::new(&query.terms, &matches.bm25, &summary.languages);
         if matches.hits.is_empty() {
             notes.push(self.why_no_hits(query, &asked, &summary).await?);
@@ -167,11 +192,17 @@ impl Searcher {
         if summary.chunks == 0 {
             return Ok("there is nothing to search: the index has no texts".to_owned());
         }
+        query.top_k = 1;
+        if !query.excluded.is_empty() {
+            query.excluded.clear();
+            if !self.store.search(&query).await?.hits.is_empty() {
+                return Ok("every text that would be a hit has something that the query excludes".to_owned());
+            }
+        }
         if query.filter == Filter::default() {
             return Ok("no text has any of these words; try others".to_owned());
         }
         query.filter = Filter::default();
-        query.top_k = 1;
         let matches = self.store.search(&query).await?;
         Ok(if matches.hits.is_empty() {
             "no text has any of these words, whatever the filters; try others".to_owned()
@@ -279,6 +310,24 @@ impl Searcher {
         *lock(&self.summary) = Some(summary.clone());
         Ok(summary)
     }
+}
+
+/// That no text has these phrases, where only the files that pass the filter are searched.
+fn no_phrase(phrases: &[Phrase], filter: &Filter) -> String {
+    let which = if *filter == Filter::default() { "no text" } else { "no text that passes the filters" };
+    format!("{which} has exactly {}", quoted(phrases.iter().map(|phrase| phrase.text.as_str())))
+}
+
+/// Parts of a query, for a note: `"a", "b"`, on one line and not too long.
+fn quoted<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let shown = |text: &str| {
+        let line = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+        let line = line.collect::<Vec<_>>().join(" ");
+        let short: String = line.chars().take(SHOWN).collect();
+        let more = if short.len() < line.len() { "…" } else { "" };
+        format!("\"{short}{more}\"")
+    };
+    texts.map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether the weight of the vector list is known. Before that, a failure to make vectors is why they are not used.

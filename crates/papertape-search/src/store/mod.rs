@@ -7,6 +7,7 @@ pub mod embedded;
 mod error;
 mod filter;
 mod normalise;
+mod phrases;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::analysis::{Bag, Language, QueryTerm};
+use crate::analysis::{Bag, Language, Phrase, QueryTerm};
 pub use crate::corpus::document::Lines;
 pub use crate::corpus::folder::Stamp;
 pub use crate::corpus::{ChunkId, VectorKey};
@@ -158,6 +159,10 @@ pub struct Query {
     pub vector: Option<Vec<f32>>,
     /// Which files count.
     pub filter: Filter,
+    /// What a chunk must have word for word. Of the chunks with all of these words, the best 1,000 by their terms count.
+    pub required: Vec<Phrase>,
+    /// Words and phrases that a chunk must not have.
+    pub excluded: Vec<Phrase>,
     /// How many hits.
     pub top_k: usize,
     /// The weight of the vector list; `None`: as calibrated.

@@ -16,6 +16,7 @@ mod exact;
 mod filters;
 mod growth;
 mod history;
+mod phrases;
 mod power_loss;
 mod seal;
 mod support;

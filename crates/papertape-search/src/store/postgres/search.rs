@@ -1,6 +1,6 @@
 //! Search: the lexical list and the vector list are both computed in the database, in one transaction.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
@@ -12,11 +12,12 @@ use super::read::Read;
 use super::rows::{get, row, rows};
 use super::text::{clean, stored_term};
 use super::{ChunkId, DEPTH, Filter, Hit, Matches, Query, StoreError};
-use crate::analysis::QueryTerm;
+use crate::analysis::{Phrase, QueryTerm};
 use crate::rank::bm25::{B, Bm25, K1};
 use crate::rank::{Files, hits};
 use crate::store::filter::Conditions;
 use crate::store::normalise::normalised;
+use crate::store::phrases::{CHECKED, Phrases};
 
 /// With so few chunks to choose from, every vector is compared. Beyond it the HNSW index is used.
 pub(super) const EXACT: i64 = 10_000;
@@ -36,13 +37,29 @@ impl Read for Search<'_> {
 
     async fn read(&self, client: &Client, meta: &Meta) -> Result<Matches, Fault> {
         let query = self.0;
-        let wanted = Wanted::new(&query.filter);
+        let mut wanted = Wanted::new(&query.filter);
         let mut files = Files::new();
-        let (bm25, lexical) = by_words(client, meta, query, &wanted, &mut files).await?;
-        let semantic = match (&query.vector, &meta.vectors) {
+        let required = known_phrases(client, &query.required).await?;
+        let excluded = known_phrases(client, &query.excluded).await?;
+        wanted.restrict(client, &required, &excluded).await?;
+        let mut phrases = Phrases::of(&required, &excluded);
+        let depth = if phrases.is_some() { CHECKED } else { DEPTH };
+        let (bm25, mut lexical) = by_words(client, meta, query, &wanted, depth, &mut files).await?;
+        if let Some(phrases) = &mut phrases {
+            lexical = allowed(client, lexical, phrases).await?;
+            if phrases.are_required() {
+                let ids = lexical.iter().map(|(id, _)| id.0.cast_signed()).collect();
+                wanted.conditions.push(("c.id = ANY($::bigint[])", Value::Ids(ids)));
+            }
+            lexical.truncate(DEPTH);
+        }
+        let mut semantic = match (&query.vector, &meta.vectors) {
             (Some(vector), Some(vectors)) => by_meaning(client, vectors, vector, &wanted, &mut files).await?,
             _ => Vec::new(),
         };
+        if let Some(phrases) = &mut phrases {
+            semantic = allowed(client, semantic, phrases).await?;
+        }
         let calibrated = meta.summary.embedding.as_ref().map_or(0.0, |embedding| embedding.weight);
         let weight = query.weight.unwrap_or(calibrated);
         let best = hits(&lexical, &semantic, weight, query.top_k, &files);
@@ -51,16 +68,37 @@ impl Read for Search<'_> {
     }
 }
 
-/// A filter, as conditions and values of SQL.
+/// The chunks of a list whose texts have the phrases that are required, and none that is excluded.
+async fn allowed(
+    client: &Client,
+    mut list: Vec<(ChunkId, f32)>,
+    phrases: &mut Phrases,
+) -> Result<Vec<(ChunkId, f32)>, Fault> {
+    let chunks = load(client, &list).await?;
+    let allowed = chunks.iter().filter(|hit| phrases.allow(&hit.chunk));
+    let allowed: HashSet<ChunkId> =
+        allowed.map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index)).collect();
+    list.retain(|(id, _)| allowed.contains(id));
+    Ok(list)
+}
+
+/// Which chunks count, as conditions and values of SQL.
 struct Wanted {
-    /// What must hold for a file `f`, with `$` for the value.
+    /// What must hold for a chunk `c` of a file `f`, with `$` for the value.
     conditions: Vec<(&'static str, Value)>,
 }
 
 enum Value {
     Text(String),
     Texts(Vec<String>),
+    Words(Vec<i32>),
+    Ids(Vec<i64>),
 }
+
+const HAS_WORD: &str =
+    "c.id IN (SELECT has.chunk FROM papertape.postings has WHERE has.word = ANY($::integer[]))";
+const HAS_NO_WORD: &str =
+    "c.id NOT IN (SELECT has.chunk FROM papertape.postings has WHERE has.word = ANY($::integer[]))";
 
 /// A file has a tag `want.part`, or one below it.
 macro_rules! has_tag {
@@ -100,11 +138,31 @@ impl Wanted {
         Self { conditions: conditions.into_iter().filter_map(|(sql, value)| Some((sql, value?))).collect() }
     }
 
+    /// Only chunks with all words of each phrase that is required, and no word that is excluded by itself.
+    async fn restrict(
+        &mut self,
+        client: &Client,
+        required: &[Phrase],
+        excluded: &[Phrase],
+    ) -> Result<(), Fault> {
+        let alone = excluded.iter().filter(|phrase| phrase.words.len() == 1);
+        let required = required.iter().flat_map(|phrase| &phrase.words).map(|word| (word, HAS_WORD));
+        let excluded = alone.flat_map(|phrase| &phrase.words).map(|word| (word, HAS_NO_WORD));
+        let words: Vec<(&QueryTerm, &str)> = required.chain(excluded).collect();
+        let terms: Vec<QueryTerm> = words.iter().map(|(word, _)| (*word).clone()).collect();
+        let found = numbers(client, &terms).await?;
+        for (word, condition) in words {
+            let ids = word.forms.iter().filter_map(|form| Some(found.get(form.as_str())?.0)).collect();
+            self.conditions.push((condition, Value::Words(ids)));
+        }
+        Ok(())
+    }
+
     fn all(&self) -> bool {
         self.conditions.is_empty()
     }
 
-    /// What must hold for a file `f`; the values begin with this number.
+    /// What must hold for a chunk `c` of a file `f`; the values begin with this number.
     fn sql(&self, first: usize) -> String {
         let numbered = self.conditions.iter().zip(first..);
         let all: Vec<String> =
@@ -116,6 +174,8 @@ impl Wanted {
         self.conditions.iter().map(|(_, value)| match value {
             Value::Text(text) => (text as &(dyn ToSql + Sync), Type::TEXT),
             Value::Texts(texts) => (texts as &(dyn ToSql + Sync), Type::TEXT_ARRAY),
+            Value::Words(words) => (words as &(dyn ToSql + Sync), Type::INT4_ARRAY),
+            Value::Ids(ids) => (ids as &(dyn ToSql + Sync), Type::INT8_ARRAY),
         })
     }
 }
@@ -126,19 +186,10 @@ async fn by_words(
     meta: &Meta,
     query: &Query,
     wanted: &Wanted,
+    depth: usize,
     files: &mut Files,
 ) -> Result<(Bm25, Vec<(ChunkId, f32)>), Fault> {
-    let mut terms = query.terms.clone();
-    let mut found = numbers(client, &terms).await?;
-    let occurs = |term: &QueryTerm, found: &Numbers| {
-        term.forms.iter().any(|form| found.get(form.as_str()).is_some_and(|(_, with)| *with > 0))
-    };
-    let mut strays = Vec::new();
-    for term in terms.iter_mut().filter(|term| !occurs(term, &found)) {
-        *term = term.in_all_languages();
-        strays.push(term.clone());
-    }
-    found.extend(numbers(client, &strays).await?);
+    let (terms, found) = known(client, &query.terms).await?;
     let with = found.iter().map(|(form, (_, with))| (form.as_str(), *with)).collect();
     let chunks = meta.summary.chunks;
     let bm25 = Bm25::new(&terms, &with, chunks, average(meta.length, chunks));
@@ -147,9 +198,39 @@ async fn by_words(
         .iter()
         .filter_map(|(term, weight)| Some((found.get(term.as_str())?.0, f64::from(*weight))))
         .unzip();
-    let listed =
-        if ids.is_empty() { Vec::new() } else { best(client, &ids, &weights, &bm25, wanted, files).await? };
+    let listed = if ids.is_empty() {
+        Vec::new()
+    } else {
+        best(client, &ids, &weights, &bm25, wanted, depth, files).await?
+    };
     Ok((bm25, listed))
+}
+
+/// Each term with the forms of the main languages if one of them occurs, else with those of all languages; and the ids of
+/// those that occur.
+async fn known(client: &Client, terms: &[QueryTerm]) -> Result<(Vec<QueryTerm>, Numbers), Fault> {
+    let mut terms = terms.to_vec();
+    let mut found = numbers(client, &terms).await?;
+    let mut strays = Vec::new();
+    for term in terms.iter_mut().filter(|term| !occurs(term, &found)) {
+        *term = term.in_all_languages();
+        strays.push(term.clone());
+    }
+    found.extend(numbers(client, &strays).await?);
+    Ok((terms, found))
+}
+
+fn occurs(term: &QueryTerm, found: &Numbers) -> bool {
+    term.forms.iter().any(|form| found.get(form.as_str()).is_some_and(|(_, with)| *with > 0))
+}
+
+/// Phrases with the forms of their words that occur.
+async fn known_phrases(client: &Client, phrases: &[Phrase]) -> Result<Vec<Phrase>, Fault> {
+    let mut found = Vec::with_capacity(phrases.len());
+    for phrase in phrases {
+        found.push(phrase.with_words(known(client, &phrase.words).await?.0));
+    }
+    Ok(found)
 }
 
 /// The id of a term and its document frequency.
@@ -181,6 +262,7 @@ async fn best(
     weights: &[f64],
     bm25: &Bm25,
     wanted: &Wanted,
+    depth: usize,
     files: &mut Files,
 ) -> Result<Vec<(ChunkId, f32)>, Fault> {
     // `IS TRUE` makes it a set that is made once and looked into, not a join that visits the chunk of every posting.
@@ -200,7 +282,7 @@ async fn best(
          FROM (SELECT p.chunk, sum(round(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length) * {GRAIN})) / {GRAIN} AS score
                FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
                JOIN papertape.postings p ON p.word = w.word {only}
-               GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {DEPTH}) b
+               GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {depth}) b
          JOIN papertape.chunks c ON c.id = b.chunk
          ORDER BY b.score DESC, b.chunk # (-9223372036854775808)"
     );

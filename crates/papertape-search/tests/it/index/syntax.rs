@@ -74,3 +74,42 @@ async fn operators_without_words_and_unreadable_dates_are_explained() {
     assert_eq!(result.hits.len(), 3);
     assert!(result.note.unwrap().contains("write a date as since:2024-05-31"));
 }
+
+#[tokio::test]
+async fn a_phrase_is_required_word_for_word() {
+    let fixture = garden().await;
+    for (query, found) in [
+        ("\"make honey\"", &["guides/bees.md"][..]),
+        ("insects “MAKES, honey”", &["guides/bees.md"]),
+        ("\"bees\"", &["Notes/wasps.md", "guides/bees.md", "guides/trees.md"]),
+        ("\"in the\" summer -\"bees visit\"", &["guides/bees.md"]),
+    ] {
+        assert_eq!(sources(&search(&fixture, query).await), found, "{query}");
+    }
+    let result = search(&fixture, "\"honey bees\" in the summer").await;
+    assert_eq!(sources(&result).len(), 3);
+    assert_eq!(result.note.unwrap(), "no text has exactly \"honey bees\"; these have the words");
+    let result = search(&fixture, "\"make honey\" path:notes/").await;
+    assert_eq!(sources(&result), [""; 0]);
+    let note = result.note.unwrap();
+    assert!(
+        note.starts_with("no text that passes the filters has exactly \"make honey\"; there are hits"),
+        "{note}"
+    );
+}
+
+#[tokio::test]
+async fn words_and_phrases_are_excluded() {
+    let fixture = garden().await;
+    for (query, found) in [
+        ("bees -wasps", &["guides/bees.md", "guides/trees.md"][..]),
+        ("bees NOT \"apple trees\"", &["Notes/wasps.md", "guides/bees.md"]),
+        ("bees -honeys -trees", &["Notes/wasps.md"]),
+    ] {
+        let result = search(&fixture, query).await;
+        assert_eq!(sources(&result), found, "{query}");
+        assert!(result.note.unwrap().contains("are left out"), "{query}");
+    }
+    let note = search(&fixture, "honey -summer").await.note.unwrap();
+    assert!(note.contains("something that the query excludes"), "{note}");
+}

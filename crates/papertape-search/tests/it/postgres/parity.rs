@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use papertape_search::analysis::{self, Language};
+use papertape_search::analysis::{self, Language, Phrase};
 use papertape_search::corpus::folder::Folder;
 use papertape_search::index;
 use papertape_search::rank::{self, Files};
@@ -186,7 +186,21 @@ async fn compare_many_queries(both: &Both, seed: u64) {
     let mut hits = 0;
     for turn in 0..120_usize {
         let words: Vec<String> = (0..dice.roll(6)).map(|_| dice.word()).collect();
+        let mut phrase = |sides: u64, words: u64| {
+            let words: Vec<String> = (0..words).map(|_| format!("w{}", dice.roll(sides))).collect();
+            Phrase::of(&words.join(", "), &[Language::English]).unwrap()
+        };
+        let (mut required, mut excluded) = (Vec::new(), Vec::new());
+        match turn % 10 {
+            1 => required.push(phrase(9, 2)),
+            2 => excluded.push(phrase(30, 1)),
+            3 => excluded.push(phrase(9, 2)),
+            4 => (required, excluded) = (vec![phrase(9, 1), phrase(9, 2)], vec![phrase(99, 1), phrase(9, 2)]),
+            _ => {}
+        }
         let query = Query {
+            required,
+            excluded,
             vector: (turn % 3 != 0).then(|| dice.vector()),
             filter: filters[turn % filters.len()].clone(),
             top_k: usize::try_from(dice.roll(25)).unwrap(),
