@@ -11,8 +11,8 @@ use rust_stemmers::Stemmer;
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-use super::Language;
 use super::script::{is_han, is_unspaced};
+use super::{Language, Term};
 
 /// The most characters of a word; the rest of it is left out.
 const MOST_CHARACTERS: usize = 64;
@@ -27,6 +27,8 @@ pub(super) enum Token<'a> {
     Word(&'a str),
     /// To be looked up as it is.
     Whole(&'a str),
+    /// An identifier as a whole, after its parts.
+    Name(&'a str),
     /// A character of Chinese that stands among others: found by a query for it alone, and part of pairs besides.
     Part(&'a str),
 }
@@ -203,7 +205,7 @@ impl<F: FnMut(Token<'_>)> Tokenizer<'_, F> {
         }
         self.lower(name);
         let whole = self.word.as_str();
-        (self.take)(if whole.contains(['_', '.']) { Token::Whole(whole) } else { Token::Word(whole) });
+        (self.take)(if parts > 0 { Token::Name(whole) } else { Token::Word(whole) });
     }
 
     fn lower(&mut self, word: &str) {
@@ -351,7 +353,8 @@ impl TermCache {
     pub(super) fn number(&mut self, token: Token<'_>, language: Language) -> Number {
         let word = match token {
             Token::Whole(word) | Token::Part(word) => return self.number_of(word),
-            Token::Word(word) => word,
+            Token::Name(word) if word.contains(['_', '.']) => return self.number_of(word),
+            Token::Word(word) | Token::Name(word) => word,
         };
         if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {
             return *number;
@@ -368,6 +371,21 @@ impl TermCache {
             known.words.insert(word.into(), number);
         }
         number
+    }
+
+    /// The terms of a token in each of these languages, each once.
+    pub(super) fn numbers(&mut self, token: Token<'_>, languages: &[Language]) -> Vec<Number> {
+        let mut numbers: Vec<Number> =
+            languages.iter().map(|language| self.number(token, *language)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// The same, spelled out.
+    pub(super) fn forms(&mut self, token: Token<'_>, languages: &[Language]) -> Vec<Term> {
+        let numbers = self.numbers(token, languages);
+        numbers.iter().filter_map(|number| self.term(*number)).map(str::to_owned).collect()
     }
 
     /// The term of a number.
@@ -456,7 +474,7 @@ mod tests {
     fn gives(text: &str, wanted: &[&str]) {
         let mut found = Vec::new();
         tokens(text, &mut |token| match token {
-            Token::Word(word) | Token::Whole(word) => found.push(word.to_owned()),
+            Token::Word(word) | Token::Whole(word) | Token::Name(word) => found.push(word.to_owned()),
             Token::Part(_) => {}
         });
         assert_eq!(found, wanted, "{text}");

@@ -1,15 +1,13 @@
 //! The tool `search_blog`: its arguments, and its hits.
 
-use papertape::client::Violation;
 use papertape::server::{App, Tool};
 use papertape::{Cx, Json, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Blog, quoted, uri};
+use super::{Blog, days, uri};
 use crate::page;
 use papertape_search::analysis::MAX_QUERY_CHARS;
-use papertape_search::corpus::document::is_day;
 use papertape_search::maintain::Ready;
 use papertape_search::query::{MatchedTerms, Mode, SearchResult};
 use papertape_search::store::{self, Filter};
@@ -38,11 +36,11 @@ pub(super) struct SearchBlog {
     tag: Option<String>,
     /// Only in files of this day or later, YYYY-MM-DD, by the date in their front matter or name.
     #[serde(default)]
-    #[schemars(regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
+    #[schemars(regex(pattern = days::PATTERN))]
     since: Option<String>,
     /// Only in files of this day or earlier, YYYY-MM-DD, by the date in their front matter or name.
     #[serde(default)]
-    #[schemars(regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
+    #[schemars(regex(pattern = days::PATTERN))]
     until: Option<String>,
 }
 
@@ -119,19 +117,8 @@ pub(super) fn tool() -> Tool {
         .read_only()
         .idempotent()
         .closed_world()
-        .explain(explain_day)
+        .explain(days::explain)
         .ui(PAGE)
-}
-
-/// A text that is not written like a day gets the same message as a day that does not exist.
-fn explain_day(violation: &Violation<'_>) -> Option<String> {
-    let day = violation.value().as_str().filter(|_| violation.keyword() == "pattern")?;
-    Some(not_a_day(violation.argument(), day))
-}
-
-fn not_a_day(name: &str, day: &str) -> String {
-    let day = quoted(day);
-    format!("{name}: \"{day}\" is not a day of the calendar; write one as YYYY-MM-DD, from 1000-01-01 on")
 }
 
 pub(super) async fn search_blog(
@@ -139,36 +126,33 @@ pub(super) async fn search_blog(
     blog: Blog,
     cx: Cx,
 ) -> Result<Json<SearchOutput>, ToolError> {
-    for (name, day) in [("since", &args.since), ("until", &args.until)] {
-        if let Some(day) = day.as_deref().filter(|day| !is_day(day)) {
-            return Err(ToolError::failed(not_a_day(name, day)));
-        }
-    }
-    if let (Some(since), Some(until)) = (&args.since, &args.until)
-        && since > until
-    {
-        return Err(ToolError::failed(format!(
-            "since ({since}) is after until ({until}): no day is in between; swap them"
-        )));
-    }
+    days::check(args.since.as_deref(), args.until.as_deref())?;
     let index = blog.ready(Some(&cx)).await?;
-    let filter = Filter {
-        path_prefix: args
-            .path_prefix
-            .map(|prefix| relative(&prefix).to_owned())
-            .filter(|path| !path.is_empty()),
-        tag: args.tag.filter(|tag| !tag.is_empty()),
-        since: args.since,
-        until: args.until,
-    };
+    let filter = filter(args.path_prefix, args.tag, args.since, args.until);
     let result = search(&index, &args.query, args.top_k.into(), &filter).await?;
     Ok(Json(output(result, &index)))
 }
 
+/// The filter that arguments ask for: empty ones are none.
+pub(super) fn filter(
+    path_prefix: Option<String>,
+    tag: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+) -> Filter {
+    let path_prefix = path_prefix.map(|prefix| relative(&prefix).to_owned()).filter(|path| !path.is_empty());
+    Filter { path_prefix, tag: tag.filter(|tag| !tag.is_empty()), since, until, ..Filter::default() }
+}
+
 /// The hits of a query without filter.
-pub(super) async fn best(query: &str, blog: &Blog, cx: &Cx) -> Result<Vec<store::Hit>, ToolError> {
+pub(super) async fn best(
+    query: &str,
+    top_k: usize,
+    blog: &Blog,
+    cx: &Cx,
+) -> Result<Vec<store::Hit>, ToolError> {
     let index = blog.ready(Some(cx)).await?;
-    Ok(search(&index, query, DEFAULT_HITS.into(), &Filter::default()).await?.hits)
+    Ok(search(&index, query, top_k, &Filter::default()).await?.hits)
 }
 
 async fn search(
