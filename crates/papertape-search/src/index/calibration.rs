@@ -12,7 +12,7 @@ use crate::analysis::{self, Bag, Language, QueryTerm};
 use crate::corpus::document::{self, Section};
 use crate::embed::{EmbedError, Embedder, Identity, Purpose};
 use crate::rank::calibrate::{CalibrationQuery, MAX_QUERIES};
-use crate::store::{Chunk, ChunkId, DEPTH, FileRecord, Filter, Query, Store, StoreError};
+use crate::store::{Chunk, ChunkId, DEPTH, FileRecord, Query, Store, StoreError};
 
 /// Why there is no calibration.
 #[derive(Debug)]
@@ -91,9 +91,9 @@ async fn search(
     let query = Query {
         terms: heading.terms.clone(),
         vector: Some(vector),
-        filter: Filter::default(),
         top_k: 10,
         weight: Some(0.0),
+        ..Query::default()
     };
     let matches = store.search(&query).await?;
     let is_rival = |chunk: &Chunk| {

@@ -12,12 +12,14 @@ use super::join::{Join, Keys};
 use super::lexical::DocAddress;
 use super::lexical_index::{LexicalHits, LexicalIndex};
 use super::manifest::Manifest;
+use super::restrict;
 use super::table;
 use super::vectors::Rows;
 use super::vectors::scan::nearest;
 use super::vectors::segment::VectorSegment;
 use crate::rank::{Files, hits};
 use crate::store::normalise::normalised;
+use crate::store::phrases::{CHECKED, Phrases};
 use crate::store::{Chunk, ChunkId, DEPTH, FileRecord, Filter, Hit, Matches, Query, StoreError};
 use crate::sync::Lazy;
 
@@ -160,18 +162,7 @@ impl Snapshot {
     /// The best chunks for a query.
     pub(super) fn search(&self, query: &Query) -> Result<Matches, StoreError> {
         let index = self.lexical_index()?;
-        let wanted = if query.filter == Filter::default() { None } else { filter::wanted(&query.filter)? };
-        let through = wanted
-            .map(|wanted| wanted.documents(index.segments()))
-            .transpose()
-            .map_err(|error| self.folder.errors().io("cannot search", error))?;
-        let through = through.as_deref();
-        let lexical_list = || index.search(&query.terms, through, DEPTH);
-        let (lexical_list, vector_list) = match &query.vector {
-            Some(vector) => rayon::join(lexical_list, || self.vector_list(vector, through)),
-            None => (lexical_list(), Ok(Vec::new())),
-        };
-        let (LexicalHits { list: lexical, places, scale }, vector_list) = (lexical_list?, vector_list?);
+        let (LexicalHits { list: lexical, places, scale }, vector_list) = self.lists(query)?;
         let mut places: HashMap<ChunkId, DocAddress> = places.into_iter().collect();
         places.extend(vector_list.iter().map(|(id, _, place)| (*id, *place)));
         let semantic: Vec<(ChunkId, f32)> =
@@ -188,6 +179,69 @@ impl Snapshot {
             .map(|(place, score)| Ok(Hit { chunk: index.chunk(place)?, score }))
             .collect::<Result<_, StoreError>>()?;
         Ok(Matches { hits, lexical, semantic, bm25: scale })
+    }
+
+    /// The two lists of a query, of the chunks that it allows.
+    fn lists(&self, query: &Query) -> Result<(LexicalHits, VectorHits), StoreError> {
+        let index = self.lexical_index()?;
+        let failed = |error| self.folder.errors().io("cannot search", error);
+        let required = index.known_phrases(&query.required).map_err(failed)?;
+        let excluded = index.known_phrases(&query.excluded).map_err(failed)?;
+        let wanted = if query.filter == Filter::default() { None } else { filter::wanted(&query.filter)? };
+        let mut through =
+            wanted.map(|wanted| wanted.documents(index.segments())).transpose().map_err(failed)?;
+        if !required.is_empty() || !excluded.is_empty() {
+            let docs = through.get_or_insert_with(|| restrict::all(index.segments()));
+            restrict::restrict(docs, index.segments(), &required, &excluded).map_err(failed)?;
+        }
+        let through = through.as_deref();
+        if let Some(phrases) = Phrases::of(&required, &excluded) {
+            return self.verified_lists(query, through, phrases);
+        }
+        let lexical_list = || index.search(&query.terms, through, DEPTH);
+        let (lexical_list, vector_list) = match &query.vector {
+            Some(vector) => rayon::join(lexical_list, || self.vector_list(vector, through)),
+            None => (lexical_list(), Ok(Vec::new())),
+        };
+        Ok((lexical_list?, vector_list?))
+    }
+
+    /// The same, of chunks whose texts have the phrases that are required, and none that is excluded.
+    fn verified_lists(
+        &self,
+        query: &Query,
+        through: Option<&[Rows]>,
+        mut phrases: Phrases,
+    ) -> Result<(LexicalHits, VectorHits), StoreError> {
+        let index = self.lexical_index()?;
+        let mut lexical = index.search(&query.terms, through, CHECKED)?;
+        let mut verified: Vec<Rows> =
+            index.segments().iter().map(|segment| Rows::none(segment.len())).collect();
+        let (mut list, mut places) = (Vec::new(), Vec::new());
+        for (hit, (id, place)) in lexical.list.into_iter().zip(lexical.places) {
+            if phrases.allow(&index.chunk(place)?) {
+                if let Some(docs) = verified.get_mut(to_usize(place.segment)) {
+                    docs.insert(to_usize(place.doc));
+                }
+                list.push(hit);
+                places.push((id, place));
+            }
+        }
+        list.truncate(DEPTH);
+        places.truncate(DEPTH);
+        (lexical.list, lexical.places) = (list, places);
+        let through = if phrases.are_required() { Some(verified.as_slice()) } else { through };
+        let mut near = match &query.vector {
+            Some(vector) => self.vector_list(vector, through)?,
+            None => Vec::new(),
+        };
+        let mut allowed = Vec::new();
+        for hit in near.drain(..) {
+            if phrases.allow(&index.chunk(hit.2)?) {
+                allowed.push(hit);
+            }
+        }
+        Ok((lexical, allowed))
     }
 
     fn vector_list(&self, vector: &[f32], allowed: Option<&[Rows]>) -> Result<VectorHits, StoreError> {

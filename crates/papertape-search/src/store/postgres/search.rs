@@ -1,6 +1,6 @@
 //! Search: the lexical list and the vector list are both computed in the database, in one transaction.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
@@ -12,10 +12,12 @@ use super::read::Read;
 use super::rows::{get, row, rows};
 use super::text::{clean, stored_term};
 use super::{ChunkId, DEPTH, Filter, Hit, Matches, Query, StoreError};
-use crate::analysis::QueryTerm;
+use crate::analysis::{Phrase, QueryTerm};
 use crate::rank::bm25::{B, Bm25, K1};
 use crate::rank::{Files, hits};
+use crate::store::filter::Conditions;
 use crate::store::normalise::normalised;
+use crate::store::phrases::{CHECKED, Phrases};
 
 /// With so few chunks to choose from, every vector is compared. Beyond it the HNSW index is used.
 pub(super) const EXACT: i64 = 10_000;
@@ -35,13 +37,29 @@ impl Read for Search<'_> {
 
     async fn read(&self, client: &Client, meta: &Meta) -> Result<Matches, Fault> {
         let query = self.0;
-        let wanted = Wanted::new(&query.filter);
+        let mut wanted = Wanted::new(&query.filter);
         let mut files = Files::new();
-        let (bm25, lexical) = by_words(client, meta, query, &wanted, &mut files).await?;
-        let semantic = match (&query.vector, &meta.vectors) {
+        let required = known_phrases(client, &query.required).await?;
+        let excluded = known_phrases(client, &query.excluded).await?;
+        wanted.restrict(client, &required, &excluded).await?;
+        let mut phrases = Phrases::of(&required, &excluded);
+        let depth = if phrases.is_some() { CHECKED } else { DEPTH };
+        let (bm25, mut lexical) = by_words(client, meta, query, &wanted, depth, &mut files).await?;
+        if let Some(phrases) = &mut phrases {
+            lexical = allowed(client, lexical, phrases).await?;
+            if phrases.are_required() {
+                let ids = lexical.iter().map(|(id, _)| id.0.cast_signed()).collect();
+                wanted.conditions.push(("c.id = ANY($::bigint[])", Value::Ids(ids)));
+            }
+            lexical.truncate(DEPTH);
+        }
+        let mut semantic = match (&query.vector, &meta.vectors) {
             (Some(vector), Some(vectors)) => by_meaning(client, vectors, vector, &wanted, &mut files).await?,
             _ => Vec::new(),
         };
+        if let Some(phrases) = &mut phrases {
+            semantic = allowed(client, semantic, phrases).await?;
+        }
         let calibrated = meta.summary.embedding.as_ref().map_or(0.0, |embedding| embedding.weight);
         let weight = query.weight.unwrap_or(calibrated);
         let best = hits(&lexical, &semantic, weight, query.top_k, &files);
@@ -50,33 +68,115 @@ impl Read for Search<'_> {
     }
 }
 
-/// A filter, as values of SQL.
+/// The chunks of a list whose texts have the phrases that are required, and none that is excluded.
+async fn allowed(
+    client: &Client,
+    mut list: Vec<(ChunkId, f32)>,
+    phrases: &mut Phrases,
+) -> Result<Vec<(ChunkId, f32)>, Fault> {
+    let chunks = load(client, &list).await?;
+    let allowed = chunks.iter().filter(|hit| phrases.allow(&hit.chunk));
+    let allowed: HashSet<ChunkId> =
+        allowed.map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index)).collect();
+    list.retain(|(id, _)| allowed.contains(id));
+    Ok(list)
+}
+
+/// Which chunks count, as conditions and values of SQL.
 struct Wanted {
-    parts: [Option<String>; 4],
+    /// What must hold for a chunk `c` of a file `f`, with `$` for the value.
+    conditions: Vec<(&'static str, Value)>,
+}
+
+enum Value {
+    Text(String),
+    Texts(Vec<String>),
+    Words(Vec<i32>),
+    Ids(Vec<i64>),
+}
+
+const HAS_WORD: &str =
+    "c.id IN (SELECT has.chunk FROM papertape.postings has WHERE has.word = ANY($::integer[]))";
+const HAS_NO_WORD: &str =
+    "c.id NOT IN (SELECT has.chunk FROM papertape.postings has WHERE has.word = ANY($::integer[]))";
+
+/// A file has a tag `want.part`, or one below it.
+macro_rules! has_tag {
+    () => {
+        "EXISTS (SELECT FROM unnest(f.folded_tags) AS has(tag) \
+         WHERE ltrim(has.tag, '#') = want.part OR starts_with(ltrim(has.tag, '#'), want.part || '/'))"
+    };
+}
+
+/// No `want.part` is left for which this does not hold, or does.
+macro_rules! none {
+    ($condition:expr) => {
+        concat!("NOT EXISTS (SELECT FROM unnest($::text[]) AS want(part) WHERE ", $condition, ")")
+    };
 }
 
 impl Wanted {
     fn new(filter: &Filter) -> Self {
-        let text = |part: &Option<String>| part.as_deref().map(|it| clean(it).into_owned());
-        let tag = filter.tag.as_deref().map(|tag| clean(&tag.to_lowercase()).into_owned());
-        Self { parts: [text(&filter.path_prefix), tag, text(&filter.since), text(&filter.until)] }
+        let conditions = Conditions::of(filter).unwrap_or_default();
+        let text = |part: Option<String>| part.map(|part| Value::Text(clean(&part).into_owned()));
+        let texts = |parts: Vec<String>| {
+            let parts: Vec<String> = parts.iter().map(|part| clean(part).into_owned()).collect();
+            (!parts.is_empty()).then_some(Value::Texts(parts))
+        };
+        let Conditions { prefix, since, until, all_of, none_of } = conditions;
+        let conditions = [
+            ("starts_with(f.path, $)", text(prefix)),
+            ("f.date >= $", text(since)),
+            ("f.date <= $", text(until)),
+            (none!(concat!("NOT ", has_tag!())), texts(all_of.tags)),
+            (none!("strpos(f.folded_path, want.part) = 0"), texts(all_of.paths)),
+            (none!("strpos(f.folded_title, want.part) = 0"), texts(all_of.titles)),
+            (none!(has_tag!()), texts(none_of.tags)),
+            (none!("strpos(f.folded_path, want.part) > 0"), texts(none_of.paths)),
+            (none!("strpos(f.folded_title, want.part) > 0"), texts(none_of.titles)),
+        ];
+        Self { conditions: conditions.into_iter().filter_map(|(sql, value)| Some((sql, value?))).collect() }
+    }
+
+    /// Only chunks with all words of each phrase that is required, and no word that is excluded by itself.
+    async fn restrict(
+        &mut self,
+        client: &Client,
+        required: &[Phrase],
+        excluded: &[Phrase],
+    ) -> Result<(), Fault> {
+        let alone = excluded.iter().filter(|phrase| phrase.words.len() == 1);
+        let required = required.iter().flat_map(|phrase| &phrase.words).map(|word| (word, HAS_WORD));
+        let excluded = alone.flat_map(|phrase| &phrase.words).map(|word| (word, HAS_NO_WORD));
+        let words: Vec<(&QueryTerm, &str)> = required.chain(excluded).collect();
+        let terms: Vec<QueryTerm> = words.iter().map(|(word, _)| (*word).clone()).collect();
+        let found = numbers(client, &terms).await?;
+        for (word, condition) in words {
+            let ids = word.forms.iter().filter_map(|form| Some(found.get(form.as_str())?.0)).collect();
+            self.conditions.push((condition, Value::Words(ids)));
+        }
+        Ok(())
     }
 
     fn all(&self) -> bool {
-        self.parts.iter().all(Option::is_none)
+        self.conditions.is_empty()
     }
 
-    /// What must hold for a file `f`; the four values begin with this number.
-    fn sql(first: usize) -> String {
-        let [prefix, tag, since, until] = [first, first + 1, first + 2, first + 3];
-        format!(
-            "(${prefix}::text IS NULL OR starts_with(f.path, ${prefix})) AND (${tag}::text IS NULL OR ${tag} = ANY(f.folded_tags)) \
-             AND (${since}::text IS NULL OR f.date >= ${since}) AND (${until}::text IS NULL OR f.date <= ${until})"
-        )
+    /// What must hold for a chunk `c` of a file `f`; the values begin with this number.
+    fn sql(&self, first: usize) -> String {
+        let numbered = self.conditions.iter().zip(first..);
+        let all: Vec<String> =
+            numbered.map(|((sql, _), number)| sql.replacen('$', &format!("${number}"), 1)).collect();
+        if all.is_empty() { "true".to_owned() } else { all.join(" AND ") }
     }
 
     fn values(&self) -> impl Iterator<Item = (&(dyn ToSql + Sync), Type)> {
-        self.parts.iter().map(|part| (part as &(dyn ToSql + Sync), Type::TEXT))
+        self.conditions.iter().map(|(_, value)| match value {
+            Value::Text(text) => (text as &(dyn ToSql + Sync), Type::TEXT),
+            Value::Texts(texts) => (texts as &(dyn ToSql + Sync), Type::TEXT_ARRAY),
+            Value::Words(words) => (words as &(dyn ToSql + Sync), Type::INT4_ARRAY),
+            Value::Ids(ids) => (ids as &(dyn ToSql + Sync), Type::INT8_ARRAY),
+        })
     }
 }
 
@@ -86,19 +186,10 @@ async fn by_words(
     meta: &Meta,
     query: &Query,
     wanted: &Wanted,
+    depth: usize,
     files: &mut Files,
 ) -> Result<(Bm25, Vec<(ChunkId, f32)>), Fault> {
-    let mut terms = query.terms.clone();
-    let mut found = numbers(client, &terms).await?;
-    let occurs = |term: &QueryTerm, found: &Numbers| {
-        term.forms.iter().any(|form| found.get(form.as_str()).is_some_and(|(_, with)| *with > 0))
-    };
-    let mut strays = Vec::new();
-    for term in terms.iter_mut().filter(|term| !occurs(term, &found)) {
-        *term = term.in_all_languages();
-        strays.push(term.clone());
-    }
-    found.extend(numbers(client, &strays).await?);
+    let (terms, found) = known(client, &query.terms).await?;
     let with = found.iter().map(|(form, (_, with))| (form.as_str(), *with)).collect();
     let chunks = meta.summary.chunks;
     let bm25 = Bm25::new(&terms, &with, chunks, average(meta.length, chunks));
@@ -107,9 +198,39 @@ async fn by_words(
         .iter()
         .filter_map(|(term, weight)| Some((found.get(term.as_str())?.0, f64::from(*weight))))
         .unzip();
-    let listed =
-        if ids.is_empty() { Vec::new() } else { best(client, &ids, &weights, &bm25, wanted, files).await? };
+    let listed = if ids.is_empty() {
+        Vec::new()
+    } else {
+        best(client, &ids, &weights, &bm25, wanted, depth, files).await?
+    };
     Ok((bm25, listed))
+}
+
+/// Each term with the forms of the main languages if one of them occurs, else with those of all languages; and the ids of
+/// those that occur.
+async fn known(client: &Client, terms: &[QueryTerm]) -> Result<(Vec<QueryTerm>, Numbers), Fault> {
+    let mut terms = terms.to_vec();
+    let mut found = numbers(client, &terms).await?;
+    let mut strays = Vec::new();
+    for term in terms.iter_mut().filter(|term| !occurs(term, &found)) {
+        *term = term.in_all_languages();
+        strays.push(term.clone());
+    }
+    found.extend(numbers(client, &strays).await?);
+    Ok((terms, found))
+}
+
+fn occurs(term: &QueryTerm, found: &Numbers) -> bool {
+    term.forms.iter().any(|form| found.get(form.as_str()).is_some_and(|(_, with)| *with > 0))
+}
+
+/// Phrases with the forms of their words that occur.
+async fn known_phrases(client: &Client, phrases: &[Phrase]) -> Result<Vec<Phrase>, Fault> {
+    let mut found = Vec::with_capacity(phrases.len());
+    for phrase in phrases {
+        found.push(phrase.with_words(known(client, &phrase.words).await?.0));
+    }
+    Ok(found)
 }
 
 /// The id of a term and its document frequency.
@@ -141,6 +262,7 @@ async fn best(
     weights: &[f64],
     bm25: &Bm25,
     wanted: &Wanted,
+    depth: usize,
     files: &mut Files,
 ) -> Result<Vec<(ChunkId, f32)>, Fault> {
     // `IS TRUE` makes it a set that is made once and looked into, not a join that visits the chunk of every posting.
@@ -150,7 +272,7 @@ async fn best(
         format!(
             "WHERE (p.chunk IN (SELECT c.id FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file
                                 WHERE {})) IS TRUE",
-            Wanted::sql(6)
+            wanted.sql(6)
         )
     };
     // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so. Whole numbers below 2^53
@@ -160,7 +282,7 @@ async fn best(
          FROM (SELECT p.chunk, sum(round(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length) * {GRAIN})) / {GRAIN} AS score
                FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
                JOIN papertape.postings p ON p.word = w.word {only}
-               GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {DEPTH}) b
+               GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {depth}) b
          JOIN papertape.chunks c ON c.id = b.chunk
          ORDER BY b.score DESC, b.chunk # (-9223372036854775808)"
     );
@@ -209,7 +331,7 @@ async fn by_meaning(
         values.extend(wanted.values());
         format!(
             "WHERE v.key IN (SELECT c.key FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {})",
-            Wanted::sql(2)
+            wanted.sql(2)
         )
     };
     let near = if *graph && many(client, wanted).await? {
@@ -229,7 +351,7 @@ async fn by_meaning(
     let (again, joined) = if wanted.all() {
         (String::new(), "")
     } else {
-        (format!("WHERE {}", Wanted::sql(2)), "JOIN papertape.files f ON f.id = c.file")
+        (format!("WHERE {}", wanted.sql(2)), "JOIN papertape.files f ON f.id = c.file")
     };
     // Materialized, so that the planner does not walk the graph because of the outer order.
     let sql = format!(
@@ -249,7 +371,7 @@ async fn many(client: &Client, wanted: &Wanted) -> Result<bool, Fault> {
     let sql = format!(
         "SELECT count(*) FROM (SELECT 1 FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {}
                                LIMIT {}) AS few",
-        Wanted::sql(1),
+        wanted.sql(1),
         EXACT + 1
     );
     let values: Vec<_> = wanted.values().collect();
