@@ -11,7 +11,7 @@ use papertape_servers::blog::ChatGpt;
 pub(crate) use http::Http;
 
 use super::after_help;
-use super::index::Search;
+use super::index::{Search, split};
 use super::values::{seconds, tape_file};
 
 /// Run a bundled server over stdio, for any MCP host, or over HTTP.
@@ -102,15 +102,17 @@ pub(crate) struct Transport {
 /// The options of the blog server.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Blog {
-    /// The directory of Markdown [default: the current one, unless --index or --store is given].
+    /// The directory of Markdown [default: the current one, unless --index or --store is given]. It may be repeated: the paths
+    /// of files then begin with the name of their directory.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) content: Option<PathBuf>,
-    /// The directory of the index [default: .papertape within the directory of Markdown].
+    pub(crate) content: Vec<PathBuf>,
+    /// The directory of the index [default: .papertape within the directory of Markdown, or .papertape-DIGEST within the first of
+    /// several].
     #[arg(long, alias = "out", value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]
     pub(crate) index: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) search: Search,
-    /// Watch the directory, and index what changes while it is served.
+    /// Watch the directories, and index what changes while they are served.
     #[arg(long)]
     pub(crate) watch: bool,
     /// Also offer the tools `search` and `fetch`, which the connectors and deep research of ChatGPT require.
@@ -125,8 +127,8 @@ pub(crate) struct Blog {
 
 impl Blog {
     pub(crate) fn options(&self) -> blog::Options {
-        let (content, index) = (self.content.clone(), self.index.clone());
-        blog::Options { content, index, watch: self.watch, ..self.search.clone().options() }
+        let ((content, further), index) = (split(&self.content), self.index.clone());
+        blog::Options { content, further, index, watch: self.watch, ..self.search.clone().options() }
     }
 
     pub(crate) fn chatgpt(&self) -> Option<ChatGpt> {
@@ -147,6 +149,7 @@ const EXAMPLES: &str = "  \
 
 const BLOG_EXAMPLES: &str = "  \
   papertape serve blog --content notes --watch
+  papertape serve blog --content notes --content ../blog/posts --watch
   papertape serve blog --content notes --embed ollama
   papertape serve blog --content notes --chatgpt --http 8080
   papertape serve blog --store postgres://localhost/notes --http 127.0.0.1:8080";

@@ -1,6 +1,6 @@
 //! The report of `papertape index`, as text and as JSON.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use papertape_search::corpus::folder::ENDINGS;
@@ -14,14 +14,22 @@ use super::{Look, style};
 /// The directory and its index, as the user named them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'a> {
-    /// The directory of Markdown.
-    pub(crate) folder: &'a Path,
+    /// The directories of Markdown.
+    pub(crate) folders: &'a [PathBuf],
     /// The directory of the index; `None` if it is in a database.
     pub(crate) index: Option<&'a Path>,
     /// The options of `papertape serve blog` to serve it, quoted for a shell.
     pub(crate) options: &'a str,
     /// An embedding model was given.
     pub(crate) has_model: bool,
+}
+
+impl Places<'_> {
+    /// "notes, blog".
+    fn names(&self) -> String {
+        let names: Vec<String> = self.folders.iter().map(|folder| folder.display().to_string()).collect();
+        names.join(", ")
+    }
 }
 
 /// One line for each warning.
@@ -44,7 +52,7 @@ pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look:
         .collect();
     let mut text = format!(
         "{}: {}, {}\n  {}, in {}\n  {}\n",
-        look.paint(style::SUBJECT, &places.folder.display().to_string()),
+        look.paint(style::SUBJECT, &places.names()),
         counted(summary.files, "file"),
         counted(summary.chunks, "chunk"),
         counts.join(", "),
@@ -65,7 +73,7 @@ pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look:
 
 /// For a directory without Markdown: which files are indexed.
 fn nothing(removed: u64, places: Places<'_>, look: Look) -> String {
-    let folder = look.paint(style::SUBJECT, &places.folder.display().to_string());
+    let folder = look.paint(style::SUBJECT, &places.names());
     let removed = if removed == 0 { String::new() } else { format!("  {} removed\n", grouped(removed)) };
     let [one, other, last] = ENDINGS;
     format!(
@@ -155,7 +163,7 @@ mod tests {
     #[test]
     fn the_text_names_the_next_commands() {
         let places = Places {
-            folder: Path::new("my notes"),
+            folders: &["my notes".into()],
             index: Some(Path::new("my notes/.papertape")),
             options: "--content 'my notes'",
             has_model: false,
@@ -192,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_report_as_json() {
-        let places = Places { folder: Path::new("n"), index: None, options: "", has_model: false };
+        let places = Places { folders: &["n".into()], index: None, options: "", has_model: false };
         let document = document(&report(None), Duration::from_secs(2), places);
         assert_eq!((&document["added"], &document["chunks"]), (&json!(1), &json!(12_345)));
         assert_eq!((&document["embedding"], &document["seconds"]), (&Value::Null, &json!(2.0)));

@@ -67,6 +67,9 @@ pub struct Report {
     pub paths: Vec<String>,
     /// Warnings, one line each; at most a hundred, then how many more.
     pub warnings: Vec<String>,
+    /// Of several directories, those that cannot be read or have no files any more, and why, one line each (also a warning):
+    /// what was found there before is found as it was.
+    pub absent: Vec<String>,
     /// What the store holds now.
     pub summary: Summary,
 }
@@ -80,7 +83,8 @@ pub struct Options {
     pub full: bool,
     /// An index that was made from another directory is an error, and not overwritten.
     pub same_folder_only: bool,
-    /// A directory without any file leaves the index as it is: it may be a disk that is not mounted.
+    /// A directory without any file leaves the index as it is, or of several directories its part of it: it may be a disk that
+    /// is not mounted.
     pub never_empty: bool,
     /// The warnings of unchanged files have been logged: they are not read again for them.
     pub warnings_logged: bool,

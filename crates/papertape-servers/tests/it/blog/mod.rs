@@ -9,6 +9,7 @@ mod hostile_strings;
 mod offers;
 mod reading;
 mod searching;
+mod several;
 mod shipped;
 mod stop_words;
 
