@@ -21,14 +21,18 @@ use super::{Output, after_help_with};
 pub(crate) struct Search {
     /// The directory of Markdown.
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) folder: PathBuf,
+    folder: PathBuf,
     /// What to look for. Quote a word that begins with a hyphen together with another one, or write -- before the words.
     #[arg(value_name = "WORD", required = true)]
     words: Vec<String>,
+    /// Search this directory, too; may be repeated. `papertape index DIR DIR` and `papertape serve blog` have the same index.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    content: Vec<PathBuf>,
     /// How many passages to print, at most.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) top_k: u8,
-    /// Only in files whose path within DIR begins so, such as guides/.
+    /// Only in files whose path within DIR begins so, such as guides/. Of several directories, paths begin with the name of
+    /// their directory.
     #[arg(long, value_name = "PREFIX")]
     pub(crate) path: Option<String>,
     /// Only in files with this tag in their front matter.
@@ -60,9 +64,14 @@ impl Search {
         self.words.join(" ")
     }
 
+    /// The directories, in their order.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        std::iter::once(&self.folder).chain(&self.content).cloned().collect()
+    }
+
     pub(crate) fn options(&self) -> blog::Options {
-        let (content, index) = (Some(self.folder.clone()), self.index.clone());
-        blog::Options { content, index, ..self.engine.clone().options() }
+        let (content, further) = (Some(self.folder.clone()), self.content.clone());
+        blog::Options { content, further, index: self.index.clone(), ..self.engine.clone().options() }
     }
 }
 

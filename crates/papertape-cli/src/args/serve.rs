@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueHint};
 use papertape_search as blog;
-use papertape_servers::blog::ChatGpt;
+use papertape_servers::blog::{ChatGpt, Extras};
 
 pub(crate) use http::Http;
 
@@ -121,6 +121,10 @@ pub(crate) struct Blog {
     /// With --chatgpt: the site of the directory. The links of results are URL, a slash and the path of the file.
     #[arg(long, value_name = "URL", requires = "chatgpt", value_parser = site, value_hint = ValueHint::Url)]
     pub(crate) base_url: Option<String>,
+    /// Also give the files of hits as links to resources, for hosts that open them. LangChain passes such links to model APIs
+    /// that refuse them.
+    #[arg(long)]
+    pub(crate) resource_links: bool,
     #[command(flatten)]
     pub(crate) transport: Transport,
 }
@@ -131,8 +135,9 @@ impl Blog {
         blog::Options { content, further, index, watch: self.watch, ..self.search.clone().options() }
     }
 
-    pub(crate) fn chatgpt(&self) -> Option<ChatGpt> {
-        self.chatgpt.then(|| ChatGpt { base_url: self.base_url.clone() })
+    pub(crate) fn extras(&self) -> Extras {
+        let chatgpt = self.chatgpt.then(|| ChatGpt { base_url: self.base_url.clone() });
+        Extras { chatgpt, resource_links: self.resource_links }
     }
 }
 

@@ -2,10 +2,11 @@
 
 mod editor;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use papertape_search::Options;
 use papertape_search::analysis::MAX_QUERY_CHARS;
 use papertape_search::corpus::folder::Folder;
 use papertape_search::embed::Choice;
@@ -54,8 +55,12 @@ async fn search(args: &Search) -> Result<Found, Failure> {
     {
         return Err(Failure::usage(format!("--since {since} is after --until {until}: swap them")));
     }
-    let folder = Folder::open(&args.folder)
-        .map_err(|error| Failure::usage(format!("{}: {error}", args.folder.display())))?;
+    let folders = args.folders();
+    for folder in &folders {
+        // A server goes on without one that is away, but here it was named just now.
+        Folder::open(folder).map_err(|error| Failure::usage(format!("{}: {error}", folder.display())))?;
+    }
+    let folder = Folder::open_all(&folders).map_err(|error| Failure::usage(error.to_string()))?;
     let options = args.options();
     let wrong = |error| Failure::usage(format!("--embed: {error}"));
     let embedder = options.embedder().map_err(wrong)?;
@@ -67,7 +72,7 @@ async fn search(args: &Search) -> Result<Found, Failure> {
     let searcher = searcher.waiting(options.embed_timeout.unwrap_or(MODEL_WAIT));
     let place = options.index();
     let place = options.store.is_none().then_some(place.as_path());
-    let mut notes = update(args, &folder, &searcher, options.is_elsewhere(), place).await?;
+    let mut notes = update(args, &folder, &searcher, &options, place).await?;
     let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let prefix =
         args.path.as_deref().map(|path| path.strip_prefix("./").unwrap_or(path).trim_start_matches('/'));
@@ -76,11 +81,23 @@ async fn search(args: &Search) -> Result<Found, Failure> {
         tag: text(&args.tag),
         since: args.since.clone(),
         until: args.until.clone(),
+        ..Filter::default()
     };
     let failed = |error| failure::failed(error, place);
     let result = searcher.search(&query, args.top_k.into(), &filter).await.map_err(failed)?;
     notes.splice(0..0, result.note.clone());
-    Ok(Found::new(&args.folder, query, &result, &notes))
+    let path = |source: &str| place_of(&folder, &folders, source);
+    Ok(Found::new(query, &result, &notes, &path))
+}
+
+/// Where a file is, from the current directory, as the user named its directory.
+fn place_of(folder: &Folder, folders: &[PathBuf], source: &str) -> PathBuf {
+    let place = folder.place(source).and_then(|(number, rest)| Some((folders.get(number)?, rest)));
+    match place {
+        Some((folder, rest)) if folder != Path::new(".") => folder.join(rest),
+        Some((_, rest)) => PathBuf::from(rest),
+        None => PathBuf::from(source),
+    }
 }
 
 /// Brings the index up to date, as far as possible: why it is not, if it can be searched all the same.
@@ -88,7 +105,7 @@ async fn update(
     args: &Search,
     folder: &Folder,
     searcher: &Searcher,
-    is_elsewhere: bool,
+    options: &Options,
     place: Option<&Path>,
 ) -> Result<Vec<String>, Failure> {
     let bar = IndexProgress::new(args.output == Output::Text);
@@ -100,35 +117,36 @@ async fn update(
     };
     // An index within its directory belongs to that directory, however much has changed there. Warnings are for `index`.
     let run = index::Options {
-        same_folder_only: is_elsewhere,
-        never_empty: is_elsewhere,
+        same_folder_only: options.is_elsewhere(),
+        // One of several may be a disk that is not mounted.
+        never_empty: options.is_elsewhere() || !options.further.is_empty(),
         warnings_logged: true,
         wait_for_writer: true,
         ..index::Options::default()
     };
-    let mut notes = Vec::new();
-    match index::lexical(folder, &**searcher.store(), run, &progress).await {
-        Ok(_) => {}
+    let absent = match index::lexical(folder, &**searcher.store(), run, &progress).await {
+        Ok(report) => report.absent,
         Err(IndexError::OtherFolder(why)) => return Err(Failure::Output(why)),
-        Err(IndexError::NoFiles(why)) => notes.push(out_of_date(&why)),
+        Err(IndexError::NoFiles(why)) => return Ok(vec![out_of_date(&why)]),
         Err(IndexError::Store(error)) => {
             let can_be_searched =
                 searcher.summary().await.is_ok() && !matches!(error, StoreError::Unsealed { .. });
             if !can_be_searched {
                 return Err(failure::failed(error, place));
             }
-            notes.push(out_of_date(&error.to_string()));
+            return Ok(vec![out_of_date(&error.to_string())]);
         }
-    }
-    if let (Some(embedder), true) = (searcher.embedder(), notes.is_empty()) {
+    };
+    if let Some(embedder) = searcher.embedder() {
         let mut rejected = RejectedTexts::default();
         let made = index::vectors(&**searcher.store(), &**embedder, &mut rejected, &progress).await;
-        // The search itself says why a model does not respond.
-        if let Err(error) = made {
-            notes.push(out_of_date(&error.to_string()));
-        }
+        // The search says so.
+        searcher.set_vector_failure(match made {
+            Ok(made) => made.failure.map(|error| error.to_string()),
+            Err(error) => Some(error.to_string()),
+        });
     }
-    Ok(notes)
+    Ok(absent)
 }
 
 fn out_of_date(why: &str) -> String {

@@ -35,7 +35,7 @@ pub(crate) fn run(args: Serve) -> Result<(), Failure> {
                 // A service that fails may come back, but a build without local models stays without them.
                 options.embedder().map_err(|error| Failure::usage(format!("--embed: {error}")))?;
             }
-            let server = blog::server_with(options, args.chatgpt());
+            let server = blog::server_with(options, args.extras());
             run_server("blog", server, args.transport, 2 * runtime::parallelism())
         }
     }

@@ -1,7 +1,7 @@
 //! What `papertape search` has found, as text and as JSON.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use papertape_search::query::{Mode, SearchResult};
 use serde_json::{Value, json};
@@ -40,15 +40,20 @@ pub(crate) struct Hit {
 }
 
 impl Found {
-    pub(crate) fn new(folder: &Path, query: String, result: &SearchResult, notes: &[String]) -> Self {
+    /// `path` is where a file is.
+    pub(crate) fn new(
+        query: String,
+        result: &SearchResult,
+        notes: &[String],
+        path: &dyn Fn(&str) -> PathBuf,
+    ) -> Self {
         let hits = result.hits.iter().map(|hit| {
             let chunk = &hit.chunk;
             let preview = result.terms.preview(chunk);
             // 0 if the text is not as it stands in the file.
             let line = |line| Some(line).filter(|line| *line > 0);
-            let here = folder == Path::new(".");
             Hit {
-                path: if here { PathBuf::from(&chunk.source) } else { folder.join(&chunk.source) },
+                path: path(&chunk.source),
                 line: line(chunk.lines.start),
                 last_line: line(chunk.lines.end),
                 source: chunk.source.clone(),

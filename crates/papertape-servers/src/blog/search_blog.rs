@@ -1,11 +1,14 @@
 //! The tool `search_blog`: its arguments, and its hits.
 
-use papertape::server::{App, Tool};
+use papertape::protocol::content::ResourceLink;
+use papertape::protocol::{CallToolResult, Content};
+use papertape::server::{App, Tool, ToolOutput};
 use papertape::{Cx, Json, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{Blog, days, uri};
+use super::{Blog, days, resource, uri};
 use crate::page;
 use papertape_search::analysis::MAX_QUERY_CHARS;
 use papertape_search::maintain::Ready;
@@ -13,9 +16,9 @@ use papertape_search::query::{MatchedTerms, Mode, SearchResult};
 use papertape_search::store::{self, Filter};
 
 /// Search the user's own Markdown: blog posts, notes, documentation. The best passages come first, each with its source, its
-/// place in it and the part of it that matches best; read_chunk gives the whole passage. Words are matched in any form and with or without
-/// accents, in the language of the texts; where a model is configured, meaning is matched too. Ask in plain words: there is no
-/// query syntax.
+/// place in it and the part of it that matches best; read_chunk gives the whole passage. Words are matched in any form and
+/// with or without accents, in the language of the texts; where a model is configured, meaning is matched too. Ask in plain
+/// words: there is no query syntax.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchBlog {
@@ -61,6 +64,46 @@ pub(super) struct SearchOutput {
     /// Notes about this result, such as why semantic search is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
+}
+
+/// The search result, and what beside it leads to the files.
+#[derive(Debug)]
+pub(super) struct SearchAnswer {
+    output: SearchOutput,
+    links: Vec<Content>,
+}
+
+impl ToolOutput for SearchAnswer {
+    fn output_schema() -> Option<Value> {
+        Json::<SearchOutput>::output_schema()
+    }
+
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
+        let mut result = Json(self.output).into_result()?;
+        result.content.extend(self.links);
+        Ok(result)
+    }
+}
+
+/// The most links of a result.
+const MOST_LINKS: usize = 5;
+
+/// The first files of the hits, each once.
+fn links(hits: &[Hit]) -> Vec<Content> {
+    let mut files: Vec<&Hit> = Vec::new();
+    for hit in hits {
+        if files.len() < MOST_LINKS && files.iter().all(|file| file.uri != hit.uri) {
+            files.push(hit);
+        }
+    }
+    let link = |hit: &Hit| {
+        let mut link = ResourceLink::default();
+        (link.uri, link.name) = (hit.uri.clone(), hit.source.clone());
+        link.title = Some(hit.title.clone());
+        link.mime_type = Some(resource::MARKDOWN.to_owned());
+        Content::ResourceLink(link)
+    };
+    files.into_iter().map(link).collect()
 }
 
 /// The search mode.
@@ -121,16 +164,14 @@ pub(super) fn tool() -> Tool {
         .ui(PAGE)
 }
 
-pub(super) async fn search_blog(
-    args: SearchBlog,
-    blog: Blog,
-    cx: Cx,
-) -> Result<Json<SearchOutput>, ToolError> {
+pub(super) async fn search_blog(args: SearchBlog, blog: Blog, cx: Cx) -> Result<SearchAnswer, ToolError> {
     days::check(args.since.as_deref(), args.until.as_deref())?;
     let index = blog.ready(Some(&cx)).await?;
     let filter = filter(args.path_prefix, args.tag, args.since, args.until);
     let result = search(&index, &args.query, args.top_k.into(), &filter).await?;
-    Ok(Json(output(result, &index)))
+    let output = output(result, &index);
+    let links = if blog.resource_links { links(&output.hits) } else { Vec::new() };
+    Ok(SearchAnswer { output, links })
 }
 
 /// The filter that arguments ask for: empty ones are none.

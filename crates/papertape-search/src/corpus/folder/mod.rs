@@ -108,6 +108,12 @@ impl Folder {
         &self.root.path
     }
 
+    /// Which of the directories the path of a file is of, from 0 in their order, and its path within that.
+    #[must_use]
+    pub fn place<'a>(&self, path: &'a str) -> Option<(usize, &'a str)> {
+        self.roots().enumerate().find_map(|(number, root)| Some((number, root.below(path)?)))
+    }
+
     fn roots(&self) -> impl Iterator<Item = &Root> {
         std::iter::once(&self.root).chain(&self.further)
     }

@@ -3,15 +3,16 @@
 use papertape::Client;
 use papertape::client::ClientOptions;
 use papertape::protocol::Revision;
-use papertape_servers::blog::{self, ChatGpt};
+use papertape_servers::blog::{self, ChatGpt, Extras};
 use serde_json::{Value, json};
 
 use super::{call, failure, open, options, patient, query, text, three_languages, write};
 use crate::scratch;
 
 async fn client(folder: &std::path::Path, base_url: Option<&str>) -> Client {
-    let chatgpt = ChatGpt { base_url: base_url.map(str::to_owned) };
-    let server = blog::server_with(patient(folder), Some(chatgpt)).await.unwrap();
+    let chatgpt = Some(ChatGpt { base_url: base_url.map(str::to_owned) });
+    let extras = Extras { chatgpt, ..Extras::default() };
+    let server = blog::server_with(patient(folder), extras).await.unwrap();
     assert_eq!(server.check().unwrap(), []);
     crate::open(server, Revision::MODERN, ClientOptions::new()).await
 }

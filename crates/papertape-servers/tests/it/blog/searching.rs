@@ -1,6 +1,8 @@
 //! `search_blog` and `read_chunk`: what they find and give.
 
-use papertape::protocol::Revision;
+use papertape::client::ClientOptions;
+use papertape::protocol::{Content, Revision};
+use papertape_servers::blog::{self, Extras};
 use serde_json::{Value, json};
 
 use super::{call, failure, modern, open, options, query, search, sources, text, three_languages};
@@ -68,6 +70,49 @@ async fn a_preview_has_what_matches_and_no_markup() {
     assert!(preview.contains("backs. Every tape can be replayed. Otters"), "{preview}");
     assert!(preview.starts_with('…') && preview.ends_with('…'), "{preview}");
     assert_eq!(hit["matches"], json!(["tape", "replayed"]));
+}
+
+#[tokio::test]
+async fn files_are_linked_once_if_that_is_wanted() {
+    let folder = crate::scratch("blog_links");
+    for number in 0..7 {
+        super::write(
+            &folder,
+            &format!("{number}.md"),
+            "# Otters\n\n## One\n\nOtters swim.\n\n## Two\n\nOtters dive.\n",
+        );
+    }
+    for revision in Revision::ALL {
+        let extras = Extras { resource_links: true, ..Extras::default() };
+        let server = blog::server_with(super::patient(&folder), extras).await.unwrap();
+        let client = crate::open(server, revision, ClientOptions::new()).await;
+        let result = call(&client, "search_blog", json!({ "query": "otters", "top_k": 20 })).await;
+        let [Content::Text(found), links @ ..] = result.content.as_slice() else { panic!("{result:?}") };
+        let found: Value = serde_json::from_str(&found.text).unwrap();
+        let hits = found["hits"].as_array().unwrap();
+        assert!(hits.len() > 5 && links.len() == 5, "{found}");
+        let mut linked = Vec::new();
+        for link in links {
+            match link {
+                Content::ResourceLink(link) => {
+                    assert_eq!(
+                        (link.title.as_deref(), link.mime_type.as_deref()),
+                        (Some("Otters"), Some("text/markdown"))
+                    );
+                    linked.push(link.uri.clone());
+                }
+                Content::Text(link) => linked.push(link.text.strip_prefix("Otters: ").unwrap().to_owned()),
+                other => panic!("{other:?}"),
+            }
+        }
+        let mut files: Vec<&str> = Vec::new();
+        for uri in hits.iter().map(|hit| hit["uri"].as_str().unwrap()) {
+            if !files.contains(&uri) {
+                files.push(uri);
+            }
+        }
+        assert_eq!(linked, files[..5]);
+    }
 }
 
 #[tokio::test]
