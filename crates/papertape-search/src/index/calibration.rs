@@ -240,7 +240,7 @@ fn heading_query(
         bag: analysis::bag(&chunk.source, &chunk.title, above, &plain, language),
         text: document::embedded_text(
             &chunk.title,
-            &Section { headings: above.to_vec(), text: String::new(), plain },
+            &Section { headings: above.to_vec(), text: String::new(), plain, ..Section::default() },
         ),
         siblings,
     })

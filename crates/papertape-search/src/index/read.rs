@@ -60,6 +60,7 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
             index,
             bag: analysis::bag(path, &document.title, &section.headings, &section.plain, document.language),
             key: VectorKey::of(&document::embedded_text(&document.title, &section)),
+            lines: section.lines,
             headings: section.headings,
             text: section.text,
         })

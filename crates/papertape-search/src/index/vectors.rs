@@ -221,7 +221,7 @@ fn embedded_text(chunk: &Chunk) -> String {
     let plain = document::plain(&chunk.source, &chunk.text);
     document::embedded_text(
         &chunk.title,
-        &Section { headings: chunk.headings.clone(), text: String::new(), plain },
+        &Section { headings: chunk.headings.clone(), text: String::new(), plain, ..Section::default() },
     )
 }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::analysis::{Bag, Language, QueryTerm};
+pub use crate::corpus::document::Lines;
 pub use crate::corpus::folder::Stamp;
 pub use crate::corpus::{ChunkId, VectorKey};
 pub use crate::embed::Embedding;
@@ -115,6 +116,8 @@ pub struct Entry {
     pub bag: Bag,
     /// Identifies its vector.
     pub key: VectorKey,
+    /// Where it stands in the file.
+    pub lines: Lines,
 }
 
 /// A chunk as a store gives it back.
@@ -132,6 +135,8 @@ pub struct Chunk {
     pub text: String,
     /// Identifies its vector.
     pub key: VectorKey,
+    /// Where it stands in the file.
+    pub lines: Lines,
 }
 
 /// A query to a store.

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use papertape_search::query::Searcher;
 use papertape_search::rank::bm25::{B, K1, idf};
-use papertape_search::store::{ChunkId, Embedding, Filter, Query, Stamp, Store, StoreError, VectorKey};
+use papertape_search::store::{
+    ChunkId, Embedding, Filter, Lines, Query, Stamp, Store, StoreError, VectorKey,
+};
 
 use tokio::time::timeout;
 
@@ -49,6 +51,7 @@ async fn what_was_put_is_found() {
         assert_eq!(chunk.headings, ["Heading", "Part 1"]);
         assert_eq!(chunk.title, "About a/one.md");
         assert_eq!(chunk.key, VectorKey::of("pears and plums"));
+        assert_eq!(chunk.lines, Lines { start: 3, end: 3 });
         assert_eq!(store.chunk("a/one.md", 2).await.unwrap(), None);
         assert_eq!(store.chunks("a/one.md").await.unwrap().len(), 2);
         assert_eq!(store.chunks("a/on").await.unwrap(), []);

@@ -5,6 +5,7 @@
 //! - `mdx` and `shallow`: to Markdown of the same length that the parser can read, and soon
 //! - `outline` (with `plain` and `html`): Markdown to headings, words, and places to cut at
 //! - `chunk` (with `cut`): headings and places to chunks
+//! - `lines`: where in the file each chunk is
 //! - [`links`]: what links to what
 
 mod chunk;
@@ -13,6 +14,7 @@ mod date;
 mod decode;
 mod head;
 mod html;
+mod lines;
 mod links;
 mod mdx;
 mod outline;
@@ -22,10 +24,12 @@ mod shallow;
 use std::borrow::Cow;
 
 pub use date::is_day;
+pub use lines::Lines;
 pub use links::{Link, links};
 
 use crate::analysis::{self, Language};
 use head::Head;
+use lines::LineCounter;
 
 /// A Markdown file, read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,6 +57,8 @@ pub struct Section {
     pub text: String,
     /// Its words without marks, for search: no link targets, no HTML, no JSX. Its own heading is not in it.
     pub plain: String,
+    /// Where it stands in the file.
+    pub lines: Lines,
 }
 
 /// Reads a file: never fails, whatever the bytes are.
@@ -69,8 +75,13 @@ pub fn read(path: &str, bytes: &[u8]) -> Document {
     let first = outline.headings.iter().find(|heading| heading.level == 1 && !heading.text.is_empty());
     let title = head.title.or_else(|| first.map(|heading| heading.text.clone())).unwrap_or(name);
     warnings.extend(head.warning);
+    let mut chunks = chunk::chunks(body, &outline, &title);
+    let mut counter = LineCounter::after(text.get(..head.body).unwrap_or_default());
+    for section in &mut chunks {
+        section.lines = counter.take(&section.text);
+    }
     Document {
-        chunks: chunk::chunks(body, &outline, &title),
+        chunks,
         language: head.language.unwrap_or_else(|| analysis::detect(&outline.sample)),
         date: head.date.or(day),
         tags: head.tags,

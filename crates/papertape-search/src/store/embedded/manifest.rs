@@ -17,7 +17,7 @@ use crate::store::{Embedding, StoreError, Summary};
 pub(super) const NAME: &str = "papertape.index";
 
 const MAGIC: &str = "papertape index";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The first version with a seal.
 const SEALED: u32 = 2;

@@ -259,7 +259,8 @@ async fn copy_chunks(
     chunks: &[(i64, ChunkId, Entry)],
     numbers: &[Vec<(i32, i32)>],
 ) -> Result<(), Fault> {
-    let into = "papertape.chunks (id, file, index, headings, text, key, length, words)";
+    let into =
+        "papertape.chunks (id, file, index, headings, text, key, length, words, first_line, last_line)";
     let types = [
         Type::INT8,
         Type::INT8,
@@ -269,6 +270,8 @@ async fn copy_chunks(
         Type::INT8,
         Type::INT4,
         Type::INT4_ARRAY,
+        Type::INT4,
+        Type::INT4,
     ];
     let rows = chunks.iter().zip(numbers).map(|((file, id, entry), terms)| {
         let terms: Vec<i32> = terms.iter().map(|(term, _)| *term).collect();
@@ -281,6 +284,8 @@ async fn copy_chunks(
             Box::new(entry.key.0.cast_signed()),
             Box::new(i32::try_from(entry.bag.length()).unwrap_or(i32::MAX)),
             Box::new(terms),
+            Box::new(i32::try_from(entry.lines.start).unwrap_or_default()),
+            Box::new(i32::try_from(entry.lines.end).unwrap_or_default()),
         ];
         row
     });

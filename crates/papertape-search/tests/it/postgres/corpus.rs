@@ -2,7 +2,7 @@
 
 use papertape_search::analysis::{Bag, Language, QueryTerm};
 use papertape_search::store::{
-    Embedding, Entry, FileRecord, Query, Stamp, Store, StoreError, Summary, VectorKey,
+    Embedding, Entry, FileRecord, Lines, Query, Stamp, Store, StoreError, Summary, VectorKey,
 };
 
 pub(crate) const DIMENSION: u32 = 16;
@@ -59,7 +59,8 @@ fn entry(index: u32, text: &str) -> Entry {
         bag.add(word.to_lowercase(), 1);
     }
     let headings = vec!["Heading".to_owned(), format!("Part {index}")];
-    Entry { index, headings, text: text.to_owned(), bag, key: VectorKey::of(text) }
+    let lines = Lines { start: index * 10 + 1, end: index * 10 + 9 };
+    Entry { index, headings, text: text.to_owned(), bag, key: VectorKey::of(text), lines }
 }
 
 /// Many files: in directories, of days, with tags, of several languages.
