@@ -102,9 +102,9 @@ impl Searcher {
         let (vector, cause) = match &self.vectors {
             None => (None, None),
             Some(vectors) => match vectors.vector(query, &summary).await {
-                Ok(vector) => (Some(vector.to_vec()), None),
+                Ok(vector) => (vector.map(|vector| vector.to_vec()), None),
                 Err(cause) => {
-                    let cause = self.vector_failure().filter(|_| !is_calibrated(&summary)).unwrap_or(cause);
+                    let cause = self.vector_failure().filter(|_| !is_judged(&summary)).unwrap_or(cause);
                     (None, Some(format!("semantic search is off: {cause}")))
                 }
             },
@@ -113,7 +113,7 @@ impl Searcher {
             let note = cause.unwrap_or_else(|| "the query has no terms to search for".to_owned());
             return Ok(SearchResult { hits: Vec::new(), mode: Mode::Lexical, note: Some(note) });
         }
-        let mut query = Query { terms, vector, filter: filter.clone(), top_k, weight: None };
+        let mut query = Query { terms, vector, filter: filter.clone(), top_k };
         let mut matches = self.store.search(&query).await;
         let mut note = cause;
         let is_mismatch = matches!(matches, Err(StoreError::Mismatch(_)));
@@ -252,12 +252,12 @@ impl Searcher {
     }
 }
 
-/// Whether the weight of the vector list is known. Before that, a failure to make vectors is why they are not used.
-fn is_calibrated(summary: &Summary) -> bool {
-    summary.vectors > 0 && summary.embedding.as_ref().is_some_and(|embedding| embedding.calibrated_on > 0)
+/// Whether it is known if the vectors are used. Before that, a failure to make them is why they are not.
+fn is_judged(summary: &Summary) -> bool {
+    summary.vectors > 0 && summary.embedding.as_ref().is_some_and(|embedding| embedding.judged_on > 0)
 }
 
-/// Which lists the hits come from. A vector list of weight 0 is not searched.
+/// Which lists the hits come from.
 fn mode(matches: &Matches) -> Mode {
     match (matches.lexical.is_empty(), matches.semantic.is_empty()) {
         (_, true) => Mode::Lexical,

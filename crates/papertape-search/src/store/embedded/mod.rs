@@ -34,6 +34,7 @@ mod merge_policy;
 mod publish;
 mod snapshot;
 mod table;
+mod vector_search;
 mod vectors;
 mod write;
 mod writer;
