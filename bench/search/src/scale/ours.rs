@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use papertape_search::analysis::{self, Language};
 use papertape_search::store::embedded::Embedded;
 use papertape_search::store::{
-    ChunkId, Embedding, Entry, FileRecord, Filter, Query, Stamp, Store, VectorKey,
+    ChunkId, Embedding, Entry, FileRecord, Filter, Lines, Query, Stamp, Store, VectorKey,
 };
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator,
@@ -97,7 +97,7 @@ fn ready(made: Made) -> (FileRecord, Vec<Entry>) {
     for ((chunk, heading, text), index) in made.chunks.into_iter().zip(0..) {
         let headings = vec![heading];
         let bag = analysis::bag(&path, &made.title, &headings, &text, Language::English);
-        entries.push(Entry { index, headings, text, bag, key: key(chunk) });
+        entries.push(Entry { index, headings, text, bag, key: key(chunk), lines: Lines::default() });
     }
     let record = FileRecord {
         path,

@@ -26,8 +26,8 @@ pub(crate) fn link_texts(files: &[(String, String)]) -> Vec<LinkText> {
         for link in document::links(path, markdown) {
             let text = link.text.split_whitespace().collect::<Vec<_>>().join(" ");
             let target =
-                pages.target(path, &link.target).filter(|target| target != path && says_enough(&text));
-            let Some(target) = target else { continue };
+                if link.wiki { pages.wiki_target(&link.target) } else { pages.target(path, &link.target) };
+            let Some(target) = target.filter(|target| target != path && says_enough(&text)) else { continue };
             let entry = by_text.entry(text.to_lowercase()).or_insert_with(|| LinkText {
                 text,
                 targets: BTreeSet::new(),

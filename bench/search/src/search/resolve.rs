@@ -11,18 +11,35 @@ const INDEXES: [&str; 3] = ["index", "_index", "readme"];
 #[derive(Debug)]
 pub(crate) struct Pages {
     by_name: HashMap<String, String>,
+    /// By the end of their path, of any length, as wiki links call them; the shortest path first.
+    by_end: HashMap<String, String>,
 }
 
 impl Pages {
     /// Of paths relative to the directory.
     pub(crate) fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
         let mut by_name = HashMap::new();
+        let mut by_end: HashMap<String, String> = HashMap::new();
         for path in paths {
             if let Some(name) = name(path) {
                 by_name.entry(name).or_insert_with(|| path.to_owned());
             }
+            let whole = wiki_name(path);
+            for at in whole.match_indices('/').map(|(at, _)| at + 1).chain([0]) {
+                let end = whole.get(at..).unwrap_or_default().to_owned();
+                let known = by_end.entry(end).or_insert_with(|| path.to_owned());
+                if path.len() < known.len() {
+                    path.clone_into(known);
+                }
+            }
         }
-        Self { by_name }
+        Self { by_name, by_end }
+    }
+
+    /// The file that `[[name]]` leads to, wherever it is.
+    pub(crate) fn wiki_target(&self, name: &str) -> Option<&str> {
+        let page = name.split('#').next().unwrap_or_default().trim();
+        self.by_end.get(&wiki_name(page)).filter(|_| !page.is_empty()).map(String::as_str)
     }
 
     /// The file that a link on `from` leads to; none if it leads elsewhere.
@@ -35,6 +52,12 @@ impl Pages {
         let found = candidates(from, &link).into_iter().find_map(|name| self.by_name.get(&name));
         found.map(String::as_str)
     }
+}
+
+/// A path or a page's name in lower case, without the ending of Markdown.
+fn wiki_name(path: &str) -> String {
+    let name = path.trim_start_matches('/').to_lowercase();
+    name.strip_suffix(".md").map(str::to_owned).unwrap_or(name)
 }
 
 fn has_scheme(link: &str) -> bool {
@@ -96,6 +119,21 @@ fn name(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::Pages;
+
+    #[test]
+    fn wiki_links_name_pages_anywhere() {
+        let pages = Pages::of(["a/b/My page.md", "a/Other.md", "Other.md", "My page/x.md"]);
+        for (link, expected) in [
+            ("my page", Some("a/b/My page.md")),
+            ("b/My page#Part", Some("a/b/My page.md")),
+            ("Other", Some("Other.md")),
+            ("a/Other", Some("a/Other.md")),
+            ("#Part", None),
+            ("page", None),
+        ] {
+            assert_eq!(pages.wiki_target(link), expected, "{link}");
+        }
+    }
 
     #[test]
     fn links_are_read_as_sites_read_them() {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueHint};
 use papertape_search as blog;
+use papertape_servers::blog::ChatGpt;
 
 pub(crate) use http::Http;
 
@@ -112,6 +113,12 @@ pub(crate) struct Blog {
     /// Watch the directory, and index what changes while it is served.
     #[arg(long)]
     pub(crate) watch: bool,
+    /// Also offer the tools `search` and `fetch`, which the connectors and deep research of ChatGPT require.
+    #[arg(long)]
+    pub(crate) chatgpt: bool,
+    /// With --chatgpt: the site of the directory. The links of results are URL, a slash and the path of the file.
+    #[arg(long, value_name = "URL", requires = "chatgpt", value_parser = site, value_hint = ValueHint::Url)]
+    pub(crate) base_url: Option<String>,
     #[command(flatten)]
     pub(crate) transport: Transport,
 }
@@ -121,6 +128,16 @@ impl Blog {
         let (content, index) = (self.content.clone(), self.index.clone());
         blog::Options { content, index, watch: self.watch, ..self.search.clone().options() }
     }
+
+    pub(crate) fn chatgpt(&self) -> Option<ChatGpt> {
+        self.chatgpt.then(|| ChatGpt { base_url: self.base_url.clone() })
+    }
+}
+
+fn site(text: &str) -> Result<String, &'static str> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_site = rest.is_some_and(|rest| !rest.is_empty() && !text.contains(char::is_whitespace));
+    if is_site { Ok(text.to_owned()) } else { Err("write it as https://HOST or https://HOST/PATH") }
 }
 
 const EXAMPLES: &str = "  \
@@ -131,6 +148,7 @@ const EXAMPLES: &str = "  \
 const BLOG_EXAMPLES: &str = "  \
   papertape serve blog --content notes --watch
   papertape serve blog --content notes --embed ollama
+  papertape serve blog --content notes --chatgpt --http 8080
   papertape serve blog --store postgres://localhost/notes --http 127.0.0.1:8080";
 
 const GRAMMAR_EXAMPLES: &str = "  \

@@ -12,7 +12,7 @@ use crate::analysis::{self, Bag, Language, QueryTerm};
 use crate::corpus::document::{self, Section};
 use crate::embed::{EmbedError, Embedder, Identity, Purpose};
 use crate::rank::judge::{MAX_QUERIES, Ranks};
-use crate::store::{Chunk, ChunkId, DEPTH, FileRecord, Filter, Query, Store, StoreError};
+use crate::store::{Chunk, ChunkId, DEPTH, FileRecord, Query, Store, StoreError};
 
 /// Why there is no judgement.
 #[derive(Debug)]
@@ -88,8 +88,7 @@ async fn search(
     body: &[f32],
 ) -> Result<Option<Ranks>, StoreError> {
     let cosine: f32 = vector.iter().zip(body).map(|(a, b)| a * b).sum();
-    let query =
-        Query { terms: heading.terms.clone(), vector: Some(vector), filter: Filter::default(), top_k: 10 };
+    let query = Query { terms: heading.terms.clone(), vector: Some(vector), top_k: 10, ..Query::default() };
     let matches = store.search(&query).await?;
     let is_rival = |chunk: &Chunk| {
         let id = ChunkId::of(&chunk.source, chunk.index);

@@ -52,7 +52,7 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
     }
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let document = document::read(path, &bytes);
-    let entries: Vec<Entry> = document
+    let mut entries: Vec<Entry> = document
         .chunks
         .into_iter()
         .zip(0_u32..)
@@ -65,6 +65,9 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
             text: section.text,
         })
         .collect();
+    if let Some(first) = entries.first_mut() {
+        first.bag.add_all(analysis::front_matter_bag(&document.aliases, &document.about, document.language));
+    }
     let record = FileRecord {
         path: path.to_owned(),
         stamp,

@@ -18,7 +18,7 @@ use super::lexical::segment::LexicalSegment;
 use super::lexical::{DocAddress, DocId};
 use super::manifest::LexicalFile;
 use super::vectors::Rows;
-use crate::analysis::QueryTerm;
+use crate::analysis::{Phrase, QueryTerm};
 use crate::rank::bm25::{Bm25, length_of_byte, max_term_score, term_score};
 use crate::store::{Chunk, ChunkId, StoreError};
 use crate::sync::lock;
@@ -157,6 +157,12 @@ impl LexicalIndex {
             found.extend(scored.map(|(place, score)| (self.id(*place), score)));
         }
         Ok(found)
+    }
+
+    /// Phrases with the forms of their words that occur.
+    pub(super) fn known_phrases(&self, phrases: &[Phrase]) -> io::Result<Vec<Phrase>> {
+        let known = |phrase: &Phrase| Ok(phrase.with_words(self.with_known_forms(&phrase.words)?));
+        phrases.iter().map(known).collect()
     }
 
     /// The average length of a chunk in tokens; at least one.

@@ -12,11 +12,14 @@ use super::join::{Join, Keys};
 use super::lexical::DocAddress;
 use super::lexical_index::{LexicalHits, LexicalIndex};
 use super::manifest::Manifest;
+use super::restrict;
 use super::table;
-use super::vector_search::VectorSearch;
+use super::vector_search::{VectorHits, VectorSearch};
+use super::vectors::Rows;
 use super::vectors::segment::VectorSegment;
 use crate::rank::{Files, best_first, hits};
 use crate::store::normalise::normalised;
+use crate::store::phrases::{CHECKED, Phrases};
 use crate::store::{Chunk, ChunkId, DEPTH, FileRecord, Filter, Hit, Matches, Query, StoreError};
 use crate::sync::Lazy;
 
@@ -35,6 +38,9 @@ pub(super) struct Snapshot {
     /// Chunks without a vector, in the order of their files.
     wanting: Lazy<Vec<DocAddress>>,
 }
+
+/// A query's vector, and the chunks nearest to it.
+type VectorList<'a> = (VectorSearch<'a>, VectorHits);
 
 impl Snapshot {
     /// Opens what the manifest names; what `before` has open already is shared.
@@ -157,27 +163,10 @@ impl Snapshot {
     pub(super) fn search(&self, query: &Query) -> Result<Matches, StoreError> {
         let index = self.lexical_index()?;
         let failed = |error| self.folder.errors().io("cannot search", error);
-        let wanted = if query.filter == Filter::default() { None } else { filter::wanted(&query.filter)? };
-        let through = wanted.map(|wanted| wanted.documents(index.segments())).transpose().map_err(failed)?;
-        let through = through.as_deref();
-        let lexical_list = || index.search(&query.terms, through, DEPTH);
-        let vector_list = || {
-            let Some(search) =
-                query.vector.as_deref().map(|vector| self.vector_search(vector)).transpose()?.flatten()
-            else {
-                return Ok(None);
-            };
-            let nearest = search.nearest(through).map_err(failed)?;
-            Ok::<_, StoreError>(Some((search, nearest)))
-        };
-        let (lexical_list, vector_list) = match &query.vector {
-            Some(_) => rayon::join(lexical_list, vector_list),
-            None => (lexical_list(), Ok(None)),
-        };
-        let LexicalHits { list: mut lexical, places, scale } = lexical_list?;
+        let (LexicalHits { list: mut lexical, places, scale }, vector_list) = self.lists(query)?;
         let mut semantic: Vec<(ChunkId, f32)> = Vec::new();
         let mut places: HashMap<ChunkId, DocAddress> = places.into_iter().collect();
-        if let Some((search, nearest)) = vector_list? {
+        if let Some((search, nearest)) = vector_list {
             semantic.extend(nearest.iter().map(|(id, cosine, _)| (*id, *cosine)));
             // What one list alone has gets its score in the other.
             let near: HashSet<ChunkId> = semantic.iter().map(|(id, _)| *id).collect();
@@ -197,6 +186,84 @@ impl Snapshot {
             .map(|(place, score)| Ok(Hit { chunk: index.chunk(place)?, score }))
             .collect::<Result<_, StoreError>>()?;
         Ok(Matches { hits, lexical, semantic, bm25: scale })
+    }
+
+    /// The two lists of a query, of the chunks that it allows.
+    fn lists(&self, query: &Query) -> Result<(LexicalHits, Option<VectorList<'_>>), StoreError> {
+        let index = self.lexical_index()?;
+        let failed = |error| self.folder.errors().io("cannot search", error);
+        let required = index.known_phrases(&query.required).map_err(failed)?;
+        let excluded = index.known_phrases(&query.excluded).map_err(failed)?;
+        let wanted = if query.filter == Filter::default() { None } else { filter::wanted(&query.filter)? };
+        let mut through =
+            wanted.map(|wanted| wanted.documents(index.segments())).transpose().map_err(failed)?;
+        if !required.is_empty() || !excluded.is_empty() {
+            let docs = through.get_or_insert_with(|| restrict::all(index.segments()));
+            restrict::restrict(docs, index.segments(), &required, &excluded).map_err(failed)?;
+        }
+        let through = through.as_deref();
+        if let Some(phrases) = Phrases::of(&required, &excluded) {
+            return self.verified_lists(query, through, phrases);
+        }
+        let lexical_list = || index.search(&query.terms, through, DEPTH);
+        let (lexical_list, vector_list) = match &query.vector {
+            Some(vector) => rayon::join(lexical_list, || self.vector_list(vector, through)),
+            None => (lexical_list(), Ok(None)),
+        };
+        Ok((lexical_list?, vector_list?))
+    }
+
+    /// The same, of chunks whose texts have the phrases that are required, and none that is excluded.
+    fn verified_lists(
+        &self,
+        query: &Query,
+        through: Option<&[Rows]>,
+        mut phrases: Phrases,
+    ) -> Result<(LexicalHits, Option<VectorList<'_>>), StoreError> {
+        let index = self.lexical_index()?;
+        let mut lexical = index.search(&query.terms, through, CHECKED)?;
+        let mut verified: Vec<Rows> =
+            index.segments().iter().map(|segment| Rows::none(segment.len())).collect();
+        let (mut list, mut places) = (Vec::new(), Vec::new());
+        for (hit, (id, place)) in lexical.list.into_iter().zip(lexical.places) {
+            if phrases.allow(&index.chunk(place)?) {
+                if let Some(docs) = verified.get_mut(to_usize(place.segment)) {
+                    docs.insert(to_usize(place.doc));
+                }
+                list.push(hit);
+                places.push((id, place));
+            }
+        }
+        list.truncate(DEPTH);
+        places.truncate(DEPTH);
+        (lexical.list, lexical.places) = (list, places);
+        let through = if phrases.are_required() { Some(verified.as_slice()) } else { through };
+        let mut near = match &query.vector {
+            Some(vector) => self.vector_list(vector, through)?,
+            None => None,
+        };
+        if let Some((_, near)) = &mut near {
+            let mut allowed = Vec::new();
+            for hit in near.drain(..) {
+                if phrases.allow(&index.chunk(hit.2)?) {
+                    allowed.push(hit);
+                }
+            }
+            *near = allowed;
+        }
+        Ok((lexical, near))
+    }
+
+    /// None if there are no vectors.
+    fn vector_list(
+        &self,
+        vector: &[f32],
+        allowed: Option<&[Rows]>,
+    ) -> Result<Option<VectorList<'_>>, StoreError> {
+        let Some(search) = self.vector_search(vector)? else { return Ok(None) };
+        let near =
+            search.nearest(allowed).map_err(|error| self.folder.errors().io("cannot search", error))?;
+        Ok(Some((search, near)))
     }
 
     /// None if there are no vectors.

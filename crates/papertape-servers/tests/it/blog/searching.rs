@@ -22,7 +22,7 @@ async fn terms_are_found_in_three_languages() {
 }
 
 #[tokio::test]
-async fn a_hit_says_where_it_is_and_how_it_begins() {
+async fn a_hit_says_where_it_is_and_what_matches() {
     for revision in Revision::ALL {
         let folder = three_languages(&format!("blog_hit_{revision}"));
         let client = open(options(&folder), revision).await;
@@ -38,12 +38,36 @@ async fn a_hit_says_where_it_is_and_how_it_begins() {
         assert_eq!((&hit["source"], &hit["title"]), (&json!("猫.md"), &json!("养猫指南")));
         assert_eq!(hit["headings"], json!(["喂食"]));
         assert!(hit["preview"].as_str().unwrap().contains("成年猫每天喂两次"), "{hit}");
+        assert_eq!((&hit["start_line"], &hit["end_line"]), (&json!(5), &json!(7)));
+        assert_eq!(
+            (&hit["uri"], &hit["matches"]),
+            (&json!("blog:///%E7%8C%AB.md"), &json!([])),
+            "only its heading has it"
+        );
+        assert!((10..40).contains(&hit["tokens"].as_u64().unwrap()), "{hit}");
         let score = hit["score"].as_f64().unwrap();
         assert!(score > 0.0 && (score * 10_000.0 - (score * 10_000.0).round()).abs() < 1e-6, "{score}");
         let place = json!({ "source": hit["source"], "chunk_index": hit["chunk_index"] });
         let chunk = call(&client, "read_chunk", place).await;
         assert!(text(&chunk).contains("## 喂食\n\n成年猫每天喂两次"), "{chunk:?}");
     }
+}
+
+#[tokio::test]
+async fn a_preview_has_what_matches_and_no_markup() {
+    let folder = crate::scratch("blog_preview");
+    let before = "Otters sleep on their backs. ".repeat(20);
+    let text = format!(
+        "# Otters\n\n{before}\n\n- Every *tape* can be [replayed](https://example.org/x).\n\n{before}\n"
+    );
+    super::write(&folder, "otters.md", &text);
+    let client = modern(&folder).await;
+    let found = search(&client, query("how to replay the tapes")).await;
+    let hit = &found["hits"][0];
+    let preview = hit["preview"].as_str().unwrap();
+    assert!(preview.contains("backs. Every tape can be replayed. Otters"), "{preview}");
+    assert!(preview.starts_with('…') && preview.ends_with('…'), "{preview}");
+    assert_eq!(hit["matches"], json!(["tape", "replayed"]));
 }
 
 #[tokio::test]
