@@ -53,7 +53,7 @@ impl Finder {
             known.sort_unstable();
             let mut at = 0;
             let mut take = |token: Token<'_>| {
-                let (Token::Whole(word) | Token::Word(word)) = token else { return };
+                let (Token::Whole(word) | Token::Word(word) | Token::Name(word)) = token else { return };
                 at += 1;
                 let first = word.bytes().next().unwrap_or_default();
                 if self.begin.get(usize::from(first)) == Some(&false) {

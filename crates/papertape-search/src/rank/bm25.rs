@@ -30,10 +30,10 @@ pub struct Bm25 {
     pub weights: Vec<(Term, f32)>,
     /// The words of the query that occur, in its order.
     pub words: Vec<Word>,
-    /// The weights of all words together, those that occur nowhere as the rarest of all.
-    pub most: f32,
     /// The average length of a chunk.
     pub average_length: f32,
+    /// What a chunk with all terms of the query would score at most, see [`Self::max_score`].
+    pub most: f32,
 }
 
 /// A word in its place in the query.
@@ -67,9 +67,9 @@ impl Bm25 {
         let frequency = |form: &Term| frequencies.get(form.as_str()).copied().unwrap_or_default();
         let totals = terms.iter().map(|term| (term, term.forms.iter().map(frequency).sum::<u64>()));
         let totals: Vec<_> = totals.collect();
-        let has_content = totals.iter().any(|(term, total)| *total > 0 && !term.stop_word);
-        let (mut weights, mut words, mut most): (BTreeMap<&str, f32>, _, _) =
-            (BTreeMap::new(), Vec::new(), 0.0);
+        let has_content = totals.iter().any(|(term, total)| !term.stop_word && *total > 0);
+        let (mut weights, mut words): (BTreeMap<&str, f32>, Vec<(usize, Word)>) = Default::default();
+        let mut most = 0.0;
         for (term, total) in totals {
             let word = Word {
                 forms: term.forms.clone(),
@@ -77,7 +77,7 @@ impl Bm25 {
                 stop_word: term.stop_word && has_content,
             };
             let weight = to_f32(term.count) * word.weight();
-            most += weight;
+            most += max_term_score(weight);
             for form in term.forms.iter().filter(|form| frequency(form) > 0) {
                 *weights.entry(form).or_default() += weight;
             }
@@ -93,13 +93,14 @@ impl Bm25 {
             weights.sort_by(|a, b| b.1.total_cmp(&a.1));
             weights.truncate(MOST_TERMS);
         }
-        Self { weights, words, most, average_length }
+        Self { weights, words, average_length, most }
     }
 
-    /// What a chunk could score at most, if every word of the query occurred: more than 0.
+    /// What a chunk with all terms of the query would score at most, also with those that occur nowhere: each of them counts
+    /// as the rarest term there can be. More than 0.
     #[must_use]
     pub fn max_score(&self) -> f32 {
-        max_term_score(self.most).max(f32::MIN_POSITIVE)
+        self.most.max(f32::MIN_POSITIVE)
     }
 
     /// The score of a chunk with these terms.

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use super::best_first;
 use super::bm25::{Bm25, Word};
 use crate::analysis::{Finder, Language, Spot};
 use crate::corpus::ChunkId;
@@ -142,7 +143,7 @@ pub fn with_bonuses(mut list: Vec<(ChunkId, f32)>, bonuses: &HashMap<ChunkId, f3
     for (chunk, score) in &mut list {
         *score += bonuses.get(chunk).copied().unwrap_or_default();
     }
-    list.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    best_first(&mut list);
     list
 }
 

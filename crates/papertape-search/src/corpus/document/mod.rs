@@ -3,8 +3,9 @@
 //! - `decode`: bytes to text
 //! - `head` (with `date`): front matter to a title, a day and tags
 //! - `mdx` and `shallow`: to Markdown of the same length that the parser can read, and soon
-//! - `outline` (with `plain` and `html`): Markdown to headings, words, and places to cut at
+//! - `outline` (with `plain`, `html`, `tag` and `wiki`): Markdown to headings, words, and places to cut at
 //! - `chunk` (with `cut`): headings and places to chunks
+//! - `lines`: where in the file each chunk is
 //! - [`links`]: what links to what
 
 mod chunk;
@@ -13,29 +14,38 @@ mod date;
 mod decode;
 mod head;
 mod html;
+mod lines;
 mod links;
 mod mdx;
 mod outline;
 mod plain;
 mod shallow;
+mod tag;
+mod wiki;
 
 use std::borrow::Cow;
 
 pub use date::is_day;
+pub use lines::Lines;
 pub use links::{Link, links};
 
 use crate::analysis::{self, Language};
 use head::Head;
+use lines::LineCounter;
 
 /// A Markdown file, read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Document {
     /// From the front matter, the first heading, or the file's name.
     pub title: String,
-    /// `YYYY-MM-DD`, from the front matter or the beginning of the file's name.
+    /// `YYYY-MM-DD`, from the front matter or the file's path.
     pub date: Option<String>,
-    /// From the front matter, as written.
+    /// From the front matter and the text, as written, without `#`.
     pub tags: Vec<String>,
+    /// Other titles, from the front matter.
+    pub aliases: Vec<String>,
+    /// What the front matter says it is about: its description and summary, and its tags.
+    pub about: String,
     /// What most of it is written in.
     pub language: Language,
     /// In the order of the file. Joined, their texts are the file without its front matter.
@@ -53,6 +63,8 @@ pub struct Section {
     pub text: String,
     /// Its words without marks, for search: no link targets, no HTML, no JSX. Its own heading is not in it.
     pub plain: String,
+    /// Where it stands in the file.
+    pub lines: Lines,
 }
 
 /// Reads a file: never fails, whatever the bytes are.
@@ -69,14 +81,33 @@ pub fn read(path: &str, bytes: &[u8]) -> Document {
     let first = outline.headings.iter().find(|heading| heading.level == 1 && !heading.text.is_empty());
     let title = head.title.or_else(|| first.map(|heading| heading.text.clone())).unwrap_or(name);
     warnings.extend(head.warning);
+    let mut chunks = chunk::chunks(body, &outline, &title);
+    let mut counter = LineCounter::after(text.get(..head.body).unwrap_or_default());
+    for section in &mut chunks {
+        section.lines = counter.take(&section.text);
+    }
     Document {
-        chunks: chunk::chunks(body, &outline, &title),
+        chunks,
         language: head.language.unwrap_or_else(|| analysis::detect(&outline.sample)),
         date: head.date.or(day),
-        tags: head.tags,
+        about: about(&head.about, &head.tags),
+        aliases: head.aliases,
+        tags: tags(head.tags, &outline.tags),
         title,
         warnings,
     }
+}
+
+/// What is said of a file beside its text.
+fn about(prose: &str, tags: &[String]) -> String {
+    let parts = [prose, &tags.join(", ")];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The tags of the front matter, and those in the text.
+fn tags(mut tags: Vec<String>, inline: &[String]) -> Vec<String> {
+    inline.iter().for_each(|tag| head::add_tag(&mut tags, tag));
+    tags
 }
 
 /// What is wrong with a file, as [`read`] says it, without cutting it.

@@ -125,6 +125,36 @@ fn readers_see_words_and_no_marks() {
 }
 
 #[test]
+fn readers_see_words_of_wikis_and_no_marks() {
+    assert_eq!(
+        plain("[[a/Page#Heading]], [[Page#^id|*shown*]] and [[#Here]].\n"),
+        "a/Page > Heading, shown and Here."
+    );
+    assert_eq!(plain("| [[a\\|b]] | ![[Page]] |\n|---|---|\n| ![[x.png\\|300]] | c |\n"), "b | Page\n | c");
+    assert_eq!(plain("![[Pasted image 1.png]]\n\n![[Page#Part]]\n\n![[talk.mp3]]\n"), "Page > Part");
+    assert_eq!(plain("A paragraph. ^37066d\n\n- one ^a1\n  - two ^b2\n\n^c3\n"), "A paragraph.\none\ntwo");
+    assert_eq!(plain("# Heading ^abc\n\n`x ^2` is 2^10.\n"), "x ^2 is 2^10.");
+    assert_eq!(
+        plain("A ==**marked** word== and `==code==`, a == b.\n"),
+        "A marked word and ==code==, a == b."
+    );
+    assert_eq!(plain("One %%two%% three.\n\n%%\n# Four\n%%\n\nFive\n"), "One three.\nFive");
+    assert_eq!(plain("> [!tip]- A title\n> text\n\n> [!NOTE]\n> more\n"), "A title text\nmore");
+    let document = check("a.md", "# Heading ^abc\n\ntext\n".as_bytes());
+    assert_eq!((document.title.as_str(), document.chunks[0].plain.as_str()), ("Heading", "text"));
+}
+
+#[test]
+fn tags_are_in_front_matter_and_text() {
+    let text = "---\ntags: [Alpha, b/c]\n---\n# A #heading\n\nOne #two **#three** #alpha \\#four `#five` [#six](#seven) \
+        http://e.org/#eight [[Page#nine]] #fff &#35;ten\n\n```\n#eleven\n```\n- #twelve\n#\n#thirteen\n";
+    let document = check("a.md", text.as_bytes());
+    assert_eq!(document.tags, ["Alpha", "b/c", "heading", "two", "three", "twelve", "thirteen"]);
+    let many: String = (0..1_000).map(|n| format!("#tag{n} ")).collect();
+    assert_eq!(check("a.md", many.as_bytes()).tags.len(), 64);
+}
+
+#[test]
 fn mdx_shows_no_programs() {
     let mdx =
         "import A from 'a'\n\n# Title\n\n<A b={c}>\n\nOne [two](three.md)\n\n</A>\n\nexport const d = 1\n";
