@@ -9,8 +9,7 @@ pub struct Finder {
     /// The forms of each word.
     words: Vec<Vec<Term>>,
     languages: Vec<Language>,
-    /// The ASCII characters that a form begins with. A word that begins otherwise need not be stemmed: most words of a text.
-    begin: [bool; 128],
+    begin: Beginnings,
 }
 
 /// A word of a text that is one of the query.
@@ -34,12 +33,8 @@ impl Finder {
     #[must_use]
     pub fn new(words: Vec<Vec<Term>>, languages: &[Language]) -> Self {
         let languages = if languages.is_empty() { vec![Language::Other] } else { languages.to_vec() };
-        let mut begin = [false; 128];
-        for first in words.iter().flatten().filter_map(|form| form.bytes().next()) {
-            if let Some(begin) = begin.get_mut(usize::from(first)) {
-                *begin = true;
-            }
-        }
+        let mut begin = Beginnings([0; 128]);
+        words.iter().flatten().for_each(|form| begin.add(form));
         Self { words, languages, begin }
     }
 
@@ -55,8 +50,7 @@ impl Finder {
             let mut take = |token: Token<'_>| {
                 let (Token::Whole(word) | Token::Word(word) | Token::Name(word)) = token else { return };
                 at += 1;
-                let first = word.bytes().next().unwrap_or_default();
-                if self.begin.get(usize::from(first)) == Some(&false) {
+                if !self.begin.may_be(word) {
                     return;
                 }
                 for language in &self.languages {
@@ -74,6 +68,31 @@ impl Finder {
             at
         })
     }
+}
+
+/// The first two ASCII characters of forms. A word that begins otherwise need not be stemmed: most words of a text.
+#[derive(Debug, Clone)]
+struct Beginnings([u128; 128]);
+
+impl Beginnings {
+    fn add(&mut self, form: &str) {
+        let mut bytes = form.bytes();
+        let Some(second) = bytes.next().and_then(|first| self.0.get_mut(usize::from(first))) else { return };
+        *second |= bytes.next().and_then(bit).unwrap_or(u128::MAX);
+    }
+
+    /// Whether the word may have one of the forms.
+    fn may_be(&self, word: &str) -> bool {
+        let mut bytes = word.bytes();
+        let Some(second) = bytes.next().and_then(|first| self.0.get(usize::from(first))) else { return true };
+        second & bytes.next().and_then(bit).unwrap_or(u128::MAX) != 0
+    }
+}
+
+/// The bit of an ASCII character. "y" is "i", which it becomes in some stems: "dying", "die".
+fn bit(byte: u8) -> Option<u128> {
+    let byte = if byte == b'y' { b'i' } else { byte };
+    byte.is_ascii().then(|| 1 << byte)
 }
 
 /// Markdown without the targets of its links, which stand between the words that are read.
@@ -126,6 +145,8 @@ mod tests {
         );
         stand("部署应用", "使用Docker部署应用", Language::Chinese, &[(2, &[0]), (3, &[1]), (4, &[2])]);
         stand("absent", "a text", Language::English, &[]);
+        stand("dies", "Dying, it died", Language::English, &[(0, &[0]), (2, &[0])]);
+        stand("e ete", "Été e", Language::Other, &[(0, &[1]), (1, &[0])]);
     }
 
     #[test]

@@ -34,6 +34,9 @@ const CACHED: usize = 10_000;
 /// Segments with fewer documents in all are searched one after the other: threads would take longer to wake up.
 const FEW: u64 = 20_000;
 
+/// A thread reads the texts of at least so many documents: fewer do not take as long as it does to wake up.
+const AT_ONCE: usize = 8;
+
 /// Looking a document up in a list takes as long as reading so many entries of it.
 const LOOKUP: usize = 24;
 
@@ -118,8 +121,9 @@ impl LexicalIndex {
             let Chunk { title, headings, text, .. } = self.chunk(*place)?;
             Ok((*id, wording.bonus(&title, &headings, &text)))
         };
-        let read = places.iter().take(Wording::candidates(&list).len());
-        let bonuses: HashMap<ChunkId, f32> = read.map(bonus).collect::<Result<_, StoreError>>()?;
+        let read = places.get(..Wording::candidates(&list).len()).unwrap_or_default();
+        let bonuses: HashMap<ChunkId, f32> =
+            read.par_iter().with_min_len(AT_ONCE).map(bonus).collect::<Result<_, StoreError>>()?;
         Ok(with_bonuses(list, &bonuses))
     }
 
