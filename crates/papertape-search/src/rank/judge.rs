@@ -12,8 +12,9 @@ const MIN_QUERIES: usize = 30;
 /// The metric is MRR at this rank.
 const CUTOFF: usize = 10;
 
-/// The least MRR, as a part of that by words.
-const SHARE: f64 = 0.5;
+/// The least MRR, as a part of that by words. MiniLM, which is for English, reached 0.77 and more in English and 0.63 in
+/// German, where it helps; 0.21 in Japanese, and 0.15 in Russian and Chinese, where it harms.
+const SHARE: f64 = 0.4;
 
 /// The least MRR, far above chance: where words find nothing either.
 const LEAST: f64 = 0.05;
