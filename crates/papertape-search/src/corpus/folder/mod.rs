@@ -1,10 +1,12 @@
-//! A directory to the Markdown files in it that are indexed.
+//! A directory to the files in it that are indexed.
 //!
 //! - `list`: which there are
+//! - `skipped`: how many files are not read, by the endings of their names
 //! - `read`: the bytes of one of them, and of nothing outside the directory
 
 mod list;
 mod read;
+mod skipped;
 
 use std::error::Error;
 use std::fs::Metadata;
@@ -12,13 +14,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::document::Format;
 use crate::warnings::Warnings;
+pub use skipped::Skipped;
 
 /// The most bytes of a file. One that has more is left out.
 pub const MOST_BYTES: u64 = 8 * 1024 * 1024;
-
-/// How the names of Markdown and MDX files end, in any case.
-pub const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
 
 /// A file that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,11 +52,13 @@ pub struct Listing {
     /// What could not be looked into or at, relative to the directory: of what is there, or below, nothing is known. One
     /// that is empty is the directory itself.
     pub unread: Vec<String>,
+    /// Files that are not read because of how their names end, by that ending.
+    pub skipped: Skipped,
     /// What was left out, and why: one line for each.
     pub warnings: Warnings,
 }
 
-/// A directory of Markdown.
+/// A directory of texts.
 #[derive(Debug, Clone)]
 pub struct Folder {
     root: PathBuf,
@@ -80,7 +83,7 @@ impl Folder {
         &self.root
     }
 
-    /// Every Markdown file that no `.gitignore` takes out.
+    /// Every file whose name says that it is text of a kind that is read, and that no `.gitignore` takes out.
     ///
     /// # Errors
     /// If the directory itself cannot be read.
@@ -106,11 +109,10 @@ impl Folder {
     }
 }
 
-/// Whether a file's name ends as those of Markdown and MDX do.
+/// Whether a file's name says that it is text of a kind that is read.
 #[must_use]
-pub fn is_markdown(name: &str) -> bool {
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    ending.is_some_and(|ending| ENDINGS.iter().any(|kind| ending.eq_ignore_ascii_case(kind)))
+pub fn is_text(name: &str) -> bool {
+    Format::of(name).is_some()
 }
 
 /// What went wrong at bottom, without the system's number for it.
