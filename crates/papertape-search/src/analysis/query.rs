@@ -27,6 +27,8 @@ pub struct QueryTerm {
     pub count: u32,
     /// Whether it is a stop word, such as "the", however rare it is in the corpus.
     pub stop_word: bool,
+    /// Whether it is an identifier of several words, which are terms, too.
+    pub is_name: bool,
 }
 
 impl QueryTerm {
@@ -34,10 +36,7 @@ impl QueryTerm {
     /// in Spanish among a thousand pages in English is found.
     #[must_use]
     pub fn in_all_languages(&self) -> Self {
-        let forms = TermCache::with(|terms| {
-            let stems = stems(terms, Token::Word(&self.text), &Language::ALL);
-            spelled(terms, &stems)
-        });
+        let forms = TermCache::with(|terms| terms.forms(Token::Name(&self.text), &Language::ALL));
         Self { forms, ..self.clone() }
     }
 }
@@ -54,30 +53,19 @@ pub fn query_terms(text: &str, languages: &[Language]) -> Vec<QueryTerm> {
     let mut places: HashMap<Vec<Number>, usize> = HashMap::new();
     TermCache::with(|terms| {
         tokens(text.get(..end).unwrap_or_default(), &mut |token| {
-            let (Token::Whole(word) | Token::Word(word)) = token else { return };
-            let stems = stems(terms, token, languages);
+            let (Token::Whole(word) | Token::Word(word) | Token::Name(word)) = token else { return };
+            let stems = terms.numbers(token, languages);
             if let Some(known) = places.get(&stems).and_then(|place| found.get_mut(*place)) {
                 known.count = known.count.saturating_add(1);
             } else if found.len() < MOST_WORDS {
-                let (forms, stop_word) = (spelled(terms, &stems), is_stop_word(word, languages));
+                let (forms, stop_word) = (terms.forms(token, languages), is_stop_word(word, languages));
+                let is_name = matches!(token, Token::Name(_));
                 places.insert(stems, found.len());
-                found.push(QueryTerm { forms, text: word.to_owned(), count: 1, stop_word });
+                found.push(QueryTerm { forms, text: word.to_owned(), count: 1, stop_word, is_name });
             }
         });
     });
     found
-}
-
-/// The terms of a token in each of these languages, each once.
-fn stems(terms: &mut TermCache, token: Token<'_>, languages: &[Language]) -> Vec<Number> {
-    let mut stems: Vec<Number> = languages.iter().map(|language| terms.number(token, *language)).collect();
-    stems.sort_unstable();
-    stems.dedup();
-    stems
-}
-
-fn spelled(terms: &TermCache, stems: &[Number]) -> Vec<Term> {
-    stems.iter().filter_map(|number| terms.term(*number)).map(str::to_owned).collect()
 }
 
 const ENGLISH: &[&str] = &[

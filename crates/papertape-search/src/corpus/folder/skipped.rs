@@ -19,17 +19,27 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// One more.
-    pub(super) fn add(&mut self, ending: Option<&OsStr>) {
-        let ending = ending.and_then(OsStr::to_str).filter(|ending| is_ending(ending));
-        let Some(ending) = ending.map(str::to_ascii_lowercase) else {
-            self.others += 1;
-            return;
-        };
+    /// One more, with this ending, if it has one.
+    pub fn add(&mut self, ending: Option<&OsStr>) {
+        match ending.and_then(OsStr::to_str).filter(|ending| is_ending(ending)) {
+            Some(ending) => self.count(ending.to_ascii_lowercase(), 1),
+            None => self.others += 1,
+        }
+    }
+
+    /// Those of another directory.
+    pub(super) fn append(&mut self, others: &Self) {
+        for (ending, many) in &others.by_ending {
+            self.count(ending.clone(), *many);
+        }
+        self.others += others.others;
+    }
+
+    fn count(&mut self, ending: String, many: u64) {
         if self.by_ending.len() < MOST_ENDINGS || self.by_ending.contains_key(&ending) {
-            *self.by_ending.entry(ending).or_default() += 1;
+            *self.by_ending.entry(ending).or_default() += many;
         } else {
-            self.others += 1;
+            self.others += many;
         }
     }
 
@@ -75,6 +85,9 @@ mod tests {
         skipped.add(None);
         assert_eq!(skipped.endings(), [("png", 2), ("docx", 1)]);
         assert_eq!((skipped.total(), skipped.others()), (7, 4));
+        let mut both = skipped.clone();
+        both.append(&skipped);
+        assert_eq!((both.endings(), both.total()), (vec![("png", 4), ("docx", 2)], 14));
         for n in 0..1_000 {
             skipped.add(Some(OsStr::new(&format!("e{n}"))));
         }

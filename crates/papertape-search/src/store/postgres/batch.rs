@@ -15,6 +15,7 @@ use super::text::{clean, clean_all, file_number, stored_term};
 use super::vocabulary::Vocabulary;
 use super::{ChunkId, Entry, FileRecord};
 use crate::rank::bm25::rounded_length;
+use crate::store::filter::folded_path;
 
 /// Chunks that are written or taken out at once, at most.
 const CHUNKS: usize = 1000;
@@ -182,8 +183,7 @@ async fn copy_files(client: &Client, files: &[FileRecord]) -> Result<(), Fault> 
     if files.is_empty() {
         return Ok(());
     }
-    let into =
-        "papertape.files (id, path, stamp, digest, title, date, tags, folded_tags, language, chunks, size)";
+    let into = "papertape.files (id, path, stamp, digest, title, date, tags, folded_tags, language, chunks, size, folded_path, folded_title)";
     let types = [
         Type::INT8,
         Type::TEXT,
@@ -196,6 +196,8 @@ async fn copy_files(client: &Client, files: &[FileRecord]) -> Result<(), Fault> 
         Type::TEXT,
         Type::INT4,
         Type::INT8,
+        Type::TEXT,
+        Type::TEXT,
     ];
     let rows = files.iter().map(|file| {
         let stamp = &file.stamp;
@@ -214,6 +216,8 @@ async fn copy_files(client: &Client, files: &[FileRecord]) -> Result<(), Fault> 
             Box::new(file.language.code()),
             Box::new(i32::try_from(file.chunks).unwrap_or(i32::MAX)),
             Box::new(file.size.cast_signed()),
+            Box::new(clean(&folded_path(&file.path)).into_owned()),
+            Box::new(clean(&file.title.to_lowercase()).into_owned()),
         ];
         row
     });

@@ -6,8 +6,12 @@ use super::fault::Fault;
 use super::rows::{get, row, rows};
 
 /// The migrations, one for each version.
-const MIGRATIONS: [(i32, &str); 2] =
-    [(1, include_str!("migrations/001_first.sql")), (2, include_str!("migrations/002_lines.sql"))];
+const MIGRATIONS: [(i32, &str); 4] = [
+    (1, include_str!("migrations/001_first.sql")),
+    (2, include_str!("migrations/002_lines.sql")),
+    (3, include_str!("migrations/003_folded.sql")),
+    (4, include_str!("migrations/004_judged.sql")),
+];
 
 /// The oldest supported PostgreSQL.
 const OLDEST_SERVER: i32 = 130_000;
