@@ -35,7 +35,7 @@ pub(crate) fn link_texts(files: &[(String, String)]) -> Vec<LinkText> {
     let mut by_text: BTreeMap<String, LinkText> = BTreeMap::new();
     for (path, markdown) in files {
         for link in document::links(path, markdown) {
-            let is_wiki = markdown.contains(&format!("[[{}", link.target));
+            let is_wiki = link.wiki;
             // What a wiki shows of a link to a part of a note.
             let text = if is_wiki { link.text.replace('#', " ") } else { link.text };
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -142,7 +142,13 @@ impl Subject {
         let languages: Vec<String> = languages.iter().map(|language| format!("{language:?}")).collect();
         let model = embedding.as_ref().map_or_else(
             || "no model (--model)".to_owned(),
-            |model| format!("{}, weight {}", model.model, model.weight),
+            |model| {
+                format!(
+                    "{}, which {} the language",
+                    model.model,
+                    if model.knows_language { "knows" } else { "does not know" }
+                )
+            },
         );
         let (name, took) = (&self.name, self.took.as_secs_f64());
         format!(
@@ -191,8 +197,7 @@ impl Subject {
         let vector = model.embed(&[ask.to_owned()], Purpose::Query).await?.into_iter().next();
         let vector = vector.with_context(|| format!("no vector for {ask:?}"))?;
         let vector = vector.map_err(|why| anyhow!("no vector for {ask:?}: {why}"))?;
-        let query =
-            store::Query { vector: Some(vector), top_k: DEPTH, weight: Some(1.0), ..store::Query::default() };
+        let query = store::Query { vector: Some(vector), top_k: DEPTH, ..store::Query::default() };
         let found = self.store.search(&query).await?;
         Ok(found.semantic.iter().map(|(id, _)| self.chunks.number(*id)).collect())
     }

@@ -11,12 +11,13 @@ use crate::examples::example;
 use crate::{install, papertape};
 
 /// What the target of a command begins with, if the command can run here: without a network, a port or a terminal.
-const TARGETS: [&str; 16] = [
+const TARGETS: [&str; 17] = [
     "grammar",
     "text",
     "all",
     "'blog --content notes'",
     "'blog --content apuntes'",
+    "'blog --content notes --content posts'",
     "notes",
     "apuntes",
     "target/debug/examples/by_hand",
@@ -76,7 +77,7 @@ fn can_run(command: &str) -> bool {
     let Some((subcommand, rest)) = rest.split_once(' ') else { return false };
     let rest = rest.strip_prefix("--trace ").unwrap_or(rest);
     let rest = rest.strip_prefix("--tape session.tape ").unwrap_or(rest);
-    ["list", "call", "read", "prompt", "request", "index", "check", "replay"].contains(&subcommand)
+    ["list", "call", "read", "prompt", "request", "search", "index", "check", "replay"].contains(&subcommand)
         && TARGETS.iter().any(|target| rest.starts_with(target))
         && !ELSEWHERE.iter().any(|option| command.contains(option))
         && (cfg!(feature = "otel") || !command.contains(" --otlp "))
@@ -95,7 +96,13 @@ fn prepare(folder: &Path) {
     let sections: String = (1..=6)
         .map(|nth| format!("## Section {nth}\n\n{}\n\n", "Otters rotate backups. ".repeat(80)))
         .collect();
-    for file in ["notes/backups.md", "notes/rivers/otters.md", "notes/servers.md", "apuntes/servidores.md"] {
+    for file in [
+        "notes/backups.md",
+        "notes/rivers/otters.md",
+        "notes/servers.md",
+        "apuntes/servidores.md",
+        "posts/hello.md",
+    ] {
         let path = folder.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, format!("{front_matter}# Notes\n\n{sections}")).unwrap();
@@ -117,6 +124,8 @@ fn shell(command: &str) -> Command {
             None => shell.env_remove(name),
         };
     }
+    // An editor that a command opens ends at once.
+    shell.env("EDITOR", "true").env_remove("VISUAL");
     shell.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
     shell
 }

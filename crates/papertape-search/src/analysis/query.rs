@@ -15,6 +15,9 @@ const MOST_BYTES: usize = 4 * MAX_QUERY_CHARS;
 /// The most different words that are read. Those that occur in the corpus are searched for: see `rank::bm25`.
 const MOST_WORDS: usize = 2_000;
 
+/// So many of the first words have a place in the query; what is longer is no phrase that stands anywhere.
+const MOST_PLACES: usize = 64;
+
 /// A word of a query.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueryTerm {
@@ -25,8 +28,12 @@ pub struct QueryTerm {
     pub text: String,
     /// How often it was written.
     pub count: u32,
+    /// Where it stands among the words of the query, from 0. None for a word whose neighbours do not matter.
+    pub places: Vec<usize>,
     /// Whether it is a stop word, such as "the", however rare it is in the corpus.
     pub stop_word: bool,
+    /// Whether it is an identifier of several words, which are terms, too.
+    pub is_name: bool,
 }
 
 impl QueryTerm {
@@ -34,10 +41,7 @@ impl QueryTerm {
     /// in Spanish among a thousand pages in English is found.
     #[must_use]
     pub fn in_all_languages(&self) -> Self {
-        let forms = TermCache::with(|terms| {
-            let stems = stems(terms, Token::Word(&self.text), &Language::ALL);
-            spelled(terms, &stems)
-        });
+        let forms = TermCache::with(|terms| terms.forms(Token::Name(&self.text), &Language::ALL));
         Self { forms, ..self.clone() }
     }
 }
@@ -51,33 +55,26 @@ pub fn query_terms(text: &str, languages: &[Language]) -> Vec<QueryTerm> {
         end -= 1;
     }
     let mut found: Vec<QueryTerm> = Vec::new();
-    let mut places: HashMap<Vec<Number>, usize> = HashMap::new();
+    let mut known: HashMap<Vec<Number>, usize> = HashMap::new();
+    let mut place = 0..MOST_PLACES;
     TermCache::with(|terms| {
         tokens(text.get(..end).unwrap_or_default(), &mut |token| {
-            let (Token::Whole(word) | Token::Word(word)) = token else { return };
-            let stems = stems(terms, token, languages);
-            if let Some(known) = places.get(&stems).and_then(|place| found.get_mut(*place)) {
+            let (Token::Whole(word) | Token::Word(word) | Token::Name(word)) = token else { return };
+            let stems = terms.numbers(token, languages);
+            let place = place.next();
+            if let Some(known) = known.get(&stems).and_then(|number| found.get_mut(*number)) {
                 known.count = known.count.saturating_add(1);
+                known.places.extend(place);
             } else if found.len() < MOST_WORDS {
-                let (forms, stop_word) = (spelled(terms, &stems), is_stop_word(word, languages));
-                places.insert(stems, found.len());
-                found.push(QueryTerm { forms, text: word.to_owned(), count: 1, stop_word });
+                let (forms, stop_word) = (terms.forms(token, languages), is_stop_word(word, languages));
+                let is_name = matches!(token, Token::Name(_));
+                known.insert(stems, found.len());
+                let (text, places) = (word.to_owned(), place.into_iter().collect());
+                found.push(QueryTerm { forms, text, count: 1, places, stop_word, is_name });
             }
         });
     });
     found
-}
-
-/// The terms of a token in each of these languages, each once.
-fn stems(terms: &mut TermCache, token: Token<'_>, languages: &[Language]) -> Vec<Number> {
-    let mut stems: Vec<Number> = languages.iter().map(|language| terms.number(token, *language)).collect();
-    stems.sort_unstable();
-    stems.dedup();
-    stems
-}
-
-fn spelled(terms: &TermCache, stems: &[Number]) -> Vec<Term> {
-    stems.iter().filter_map(|number| terms.term(*number)).map(str::to_owned).collect()
 }
 
 const ENGLISH: &[&str] = &[

@@ -4,14 +4,15 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use rust_stemmers::Stemmer;
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-use super::Language;
 use super::script::{is_han, is_unspaced};
+use super::{Language, Term};
 
 /// The most characters of a word; the rest of it is left out.
 const MOST_CHARACTERS: usize = 64;
@@ -26,6 +27,8 @@ pub(super) enum Token<'a> {
     Word(&'a str),
     /// To be looked up as it is.
     Whole(&'a str),
+    /// An identifier as a whole, after its parts.
+    Name(&'a str),
     /// A character of Chinese that stands among others: found by a query for it alone, and part of pairs besides.
     Part(&'a str),
 }
@@ -41,6 +44,69 @@ pub(super) fn tokens(text: &str, take: &mut impl FnMut(Token<'_>)) {
             Class::Word => scan.words(rest),
             Class::Dense => scan.pairs(rest),
         };
+    }
+}
+
+/// Hands over every token of a text with the word that it is from, in bytes of the text.
+///
+/// The form that is indexed may be longer or shorter than what is written. So the text is taken in pieces that are in that
+/// form, or are a word or little more.
+pub(super) fn placed_tokens(text: &str, take: &mut impl FnMut(Token<'_>, Range<usize>)) {
+    let is_gap =
+        |c: char| c.is_whitespace() || (!c.is_ascii() && c != '’' && matches!(class(c), Class::Between));
+    let mut start = 0;
+    for piece in text.split_inclusive(is_gap) {
+        let word = piece.trim_end_matches(is_gap);
+        match normal(word) {
+            Cow::Borrowed(_) => placed_words(word, start, take),
+            Cow::Owned(word_form) => {
+                tokens(&word_form, &mut |token| take(token, start..start + word.len()));
+            }
+        }
+        start += piece.len();
+    }
+}
+
+/// The same for a text in the form that is indexed, from a place on.
+fn placed_words(text: &str, start: usize, take: &mut impl FnMut(Token<'_>, Range<usize>)) {
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let at = start + text.len() - rest.len();
+        rest = match class(first) {
+            Class::Between => skip(rest, first),
+            Class::Word => {
+                let (word, after) = rest.split_at_checked(run(rest)).unwrap_or((rest, ""));
+                let sign = sign(word.trim_matches(['_', '.']), after).map_or("", |(sign, _)| sign);
+                let range = at..at + word.len() + sign.len();
+                let take = &mut |token: Token<'_>| take(token, range.clone());
+                Tokenizer { word: String::new(), take }.words(rest)
+            }
+            Class::Dense => {
+                let end = rest.find(|c| !is_unspaced(c)).unwrap_or(rest.len());
+                let (dense, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+                placed_pairs(dense, at, take);
+                after
+            }
+        };
+    }
+}
+
+fn placed_pairs(text: &str, start: usize, take: &mut impl FnMut(Token<'_>, Range<usize>)) {
+    let mut chars = text.char_indices().peekable();
+    let mut alone = true;
+    while let Some((at, c)) = chars.next() {
+        let own = text.get(at..at + c.len_utf8()).unwrap_or_default();
+        let next = chars.peek().map(|(at, next)| at + next.len_utf8());
+        let range = start + at..start + at + own.len();
+        match next {
+            None if alone => take(Token::Whole(own), range),
+            _ if is_han(c) => take(Token::Part(own), range),
+            _ => {}
+        }
+        if let Some(end) = next {
+            take(Token::Whole(text.get(at..end).unwrap_or_default()), start + at..start + end);
+        }
+        alone = false;
     }
 }
 
@@ -139,7 +205,7 @@ impl<F: FnMut(Token<'_>)> Tokenizer<'_, F> {
         }
         self.lower(name);
         let whole = self.word.as_str();
-        (self.take)(if whole.contains(['_', '.']) { Token::Whole(whole) } else { Token::Word(whole) });
+        (self.take)(if parts > 0 { Token::Name(whole) } else { Token::Word(whole) });
     }
 
     fn lower(&mut self, word: &str) {
@@ -287,7 +353,8 @@ impl TermCache {
     pub(super) fn number(&mut self, token: Token<'_>, language: Language) -> Number {
         let word = match token {
             Token::Whole(word) | Token::Part(word) => return self.number_of(word),
-            Token::Word(word) => word,
+            Token::Name(word) if word.contains(['_', '.']) => return self.number_of(word),
+            Token::Word(word) | Token::Name(word) => word,
         };
         if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {
             return *number;
@@ -306,6 +373,21 @@ impl TermCache {
         number
     }
 
+    /// The terms of a token in each of these languages, each once.
+    pub(super) fn numbers(&mut self, token: Token<'_>, languages: &[Language]) -> Vec<Number> {
+        let mut numbers: Vec<Number> =
+            languages.iter().map(|language| self.number(token, *language)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// The same, spelled out.
+    pub(super) fn forms(&mut self, token: Token<'_>, languages: &[Language]) -> Vec<Term> {
+        let numbers = self.numbers(token, languages);
+        numbers.iter().filter_map(|number| self.term(*number)).map(str::to_owned).collect()
+    }
+
     /// The term of a number.
     pub(super) fn term(&self, number: Number) -> Option<&str> {
         self.terms.get(usize::try_from(number).ok()?).map(AsRef::as_ref)
@@ -315,7 +397,8 @@ impl TermCache {
         self.languages.get_mut(language as usize)
     }
 
-    fn number_of(&mut self, term: &str) -> Number {
+    /// The number of a term itself.
+    pub(super) fn number_of(&mut self, term: &str) -> Number {
         if let Some(number) = self.numbers.get(term) {
             return *number;
         }
@@ -392,7 +475,7 @@ mod tests {
     fn gives(text: &str, wanted: &[&str]) {
         let mut found = Vec::new();
         tokens(text, &mut |token| match token {
-            Token::Word(word) | Token::Whole(word) => found.push(word.to_owned()),
+            Token::Word(word) | Token::Whole(word) | Token::Name(word) => found.push(word.to_owned()),
             Token::Part(_) => {}
         });
         assert_eq!(found, wanted, "{text}");

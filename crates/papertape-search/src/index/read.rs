@@ -1,11 +1,10 @@
 //! A file to a record and its chunks.
 
-use std::io::ErrorKind;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::digest::Digest;
 use crate::analysis;
-use crate::corpus::document;
+use crate::corpus::document::{self, Document};
 use crate::corpus::folder::Folder;
 use crate::store::{Entry, FileRecord, Stamp, VectorKey};
 
@@ -51,19 +50,20 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
         return FileOutcome::Same(Same { stamp, warnings });
     }
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let document = document::read(path, &bytes);
-    let entries: Vec<Entry> = document
-        .chunks
+    let mut document = document::read(path, &bytes);
+    let mut entries: Vec<Entry> = std::mem::take(&mut document.chunks)
         .into_iter()
         .zip(0_u32..)
         .map(|(section, index)| Entry {
             index,
             bag: analysis::bag(path, &document.title, &section.headings, &section.plain, document.language),
             key: VectorKey::of(&document::embedded_text(&document.title, &section)),
+            lines: section.lines,
             headings: section.headings,
             text: section.text,
         })
         .collect();
+    add_front_matter(&document, &mut entries);
     let record = FileRecord {
         path: path.to_owned(),
         stamp,
@@ -78,6 +78,17 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
     FileOutcome::Fresh(Box::new(Fresh { record, entries, warnings: document.warnings }))
 }
 
+/// Other titles count in every chunk, as the title does; what a file is about in the first.
+fn add_front_matter(document: &Document, entries: &mut [Entry]) {
+    if !document.aliases.is_empty() {
+        let aliases = analysis::front_matter_bag(&document.aliases, "", document.language);
+        entries.iter_mut().for_each(|entry| entry.bag.add_all(aliases.clone()));
+    }
+    if let Some(first) = entries.first_mut() {
+        first.bag.add_all(analysis::front_matter_bag(&[], &document.about, document.language));
+    }
+}
+
 /// How often a file is read that is replaced whenever it is read.
 const TRIES: usize = 3;
 
@@ -88,16 +99,12 @@ fn bytes(folder: &Folder, path: &str) -> Result<Option<(Vec<u8>, Stamp)>, String
         let begun = SystemTime::now();
         match folder.read(path) {
             Ok((bytes, stamp)) => return Ok(Some((bytes, trusted(stamp, begun)))),
-            Err(_) if is_gone(folder, path) => return Ok(None),
+            Err(_) if folder.is_gone(path) => return Ok(None),
             // It may have been away for a moment, as files are that editors save.
             Err(why) => failure = why,
         }
     }
     Err(failure)
-}
-
-fn is_gone(folder: &Folder, path: &str) -> bool {
-    folder.root().join(path).symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Two writes within this time may leave the same time on a file: clocks of file systems tick every 10 ms at most.

@@ -75,6 +75,7 @@ impl RejectedTexts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Lines;
 
     fn model(name: &str) -> Identity {
         Identity { model: name.to_owned(), dimension: 2, digest: String::new() }
@@ -88,6 +89,7 @@ mod tests {
             headings: Vec::new(),
             text: String::new(),
             key: VectorKey(number as u64),
+            lines: Lines::default(),
         }
     }
 

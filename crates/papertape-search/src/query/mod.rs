@@ -1,19 +1,31 @@
 //! A query to hits: the lexical list alone if there are no vectors, or the model fails.
 //!
+//! - [`syntax`]: a query as it is written to words, phrases, exclusions and filters
 //! - `query_vector`: the vector of a query, in time or not at all
+//! - `preview`: what a hit shows of its chunk
 //! - `nearest`: a path that does not exist to the most similar one
 
 mod nearest;
+mod preview;
 mod query_vector;
+pub mod syntax;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::analysis::query_terms;
+use crate::analysis::{Phrase, query_terms};
 use crate::embed::{Embedder, Embedding};
 use crate::store::{Chunk, FileRecord, Filter, Hit, Matches, Query, Store, StoreError, Summary};
 use crate::sync::lock;
+pub use preview::{MatchedTerms, PREVIEW_CHARS, Preview};
 use query_vector::QueryVectors;
+use syntax::ParsedQuery;
+
+/// How many characters of a phrase a note shows.
+const SHOWN: usize = 80;
+
+/// What is said of a query of exclusions and filters alone.
+const NO_WORDS: &str = "the query has exclusions and filters, and no words to search for; add some";
 
 /// Searches a store, with the vectors of a model if there is one.
 #[derive(Debug, Clone)]
@@ -44,7 +56,10 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// Which lists they come from.
     pub mode: Mode,
-    /// Why vectors were not used although a model is configured, or why there are no hits.
+    /// What of the query is found by its words, for the previews of the hits.
+    pub terms: MatchedTerms,
+    /// What is to be known of the result: why vectors were not used although a model is configured, what of the query was
+    /// read in another way than it was written, or why there are no hits.
     pub note: Option<String>,
 }
 
@@ -87,7 +102,8 @@ impl Searcher {
         self.vectors.as_ref().map(QueryVectors::embedder)
     }
 
-    /// The best chunks for a query. Without the query's vector in time, the search is lexical.
+    /// The best chunks for a query, with the operators of [`syntax`], in the files that pass the filter and those of the
+    /// query. Without the query's vector in time, the search is lexical.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -98,22 +114,41 @@ impl Searcher {
         filter: &Filter,
     ) -> Result<SearchResult, StoreError> {
         let summary = self.summary().await?;
-        let terms = query_terms(query, &summary.languages);
+        let asked = syntax::parse(query);
+        if asked.is_operators_alone() {
+            return Ok(SearchResult {
+                hits: Vec::new(),
+                mode: Mode::Lexical,
+                terms: MatchedTerms::default(),
+                note: Some(NO_WORDS.to_owned()),
+            });
+        }
+        let terms = query_terms(&asked.text, &summary.languages);
         let (vector, cause) = match &self.vectors {
             None => (None, None),
-            Some(vectors) => match vectors.vector(query, &summary).await {
-                Ok(vector) => (Some(vector.to_vec()), None),
+            Some(vectors) => match vectors.vector(&asked.text, &summary).await {
+                Ok(vector) => (vector.map(|vector| vector.to_vec()), None),
                 Err(cause) => {
-                    let cause = self.vector_failure().filter(|_| !is_calibrated(&summary)).unwrap_or(cause);
+                    let cause = self.vector_failure().filter(|_| !is_judged(&summary)).unwrap_or(cause);
                     (None, Some(format!("semantic search is off: {cause}")))
                 }
             },
         };
         if terms.is_empty() && vector.is_none() {
             let note = cause.unwrap_or_else(|| "the query has no terms to search for".to_owned());
-            return Ok(SearchResult { hits: Vec::new(), mode: Mode::Lexical, note: Some(note) });
+            let (hits, terms) = (Vec::new(), MatchedTerms::default());
+            return Ok(SearchResult { hits, mode: Mode::Lexical, terms, note: Some(note) });
         }
-        let mut query = Query { terms, vector, filter: filter.clone(), top_k, weight: None };
+        let phrases =
+            |texts: &[String]| texts.iter().filter_map(|text| Phrase::of(text, &summary.languages)).collect();
+        let mut query = Query {
+            terms,
+            vector,
+            filter: filter.and(&asked.filter),
+            required: phrases(&asked.phrases),
+            excluded: phrases(&asked.excluded),
+            top_k,
+        };
         let mut matches = self.store.search(&query).await;
         let mut note = cause;
         let is_mismatch = matches!(matches, Err(StoreError::Mismatch(_)));
@@ -124,33 +159,57 @@ impl Searcher {
             note =
                 Some("semantic search is off: the vectors are being rebuilt with another model".to_owned());
         }
-        let matches = matches?;
-        if matches.hits.is_empty() {
-            let why = self.why_no_hits(query, &summary).await?;
-            note = Some(match note {
-                Some(note) => format!("{note}; {why}"),
-                None => why,
-            });
+        let mut matches = matches?;
+        let mut notes: Vec<String> = note.into_iter().chain(asked.notes.iter().cloned()).collect();
+        if matches.hits.is_empty() && !query.required.is_empty() {
+            let mut without = no_phrase(&std::mem::take(&mut query.required), &query.filter);
+            matches = self.store.search(&query).await?;
+            without.push_str(if matches.hits.is_empty() { "" } else { "; these have the words" });
+            notes.push(without);
         }
-        Ok(SearchResult { mode: mode(&matches), hits: matches.hits, note })
+        if !asked.excluded.is_empty() {
+            notes.push(format!(
+                "texts with {} are left out",
+                quoted(asked.excluded.iter().map(String::as_str))
+            ));
+        }
+        let terms = MatchedTerms::new(&query.terms, &matches.bm25, &summary.languages);
+        if matches.hits.is_empty() {
+            notes.push(self.why_no_hits(query, &asked, &summary).await?);
+        }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        Ok(SearchResult { mode: mode(&matches), hits: matches.hits, terms, note })
     }
 
     /// Why a query has no hits.
-    async fn why_no_hits(&self, mut query: Query, summary: &Summary) -> Result<String, StoreError> {
+    async fn why_no_hits(
+        &self,
+        mut query: Query,
+        asked: &ParsedQuery,
+        summary: &Summary,
+    ) -> Result<String, StoreError> {
         if summary.chunks == 0 {
             return Ok("there is nothing to search: the index has no texts".to_owned());
+        }
+        query.top_k = 1;
+        if !query.excluded.is_empty() {
+            query.excluded.clear();
+            if !self.store.search(&query).await?.hits.is_empty() {
+                return Ok("every text that would be a hit has something that the query excludes".to_owned());
+            }
         }
         if query.filter == Filter::default() {
             return Ok("no text has any of these words; try others".to_owned());
         }
         query.filter = Filter::default();
-        query.top_k = 1;
         let matches = self.store.search(&query).await?;
         Ok(if matches.hits.is_empty() {
             "no text has any of these words, whatever the filters; try others".to_owned()
         } else {
-            "there are hits, but not in files that pass the filters (path_prefix, tag, since, until)"
-                .to_owned()
+            let own = asked.filters.iter().map(|filter| format!(", {filter}")).collect::<String>();
+            format!(
+                "there are hits, but not in files that pass the filters (path_prefix, tag, since, until{own})"
+            )
         })
     }
 
@@ -252,12 +311,30 @@ impl Searcher {
     }
 }
 
-/// Whether the weight of the vector list is known. Before that, a failure to make vectors is why they are not used.
-fn is_calibrated(summary: &Summary) -> bool {
-    summary.vectors > 0 && summary.embedding.as_ref().is_some_and(|embedding| embedding.calibrated_on > 0)
+/// That no text has these phrases, where only the files that pass the filter are searched.
+fn no_phrase(phrases: &[Phrase], filter: &Filter) -> String {
+    let which = if *filter == Filter::default() { "no text" } else { "no text that passes the filters" };
+    format!("{which} has exactly {}", quoted(phrases.iter().map(|phrase| phrase.text.as_str())))
 }
 
-/// Which lists the hits come from. A vector list of weight 0 is not searched.
+/// Parts of a query, for a note: `"a", "b"`, on one line and not too long.
+fn quoted<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let shown = |text: &str| {
+        let line = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+        let line = line.collect::<Vec<_>>().join(" ");
+        let short: String = line.chars().take(SHOWN).collect();
+        let more = if short.len() < line.len() { "…" } else { "" };
+        format!("\"{short}{more}\"")
+    };
+    texts.map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether it is known if the vectors are used. Before that, a failure to make them is why they are not.
+fn is_judged(summary: &Summary) -> bool {
+    summary.vectors > 0 && summary.embedding.as_ref().is_some_and(|embedding| embedding.judged_on > 0)
+}
+
+/// Which lists the hits come from.
 fn mode(matches: &Matches) -> Mode {
     match (matches.lexical.is_empty(), matches.semantic.is_empty()) {
         (_, true) => Mode::Lexical,

@@ -5,7 +5,9 @@
 
 pub mod embedded;
 mod error;
+mod filter;
 mod normalise;
+mod phrases;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 
@@ -17,12 +19,14 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::analysis::{Bag, Language, QueryTerm};
+use crate::analysis::{Bag, Language, Phrase, QueryTerm};
+pub use crate::corpus::document::Lines;
 pub use crate::corpus::folder::Stamp;
 pub use crate::corpus::{ChunkId, VectorKey};
 pub use crate::embed::Embedding;
 use crate::rank::bm25::Bm25;
 pub use error::{SHARE, StoreError};
+pub use filter::{FileTerms, Filter};
 
 /// What the methods of a [`Store`] return.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -115,6 +119,8 @@ pub struct Entry {
     pub bag: Bag,
     /// Identifies its vector.
     pub key: VectorKey,
+    /// Where it stands in the file.
+    pub lines: Lines,
 }
 
 /// A chunk as a store gives it back.
@@ -132,6 +138,16 @@ pub struct Chunk {
     pub text: String,
     /// Identifies its vector.
     pub key: VectorKey,
+    /// Where it stands in the file.
+    pub lines: Lines,
+}
+
+impl Chunk {
+    /// How many tokens of a model its text is, about: there are some four bytes of text or JSON in each.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.text.len().div_ceil(4)
+    }
 }
 
 /// A query to a store.
@@ -143,36 +159,26 @@ pub struct Query {
     pub vector: Option<Vec<f32>>,
     /// Which files count.
     pub filter: Filter,
+    /// What a chunk must have word for word. Of the chunks with all of these words, the best 1,000 by their terms count.
+    pub required: Vec<Phrase>,
+    /// Words and phrases that a chunk must not have.
+    pub excluded: Vec<Phrase>,
     /// How many hits.
     pub top_k: usize,
-    /// The weight of the vector list; `None`: as calibrated.
-    pub weight: Option<f32>,
 }
 
-/// The length of the lexical and of the vector list.
+/// The length of the lexical and of the vector list, before each gets the chunks that only the other has.
 pub const DEPTH: usize = 100;
-
-/// Which files count.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
-    /// Their path begins so.
-    pub path_prefix: Option<String>,
-    /// They have this tag, whatever its case.
-    pub tag: Option<String>,
-    /// `YYYY-MM-DD`: they are of this day or later.
-    pub since: Option<String>,
-    /// `YYYY-MM-DD`: they are of this day or earlier.
-    pub until: Option<String>,
-}
 
 /// The result of a query to a store.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matches {
     /// The best, at most `top_k`.
     pub hits: Vec<Hit>,
-    /// By BM25, best first: at most [`DEPTH`].
+    /// By BM25, best first: at most [`DEPTH`], and those of the vector list besides that have a term of the query.
     pub lexical: Vec<(ChunkId, f32)>,
-    /// By cosine, best first: at most [`DEPTH`]; empty without a vector.
+    /// By cosine, best first: at most [`DEPTH`], and those of the lexical list besides that have a vector. Empty without a
+    /// vector.
     pub semantic: Vec<(ChunkId, f32)>,
     /// The weights of the terms.
     pub bm25: Bm25,

@@ -104,9 +104,11 @@ async fn an_index_of_an_older_version_is_made_again() {
     let check = blake3::hash(body.as_bytes()).to_hex();
     let key = blake3::Hash::from_hex(fs::read_to_string(keys()).unwrap().trim()).unwrap();
     let seal = blake3::keyed_hash(key.as_bytes(), body.as_bytes()).to_hex();
-    for old in
-        [format!("papertape index 1 {check}\n{body}"), format!("papertape index 2 {check} {seal}\n{body}")]
-    {
+    for old in [
+        format!("papertape index 1 {check}\n{body}"),
+        format!("papertape index 2 {check} {seal}\n{body}"),
+        format!("papertape index 3 {check} {seal}\n{body}"),
+    ] {
         fs::write(&manifest, old).unwrap();
         let leftover = folder.index().join("0123456789abcdef0123456789abcdef.fieldnorm");
         fs::write(&leftover, "of the older version").unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use papertape_search::analysis::{Bag, Language, QueryTerm};
 use papertape_search::store::embedded::Embedded;
 use papertape_search::store::{
-    Embedding, Entry, FileRecord, Matches, Query, Stamp, Store, StoreError, Summary, VectorKey, Writer,
+    Embedding, Entry, FileRecord, Lines, Matches, Query, Stamp, Store, StoreError, Summary, VectorKey, Writer,
 };
 
 /// A directory that is gone with the test.
@@ -94,6 +94,7 @@ pub(crate) fn file(path: &str, content: &str) -> (FileRecord, Vec<Entry>) {
                 text: text.to_owned(),
                 bag,
                 key: VectorKey::of(text),
+                lines: Lines { start: index as u32 * 2 + 1, end: index as u32 * 2 + 1 },
             }
         })
         .collect();
@@ -105,8 +106,8 @@ pub(crate) fn embedding() -> Embedding {
         model: "test".to_owned(),
         dimension: DIMENSION,
         digest: "1".to_owned(),
-        weight: 1.0,
-        calibrated_on: 0,
+        knows_language: true,
+        judged_on: 0,
     }
 }
 

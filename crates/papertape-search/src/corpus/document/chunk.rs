@@ -52,6 +52,7 @@ pub(super) fn chunks(text: &str, outline: &Outline, title: &str) -> Vec<Section>
                 headings: headings.clone(),
                 text: text.get(range).unwrap_or_default().to_owned(),
                 plain: outline.plain.within(words).to_owned(),
+                ..Section::default()
             });
         }
     }

@@ -1,4 +1,5 @@
-//! MDX to Markdown of the same length: imports, exports, tags and comments become blanks.
+//! MDX to Markdown of the same length: imports, exports, tags and comments become blanks; and of Markdown as Obsidian has
+//! it, comments and the kinds of callouts.
 //!
 //! So the Markdown parser never meets them, and what it says about places holds in the file too.
 
@@ -16,18 +17,31 @@ pub(super) fn blanked(mdx: &str) -> String {
     Scan::of(mdx, true)
 }
 
-/// Markdown without MDX's comments: some sites have them in `.md` files, as names of headings.
+/// Markdown without comments and kinds of callouts. Some sites have the comments of MDX in `.md` files, as names of
+/// headings.
 pub(super) fn uncommented(markdown: &str) -> Cow<'_, str> {
-    if markdown.contains("{/*") { Scan::of(markdown, false).into() } else { markdown.into() }
+    let has_any = ["{/*", "%%", "[!"].iter().any(|mark| markdown.contains(mark));
+    if has_any { Scan::of(markdown, false).into() } else { markdown.into() }
 }
 
 /// The same text with blanks in place of some parts, line ends aside.
 pub(super) fn blank(text: &str, parts: &[Range<usize>]) -> String {
+    replace(text, parts, &|_, _| false)
+}
+
+/// As [`blank`]; some parts become a link without text, which shows nothing either.
+fn replace(text: &str, parts: &[Range<usize>], as_link: &dyn Fn(&str, &Range<usize>) -> bool) -> String {
     let mut result = String::with_capacity(text.len());
     let mut at = 0;
     for part in parts {
         result.push_str(text.get(at..part.start).unwrap_or_default());
-        for c in text.get(part.clone()).unwrap_or_default().chars() {
+        let link = part.len() >= EMPTY_LINK && as_link(text, part);
+        if link {
+            result.push_str("[](");
+            result.extend(std::iter::repeat_n(' ', part.len() - EMPTY_LINK));
+            result.push(')');
+        }
+        for c in text.get(part.clone()).filter(|_| !link).unwrap_or_default().chars() {
             match c {
                 '\n' | '\r' => result.push(c),
                 _ => result.extend(std::iter::repeat_n(' ', c.len_utf8())),
@@ -37,6 +51,23 @@ pub(super) fn blank(text: &str, parts: &[Range<usize>]) -> String {
     }
     result.push_str(text.get(at..).unwrap_or_default());
     result
+}
+
+/// The bytes of `[]()`.
+const EMPTY_LINK: usize = 4;
+
+/// Whether a part of a line begins it, and text comes after it: blanks in its place could make code of that text.
+fn begins_text(text: &str, part: &Range<usize>) -> bool {
+    const FAR: usize = 64;
+    let bytes = text.as_bytes();
+    let before = bytes.get(part.start.saturating_sub(FAR)..part.start).unwrap_or_default();
+    let before = before.iter().rposition(|byte| !matches!(byte, b' ' | b'\t' | b'>'));
+    let begins =
+        before.map_or(part.start <= FAR, |at| bytes.get(part.start.saturating_sub(FAR) + at) == Some(&b'\n'));
+    let after = bytes.get(part.end..).unwrap_or_default().iter().take(FAR);
+    let after = after.copied().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
+    let within = bytes.get(part.clone()).unwrap_or_default();
+    begins && after.is_some_and(|byte| byte != b'\n') && !within.contains(&b'\n')
 }
 
 struct Scan<'a> {
@@ -54,7 +85,7 @@ impl Scan<'_> {
         let steps = text.len().saturating_mul(STEPS);
         let mut scan = Scan { bytes: text.as_bytes(), all, steps, found: Vec::new() };
         scan.run();
-        blank(text, &scan.found)
+        replace(text, &scan.found, &begins_text)
     }
 
     fn run(&mut self) {
@@ -79,7 +110,16 @@ impl Scan<'_> {
                     self.found.push(at..end);
                     at = end;
                 }
-                (None, None) => at = self.text(at, end),
+                (None, None) => {
+                    if let Some(kind) = callout(line) {
+                        // As far into the file as the line is, without the blanks before it.
+                        let start =
+                            end - self.bytes.get(at..end).unwrap_or_default().trim_ascii_start().len();
+                        self.found.push(start + kind.start..start + kind.end);
+                        at = start + kind.end;
+                    }
+                    at = self.text(at, end);
+                }
             }
         }
     }
@@ -115,6 +155,7 @@ impl Scan<'_> {
                 }
                 Some(b'<') if self.all => self.tag_end(at),
                 Some(b'{') if rest.starts_with(b"{/*") => self.comment_end(at),
+                Some(b'%') if rest.starts_with(b"%%") => self.remark_end(at, end),
                 _ => None,
             };
             if let Some(after) = found {
@@ -157,6 +198,32 @@ impl Scan<'_> {
             self.step()?;
             if self.bytes.get(at..)?.starts_with(b"*/}") {
                 return Some(at + 3);
+            }
+            self.byte(at)?;
+            at += 1;
+        }
+    }
+
+    /// Where a comment of Obsidian ends, `%%` to `%%`: on its line, or, if it begins the line, at the end of another.
+    fn remark_end(&mut self, start: usize, line_end: usize) -> Option<usize> {
+        let before = self.bytes.get(..start)?;
+        if before.last().is_some_and(u8::is_ascii_alphanumeric) {
+            return None;
+        }
+        let begins =
+            before.iter().rev().find(|byte| !matches!(byte, b' ' | b'\t')).is_none_or(|byte| *byte == b'\n');
+        let mut at = start + 2;
+        loop {
+            self.step()?;
+            if self.bytes.get(at..)?.starts_with(b"%%") {
+                let after =
+                    self.bytes.get(at + 2..)?.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
+                if at < line_end || after.is_none_or(|byte| *byte == b'\n') {
+                    return Some(at + 2);
+                }
+            }
+            if at >= line_end && !begins {
+                return None;
             }
             self.byte(at)?;
             at += 1;
@@ -225,6 +292,19 @@ fn is_statement(line: &[u8]) -> bool {
     })
 }
 
+/// Where the kind of a callout stands in the first line of a quotation: `> [!note]- Title`.
+fn callout(line: &[u8]) -> Option<Range<usize>> {
+    let start = line.iter().position(|byte| !matches!(byte, b'>' | b' ')).filter(|at| *at > 0)?;
+    let rest = line.get(start..)?.strip_prefix(b"[!")?;
+    let length = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"-_| ".contains(byte))?;
+    let fold = match rest.get(length..)? {
+        [b']', b'+' | b'-', ..] => 2,
+        [b']', ..] => 1,
+        _ => return None,
+    };
+    (line.starts_with(b">") && length > 0).then(|| start..start + 2 + length + fold)
+}
+
 /// The mark of a fence and how often it stands there.
 fn fence_of(line: &[u8]) -> Option<(u8, usize)> {
     let mark = *line.first().filter(|byte| matches!(byte, b'`' | b'~'))?;
@@ -262,6 +342,27 @@ mod tests {
     }
 
     #[test]
+    fn comments_and_callouts_of_obsidian_are_blank() {
+        for (text, wanted) in [
+            ("One %%two%% three %% four %%.", "One three ."),
+            ("One\n\n%%\ntwo\n\n`%%`\n%%\nthree", "One three"),
+            ("%% one\ntwo %%  \nthree", "three"),
+            ("100%% of 50%% is %% open", "100%% of 50%% is %% open"),
+            ("a %%i in\nb %%j", "a %%i in b %%j"),
+            ("`%%a%%`\n```\n%%b%%\n```\n", "`%%a%%` ``` %%b%% ```"),
+            ("> [!note] A *title*\n> text", "> []( ) A *title* > text"),
+            ("> > [!faq]- Folded\n>> [!my-kind|left]+", "> > []( ) Folded >>"),
+            ("> [!]one\n> [!](a) [!NOTE]\n[!note] b", "> [!]one > [!](a) [!NOTE] [!note] b"),
+            ("> [!a]b\n> [!NOTE]\n> c", "> []()b > > c"),
+            ("%%a%% b\n{/*a*/} c\n{/*a*/}\n%%a%%", "[]( ) b []( ) c"),
+        ] {
+            let read = uncommented(text);
+            assert_eq!(read.len(), text.len());
+            assert_eq!(read.split_whitespace().collect::<Vec<_>>().join(" "), wanted, "{text}");
+        }
+    }
+
+    #[test]
     fn code_stays() {
         gives("`<A>` ``<B> ` <C>`` \\<D>", "`<A>` ``<B> ` <C>`` \\<D>");
         gives("```jsx\nimport A\n<A/>\n```\n<A/>", "```jsx import A <A/> ```");
@@ -291,21 +392,26 @@ mod tests {
             "export {\n",
             "import (\n\n",
             "<a {'<a {",
+            "%% a\n",
+            "\n%%\n%",
+            "> [!a",
+            "> ",
         ] {
             let text = piece.repeat(1 << 16);
             assert_eq!(blanked(&text).len(), text.len());
+            assert_eq!(uncommented(&text).len(), text.len());
         }
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
-        fn places_stay_the_same(text in "(<[aé]?|[>{}/*`'\" \n\\\\]|import |export |é|日|a){0,60}") {
+        fn places_stay_the_same(text in "(<[aé]?|[>{}/*`'\" \n\\\\]|%%|\\[!a\\]|import |export |é|日|a){0,60}") {
             let read = blanked(&text);
             assert_eq!(read.len(), text.len());
             for (at, c) in text.char_indices() {
                 let there = read.get(at..).and_then(|rest| rest.chars().next());
-                assert!(there == Some(c) || there == Some(' '), "{text:?}");
+                assert!(there == Some(c) || there.is_some_and(|there| " []()".contains(there)), "{text:?}");
             }
         }
     }

@@ -1,12 +1,14 @@
 //! Markdown to what a reader sees of it (its headings and its words) and to the places where it may be cut.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
-use super::head::{self, MOST_NAME};
+use super::head::{self, MOST_NAME, MOST_TAGS};
 use super::html::Stripper;
 use super::plain::Plain;
+use super::{tag, wiki};
 use crate::analysis::is_han_or_kana;
 
 /// How much prose is kept for language detection.
@@ -32,6 +34,18 @@ pub(super) struct Outline {
     pub(super) plain: Plain,
     /// The beginning of the text that is not code.
     pub(super) sample: String,
+    /// In order, each once.
+    pub(super) tags: Vec<String>,
+}
+
+impl Outline {
+    /// Adds prose, if there is not enough of it yet.
+    pub(super) fn add_sample(&mut self, text: &str) {
+        if self.sample.len() < SAMPLE && !text.is_empty() {
+            self.sample.extend(text.chars().take(SAMPLE));
+            self.sample.push(' ');
+        }
+    }
 }
 
 /// A heading that sections begin with.
@@ -68,6 +82,15 @@ pub(super) fn read(markdown: &str, plain_part: Option<&str>) -> Outline {
     reading.outline
 }
 
+/// Blanks stand where comments were.
+fn single_spaced(text: &str) -> Cow<'_, str> {
+    if !text.contains("  ") {
+        return text.into();
+    }
+    let mut after_blank = false;
+    text.chars().filter(|c| !std::mem::replace(&mut after_blank, *c == ' ') || *c != ' ').collect()
+}
+
 #[derive(Default)]
 struct OutlineReader<'a> {
     markdown: &'a str,
@@ -77,6 +100,10 @@ struct OutlineReader<'a> {
     /// Where the plain text of an open heading begins.
     heading: Option<usize>,
     in_code: bool,
+    /// How many links and images are open.
+    links: usize,
+    /// What the wiki link or embedded page that is open shows.
+    wiki: Wiki,
     /// A line ended within a paragraph.
     broken: bool,
     /// The next cell is not the first of its row.
@@ -87,16 +114,49 @@ struct OutlineReader<'a> {
     looked: usize,
 }
 
+/// What is shown of the text in `[[ ]]`.
+#[derive(Debug, Default, Clone, Copy)]
+enum Wiki {
+    /// It is not in one, or the text is for readers.
+    #[default]
+    Text,
+    /// The text is the target.
+    Name,
+    /// It is a picture, and the text its name or size.
+    Nothing,
+}
+
+impl Wiki {
+    fn of(tag: &Tag<'_>) -> Self {
+        match tag {
+            Tag::Link { link_type: LinkType::WikiLink { has_pothole: false }, .. } => Self::Name,
+            Tag::Image { link_type: LinkType::WikiLink { has_pothole }, dest_url, .. } => {
+                match (wiki::is_page(dest_url), has_pothole) {
+                    (false, _) => Self::Nothing,
+                    (true, true) => Self::Text,
+                    (true, false) => Self::Name,
+                }
+            }
+            _ => Self::Text,
+        }
+    }
+}
+
 impl OutlineReader<'_> {
     fn take(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(&tag, &range),
             Event::End(tag) => self.end(tag, &range),
+            Event::Text(text) if self.in_code => self.words(&text, range),
             Event::Text(text) => {
+                self.tags(&text, range.start);
+                let text = match self.wiki {
+                    Wiki::Text => wiki::unmarked(single_spaced(&text)),
+                    Wiki::Name => wiki::shown(&text),
+                    Wiki::Nothing => return,
+                };
                 self.words(&text, range);
-                if !self.in_code {
-                    self.sample(&text);
-                }
+                self.outline.add_sample(&text);
             }
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 self.words(&text, range)
@@ -104,7 +164,7 @@ impl OutlineReader<'_> {
             Event::Html(html) => {
                 let mut text = String::new();
                 self.html.strip(&html, &mut text);
-                self.sample(text.trim());
+                self.outline.add_sample(text.trim());
                 self.words(text.trim(), range);
                 self.outline.plain.space();
             }
@@ -122,13 +182,12 @@ impl OutlineReader<'_> {
 
     fn start(&mut self, tag: &Tag<'_>, range: &Range<usize>) {
         match tag {
-            Tag::Emphasis
-            | Tag::Strong
-            | Tag::Strikethrough
-            | Tag::Superscript
-            | Tag::Subscript
-            | Tag::Link { .. }
-            | Tag::Image { .. } => return,
+            Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Superscript | Tag::Subscript => return,
+            Tag::Link { .. } | Tag::Image { .. } => {
+                self.wiki = Wiki::of(tag);
+                self.links += 1;
+                return;
+            }
             Tag::TableCell => {
                 if std::mem::replace(&mut self.later_cell, true) {
                     self.outline.plain.push_mark(" | ");
@@ -161,11 +220,19 @@ impl OutlineReader<'_> {
             | TagEnd::Strong
             | TagEnd::Strikethrough
             | TagEnd::Superscript
-            | TagEnd::Subscript
-            | TagEnd::Link
-            | TagEnd::Image => return,
+            | TagEnd::Subscript => return,
+            TagEnd::Link | TagEnd::Image => {
+                self.wiki = Wiki::Text;
+                self.links = self.links.saturating_sub(1);
+                return;
+            }
             TagEnd::TableCell => {}
+            TagEnd::Paragraph | TagEnd::Item => {
+                self.outline.plain.drop_block_id();
+                self.outline.plain.end_block();
+            }
             TagEnd::Heading(level) => {
+                self.outline.plain.drop_block_id();
                 self.end_heading(level, range);
                 self.outline.plain.end_block();
             }
@@ -181,6 +248,7 @@ impl OutlineReader<'_> {
 
     fn begin_block(&mut self, at: usize) {
         self.cut(at);
+        self.outline.plain.drop_block_id();
         self.outline.plain.end_block();
     }
 
@@ -197,24 +265,33 @@ impl OutlineReader<'_> {
     }
 
     fn words(&mut self, text: &str, range: Range<usize>) {
+        // What stood before it may show nothing.
+        let begins = !self.in_code && self.outline.plain.last().is_none_or(|last| last == '\n');
+        let text = if begins { text.trim_start_matches(' ') } else { text };
         if std::mem::take(&mut self.broken) && !self.joins(text) {
             self.outline.plain.space();
         }
         self.outline.plain.push(text, range);
     }
 
+    /// Not in a link: its text may be a part of a page.
+    fn tags(&mut self, text: &str, at: usize) {
+        if self.links > 0 || !text.contains('#') {
+            return;
+        }
+        let before = self.markdown.get(..at).and_then(|before| before.chars().next_back());
+        let tags = &mut self.outline.tags;
+        tag::each_tag(text, before, &mut |tag| {
+            if tags.len() < MOST_TAGS && !tags.iter().any(|known| known == tag) {
+                tags.push(tag.to_owned());
+            }
+        });
+    }
+
     /// Whether a line's end is within a word, as in Chinese.
     fn joins(&self, text: &str) -> bool {
         self.outline.plain.last().is_some_and(is_han_or_kana)
             && text.chars().next().is_some_and(is_han_or_kana)
-    }
-
-    fn sample(&mut self, text: &str) {
-        let sample = &mut self.outline.sample;
-        if sample.len() < SAMPLE && !text.is_empty() {
-            sample.extend(text.chars().take(SAMPLE));
-            sample.push(' ');
-        }
     }
 
     fn cut(&mut self, at: usize) {

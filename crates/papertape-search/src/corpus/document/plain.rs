@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::wiki;
+
 /// How many bytes of a block may be known by their beginning and end alone.
 const WINDOW: usize = 64;
 
@@ -65,6 +67,18 @@ impl Plain {
     pub(super) fn space(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with(char::is_whitespace) {
             self.text.push(' ');
+        }
+    }
+
+    /// Takes away the block identifier that the last words are, if they are one.
+    pub(super) fn drop_block_id(&mut self) {
+        // In the last line alone: what ended before is over.
+        let line = self.text.rfind('\n').map_or(0, |end| end + 1);
+        let Some(left) = self.text.get(line..).and_then(wiki::block_id) else { return };
+        let length = line + left;
+        self.text.truncate(length);
+        for span in self.spans.iter_mut().rev().take_while(|span| span.plain.end > length) {
+            span.plain = span.plain.start.min(length)..length;
         }
     }
 

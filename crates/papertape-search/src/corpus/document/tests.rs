@@ -4,7 +4,7 @@ mod hostile;
 mod shape;
 
 use super::cut::{MOST, cost};
-use super::{Document, read};
+use super::{Document, Lines, read};
 
 /// What holds for every file.
 #[track_caller]
@@ -12,8 +12,22 @@ fn check(path: &str, bytes: &[u8]) -> Document {
     let document = read(path, bytes);
     let (text, _) = super::decode::text(bytes);
     let text = text.unwrap_or_default();
-    let body = text.get(super::head::read(&text, None).body..).unwrap_or_default();
+    let super::Readable { format, body, .. } = super::readable(path, &text);
     let joined: String = document.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+    let mut line = 0;
+    for chunk in &document.chunks {
+        let Lines { start, end } = chunk.lines;
+        if format.is_converted() {
+            assert_eq!((start, end), (0, 0), "its lines are not those of the file");
+            continue;
+        }
+        assert!(line <= start && start <= end, "{start} to {end} after {line}");
+        let first = text.split('\n').nth(start as usize - 1).unwrap_or_default();
+        let begins = chunk.text.trim_start().split('\n').next().unwrap_or_default();
+        assert!(first.contains(begins.trim_end()), "line {start} is {first:?}, not {begins:?}");
+        assert_eq!(chunk.text.trim().matches('\n').count(), (end - start) as usize);
+        line = end;
+    }
     assert!(joined == body || (body.trim().is_empty() && joined.is_empty()), "the chunks are not the text");
     for chunk in &document.chunks {
         assert!(!chunk.text.trim().is_empty(), "a chunk is empty");

@@ -6,44 +6,40 @@ use super::disk::to_usize;
 use super::lexical::documents::{StoredFile, day};
 use super::lexical::segment::LexicalSegment;
 use super::vectors::Rows;
-use crate::store::{Filter, StoreError};
+use crate::store::filter::{Conditions, folded_path, is_tag};
+use crate::store::{FileTerms, Filter, StoreError};
 
 /// The conditions of a filter.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct FileFilter<'a> {
-    prefix: &'a str,
-    /// In lower case.
-    tag: Option<String>,
+#[derive(Debug)]
+pub(super) struct FileFilter {
+    conditions: Conditions,
     since: Option<u32>,
     until: Option<u32>,
 }
 
 /// The conditions of a filter; `None` if every file passes.
-pub(super) fn wanted(filter: &Filter) -> Result<Option<FileFilter<'_>>, StoreError> {
+pub(super) fn wanted(filter: &Filter) -> Result<Option<FileFilter>, StoreError> {
+    let Some(conditions) = Conditions::of(filter) else { return Ok(None) };
     let bound = |date: &Option<String>| match date {
         None => Ok(None),
         Some(date) => day(date)
             .map(Some)
             .ok_or_else(|| StoreError::Other(format!("{date:?} is not a date: write it as YYYY-MM-DD"))),
     };
-    let wanted = FileFilter {
-        prefix: filter.path_prefix.as_deref().unwrap_or_default(),
-        tag: filter.tag.as_deref().map(str::to_lowercase),
-        since: bound(&filter.since)?,
-        until: bound(&filter.until)?,
-    };
-    let all = FileFilter { prefix: "", tag: None, since: None, until: None };
-    Ok(Some(wanted).filter(|wanted| *wanted != all))
+    let (since, until) = (bound(&conditions.since)?, bound(&conditions.until)?);
+    Ok(Some(FileFilter { conditions, since, until }))
 }
 
-impl FileFilter<'_> {
+impl FileFilter {
     fn lets_through(&self, file: &StoredFile<'_>) -> bool {
+        let Conditions { prefix, all_of, none_of, .. } = &self.conditions;
         let dated = self.since.is_none() && self.until.is_none() || file.day != 0;
         dated
             && self.since.is_none_or(|since| since <= file.day)
             && self.until.is_none_or(|until| file.day <= until)
-            && file.path.starts_with(self.prefix)
-            && self.tag.as_deref().is_none_or(|tag| file.tags.contains(&tag))
+            && prefix.as_deref().is_none_or(|prefix| file.path.starts_with(prefix))
+            && terms(file, all_of).all(|found| found)
+            && !terms(file, none_of).any(|found| found)
     }
 
     /// The documents it lets through, for each segment in their order.
@@ -62,6 +58,16 @@ impl FileFilter<'_> {
     }
 }
 
+/// For each of these terms, whether a file has it.
+fn terms<'a>(file: &'a StoredFile<'_>, terms: &'a FileTerms) -> impl Iterator<Item = bool> + 'a {
+    let FileTerms { paths, tags, titles } = terms;
+    let path = if paths.is_empty() { String::new() } else { folded_path(file.path) };
+    let title = if titles.is_empty() { String::new() } else { file.title.to_lowercase() };
+    let tags = tags.iter().map(|wanted| file.tags.iter().any(|tag| is_tag(tag, wanted)));
+    let paths = paths.iter().map(move |part| path.contains(part.as_str()));
+    tags.chain(paths).chain(titles.iter().map(move |part| title.contains(part.as_str())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::wanted;
@@ -74,12 +80,5 @@ mod tests {
         let wanted = wanted(&until).unwrap().unwrap();
         let of = |day| wanted.lets_through(&StoredFile { day, ..StoredFile::default() });
         assert_eq!([0, 20_260_728, 20_260_729].map(of), [false, true, false]);
-    }
-
-    #[test]
-    fn an_empty_filter_passes_every_file() {
-        let empty = Filter { path_prefix: Some(String::new()), ..Filter::default() };
-        assert_eq!(wanted(&empty).unwrap(), None);
-        assert!(wanted(&Filter { tag: Some(String::new()), ..Filter::default() }).unwrap().is_some());
     }
 }

@@ -14,7 +14,7 @@
 //! - `table`: the records of files
 //! - `vectors`: the segments of vectors, and nearest-neighbour search in them
 //! - `writer`, `write`, `publish`, `merge_policy`: changes to the next generation
-//! - `snapshot` (with `lexical_index`, `filter` and `join`): a generation, and a query to hits in it
+//! - `snapshot` (with `lexical_index`, `filter`, `restrict` and `join`): a generation, and a query to hits in it
 //! - `check`: verification and digest of a generation
 //! - `errors`: I/O errors to [`StoreError`]s
 
@@ -32,8 +32,10 @@ mod lock;
 mod manifest;
 mod merge_policy;
 mod publish;
+mod restrict;
 mod snapshot;
 mod table;
+mod vector_search;
 mod vectors;
 mod write;
 mod writer;

@@ -15,6 +15,7 @@ use super::text::{clean, clean_all, file_number, stored_term};
 use super::vocabulary::Vocabulary;
 use super::{ChunkId, Entry, FileRecord};
 use crate::rank::bm25::rounded_length;
+use crate::store::filter::folded_path;
 
 /// Chunks that are written or taken out at once, at most.
 const CHUNKS: usize = 1000;
@@ -182,8 +183,7 @@ async fn copy_files(client: &Client, files: &[FileRecord]) -> Result<(), Fault> 
     if files.is_empty() {
         return Ok(());
     }
-    let into =
-        "papertape.files (id, path, stamp, digest, title, date, tags, folded_tags, language, chunks, size)";
+    let into = "papertape.files (id, path, stamp, digest, title, date, tags, folded_tags, language, chunks, size, folded_path, folded_title)";
     let types = [
         Type::INT8,
         Type::TEXT,
@@ -196,6 +196,8 @@ async fn copy_files(client: &Client, files: &[FileRecord]) -> Result<(), Fault> 
         Type::TEXT,
         Type::INT4,
         Type::INT8,
+        Type::TEXT,
+        Type::TEXT,
     ];
     let rows = files.iter().map(|file| {
         let stamp = &file.stamp;
@@ -214,6 +216,8 @@ async fn copy_files(client: &Client, files: &[FileRecord]) -> Result<(), Fault> 
             Box::new(file.language.code()),
             Box::new(i32::try_from(file.chunks).unwrap_or(i32::MAX)),
             Box::new(file.size.cast_signed()),
+            Box::new(clean(&folded_path(&file.path)).into_owned()),
+            Box::new(clean(&file.title.to_lowercase()).into_owned()),
         ];
         row
     });
@@ -259,7 +263,8 @@ async fn copy_chunks(
     chunks: &[(i64, ChunkId, Entry)],
     numbers: &[Vec<(i32, i32)>],
 ) -> Result<(), Fault> {
-    let into = "papertape.chunks (id, file, index, headings, text, key, length, words)";
+    let into =
+        "papertape.chunks (id, file, index, headings, text, key, length, words, first_line, last_line)";
     let types = [
         Type::INT8,
         Type::INT8,
@@ -269,6 +274,8 @@ async fn copy_chunks(
         Type::INT8,
         Type::INT4,
         Type::INT4_ARRAY,
+        Type::INT4,
+        Type::INT4,
     ];
     let rows = chunks.iter().zip(numbers).map(|((file, id, entry), terms)| {
         let terms: Vec<i32> = terms.iter().map(|(term, _)| *term).collect();
@@ -281,6 +288,8 @@ async fn copy_chunks(
             Box::new(entry.key.0.cast_signed()),
             Box::new(i32::try_from(entry.bag.length()).unwrap_or(i32::MAX)),
             Box::new(terms),
+            Box::new(i32::try_from(entry.lines.start).unwrap_or_default()),
+            Box::new(i32::try_from(entry.lines.end).unwrap_or_default()),
         ];
         row
     });

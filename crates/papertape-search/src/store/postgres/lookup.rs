@@ -10,15 +10,17 @@ use super::meta::Meta;
 use super::read::Read;
 use super::rows::{count, get, rows};
 use super::text::file_number;
-use super::{Chunk, FileRecord, Stamp, Summary, VectorKey};
+use super::{Chunk, FileRecord, Lines, Stamp, Summary, VectorKey};
 use crate::analysis::Language;
 
 /// Chunks `c` of files `f`, in the columns that [`chunk`] reads.
-pub(super) const CHUNK: &str = "SELECT f.path, c.index, f.title, c.headings, c.text, c.key, c.id
+pub(super) const CHUNK: &str = "SELECT f.path, c.index, f.title, c.headings, c.text, c.key, c.id,
+                                c.first_line, c.last_line
                                 FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file";
 
 /// A row to a chunk.
 pub(super) fn chunk(row: &Row) -> Result<Chunk, Fault> {
+    let line = |column| Ok::<_, Fault>(u32::try_from(get::<i32>(row, column)?).unwrap_or_default());
     Ok(Chunk {
         source: get(row, 0)?,
         index: u32::try_from(get::<i32>(row, 1)?).unwrap_or_default(),
@@ -26,6 +28,7 @@ pub(super) fn chunk(row: &Row) -> Result<Chunk, Fault> {
         headings: get(row, 3)?,
         text: get(row, 4)?,
         key: VectorKey(get::<i64>(row, 5)?.cast_unsigned()),
+        lines: Lines { start: line(7)?, end: line(8)? },
     })
 }
 

@@ -46,7 +46,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::{
-    Chunk, ChunkId, DEPTH, Embedding, Entry, FileRecord, Filter, Hit, Matches, Query, Stamp, Store,
+    Chunk, ChunkId, DEPTH, Embedding, Entry, FileRecord, Filter, Hit, Lines, Matches, Query, Stamp, Store,
     StoreError, StoreFuture, Summary, VectorKey, Writer,
 };
 use crate::sync::lock;

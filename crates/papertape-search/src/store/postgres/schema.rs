@@ -6,7 +6,12 @@ use super::fault::Fault;
 use super::rows::{get, row, rows};
 
 /// The migrations, one for each version.
-const MIGRATIONS: [(i32, &str); 1] = [(1, include_str!("migrations/001_first.sql"))];
+const MIGRATIONS: [(i32, &str); 4] = [
+    (1, include_str!("migrations/001_first.sql")),
+    (2, include_str!("migrations/002_lines.sql")),
+    (3, include_str!("migrations/003_folded.sql")),
+    (4, include_str!("migrations/004_judged.sql")),
+];
 
 /// The oldest supported PostgreSQL.
 const OLDEST_SERVER: i32 = 130_000;
@@ -64,7 +69,7 @@ pub(super) async fn prepare(client: &Client, upgrade: bool) -> Result<(), Fault>
             client.batch_execute(sql).await?;
         }
     }
-    if there.is_some() {
+    if there != Some(newest()) {
         client.batch_execute(&format!("UPDATE papertape.meta SET version = {}", newest())).await?;
     }
     Ok(())

@@ -34,6 +34,24 @@ async fn a_new_folder_is_read_and_found() {
 }
 
 #[tokio::test]
+async fn chunks_know_their_lines() {
+    let fixture = three();
+    fixture.write("b/bread.md", "---\ntitle: Bread\n---\n\nIt is baked.\n\n## Crust\n\nBrown and crisp.\n");
+    fixture.run().await;
+    let lines = async || {
+        let chunks = fixture.store.chunks("b/bread.md").await.unwrap();
+        chunks.iter().map(|chunk| (chunk.lines.start, chunk.lines.end)).collect::<Vec<_>>()
+    };
+    assert_eq!(lines().await, [(5, 5), (7, 9)]);
+    fixture.write(
+        "b/bread.md",
+        "---\ntitle: Bread\ntags: food\n---\n\nIt is baked.\n\n## Crust\n\nBrown and crisp.\n",
+    );
+    fixture.run().await;
+    assert_eq!(lines().await, [(6, 6), (8, 10)]);
+}
+
+#[tokio::test]
 async fn only_what_changed_changes() {
     let fixture = three();
     fixture.run().await;

@@ -8,5 +8,6 @@ mod searcher;
 mod service;
 mod shipped;
 mod support;
+mod syntax;
 mod vectors;
 mod warnings;

@@ -3,7 +3,7 @@
 use papertape_search::analysis::{self, Language};
 use papertape_search::index::Options;
 use papertape_search::store::embedded::Embedded;
-use papertape_search::store::{Entry, Store, StoreError, VectorKey};
+use papertape_search::store::{Entry, Lines, Store, StoreError, VectorKey};
 
 use super::support::Fixture;
 
@@ -22,6 +22,7 @@ async fn ship(fixture: &Fixture) {
             headings: Vec::new(),
             bag: analysis::bag(&record.path, &record.title, &[], &text, Language::English),
             key: VectorKey::of(&text),
+            lines: Lines::default(),
             text,
         };
         writer.put(record.clone(), vec![entry]).await.unwrap();

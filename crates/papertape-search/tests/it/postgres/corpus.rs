@@ -2,7 +2,7 @@
 
 use papertape_search::analysis::{Bag, Language, QueryTerm};
 use papertape_search::store::{
-    Embedding, Entry, FileRecord, Query, Stamp, Store, StoreError, Summary, VectorKey,
+    Embedding, Entry, FileRecord, Lines, Query, Stamp, Store, StoreError, Summary, VectorKey,
 };
 
 pub(crate) const DIMENSION: u32 = 16;
@@ -59,7 +59,8 @@ fn entry(index: u32, text: &str) -> Entry {
         bag.add(word.to_lowercase(), 1);
     }
     let headings = vec!["Heading".to_owned(), format!("Part {index}")];
-    Entry { index, headings, text: text.to_owned(), bag, key: VectorKey::of(text) }
+    let lines = Lines { start: index * 10 + 1, end: index * 10 + 9 };
+    Entry { index, headings, text: text.to_owned(), bag, key: VectorKey::of(text), lines }
 }
 
 /// Many files: in directories, of days, with tags, of several languages.
@@ -76,7 +77,7 @@ pub(crate) fn many(files: u64, seed: u64) -> Vec<Written> {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let (mut record, chunks) = file(&format!("folder{}/entry%_{number}.md", number % 7), &texts);
             record.date = (number % 3 != 0).then(|| format!("20{:02}-0{}-11", number % 25, number % 9 + 1));
-            record.tags = ["Rust", "Ñandú", "日本"]
+            record.tags = ["Rust/Macros", "Ñandú", "日本"]
                 .iter()
                 .take(usize::try_from(number % 4).unwrap())
                 .map(|it| (*it).to_owned())
@@ -99,8 +100,8 @@ pub(crate) fn embedding() -> Embedding {
         model: "test".to_owned(),
         dimension: DIMENSION,
         digest: "1".to_owned(),
-        weight: 0.7,
-        calibrated_on: 5,
+        knows_language: true,
+        judged_on: 5,
     }
 }
 

@@ -387,6 +387,25 @@ async fn tables_of_another_version_are_left_alone() {
 
 #[tokio::test]
 #[ignore = "interop/blog/run"]
+async fn tables_of_the_first_version_are_brought_up_to_date() {
+    const FIRST: &str = include_str!("../../../src/store/postgres/migrations/001_first.sql");
+    let server = Server::start(&[]);
+    let client = server.client().await;
+    client.batch_execute(FIRST).await.unwrap();
+    let error = server.store().write().await.map(drop).unwrap_err();
+    assert!(error.to_string().contains("older format 1"), "{error}");
+    let store = server.store().upgrading();
+    put(&store, &[file("a.md", &["apples", "pears"])]).await.unwrap();
+    recovered(&store).await;
+    let lines = store.chunk("a.md", 1).await.unwrap().unwrap().lines;
+    assert_eq!((lines.start, lines.end), (11, 19));
+    drop(store);
+    // Other programs of this version read and write it, too.
+    put(&server.store(), &[file("b.md", &["plums"])]).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "interop/blog/run"]
 async fn only_a_damaged_index_is_rebuilt() {
     let (server, store) = with_apples(&[]).await;
     put_with_vectors(&*store, &many(10, 1)).await.unwrap();

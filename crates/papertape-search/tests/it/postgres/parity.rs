@@ -5,13 +5,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use papertape_search::analysis::{self, Language};
+use papertape_search::analysis::{self, Language, Phrase};
 use papertape_search::corpus::folder::Folder;
 use papertape_search::index;
 use papertape_search::rank::{self, Files};
 use papertape_search::store::embedded::Embedded;
 use papertape_search::store::postgres::Postgres;
-use papertape_search::store::{ChunkId, FileRecord, Filter, Matches, Query, Store, Summary, VectorKey};
+use papertape_search::store::{
+    ChunkId, FileRecord, FileTerms, Filter, Matches, Query, Store, Summary, VectorKey,
+};
 
 use super::corpus::{self, Dice, embedding, lexical_query, many, put_with_vectors};
 use super::server::Server;
@@ -59,11 +61,12 @@ impl Both {
             assert!(close(one.1, other.1), "{one:?} {other:?}");
         }
         assert!(close(a.bm25.average_length, b.bm25.average_length));
+        assert!(close(a.bm25.max_score(), b.bm25.max_score()));
         let files = self.files().await;
         for found in [&a, &b] {
             let Matches { lexical, semantic, .. } = found;
-            let weight = query.weight.unwrap_or(0.7);
-            assert_eq!(hits(found), rank::hits(lexical, semantic, weight, query.top_k, &files));
+            let most = found.bm25.max_score();
+            assert_eq!(hits(found), rank::hits(lexical, semantic, most, query.top_k, &files));
         }
         // Lists without ties leave no choice.
         let order = |list: &[(ChunkId, f32)]| list.iter().map(|(id, _)| *id).collect::<Vec<_>>();
@@ -167,8 +170,15 @@ async fn want_alike(both: &Both) {
 async fn compare_many_queries(both: &Both, seed: u64) {
     let mut dice = Dice(seed);
     let text = |it: &str| Some(it.to_owned());
+    let terms = |tags: &[&str], paths: &[&str], titles: &[&str]| {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        FileTerms { tags: texts(tags), paths: texts(paths), titles: texts(titles) }
+    };
     let filters = [
         Filter::default(),
+        Filter { all_of: terms(&["#RUST", "ñandú"], &["/Folder"], &["TITLE of"]), ..Filter::default() },
+        Filter { none_of: terms(&["日本"], &["der3/"], &["_7"]), ..Filter::default() },
+        Filter { tag: text("rust/macro"), ..Filter::default() },
         Filter { path_prefix: text("folder2/"), ..Filter::default() },
         Filter { tag: text("ñandÚ"), ..Filter::default() },
         Filter { since: text("2006-01-01"), until: text("2019-05-05"), ..Filter::default() },
@@ -177,11 +187,24 @@ async fn compare_many_queries(both: &Both, seed: u64) {
     let mut hits = 0;
     for turn in 0..120_usize {
         let words: Vec<String> = (0..dice.roll(6)).map(|_| dice.word()).collect();
+        let mut phrase = |sides: u64, words: u64| {
+            let words: Vec<String> = (0..words).map(|_| format!("w{}", dice.roll(sides))).collect();
+            Phrase::of(&words.join(", "), &[Language::English]).unwrap()
+        };
+        let (mut required, mut excluded) = (Vec::new(), Vec::new());
+        match turn % 10 {
+            1 => required.push(phrase(9, 2)),
+            2 => excluded.push(phrase(30, 1)),
+            3 => excluded.push(phrase(9, 2)),
+            4 => (required, excluded) = (vec![phrase(9, 1), phrase(9, 2)], vec![phrase(99, 1), phrase(9, 2)]),
+            _ => {}
+        }
         let query = Query {
+            required,
+            excluded,
             vector: (turn % 3 != 0).then(|| dice.vector()),
             filter: filters[turn % filters.len()].clone(),
             top_k: usize::try_from(dice.roll(25)).unwrap(),
-            weight: [None, Some(0.0), Some(2.0)][turn % 3],
             ..lexical_query(&words.join(" "))
         };
         hits += both.compare(&query).await;

@@ -152,7 +152,8 @@ async fn filters_choose_files() {
             .filter(|(record, _)| {
                 filter.path_prefix.as_ref().is_none_or(|prefix| record.path.starts_with(prefix))
                     && filter.tag.as_ref().is_none_or(|tag| {
-                        record.tags.iter().any(|it| it.to_lowercase() == tag.to_lowercase())
+                        let below = format!("{}/", tag.to_lowercase());
+                        record.tags.iter().any(|it| format!("{}/", it.to_lowercase()).starts_with(&below))
                     })
                     && filter
                         .since
@@ -203,8 +204,8 @@ async fn vectors_belong_to_their_model() {
         let error = writer.attach(vec![(written[0].1[0].key, vector)]).await.unwrap_err();
         assert!(matches!(error, StoreError::Mismatch(_)), "{error}");
     }
-    // Another weight is not another model.
-    writer.set_embedding(Some(Embedding { weight: 0.1, ..embedding() })).await.unwrap();
+    // Another judgement is not another model.
+    writer.set_embedding(Some(Embedding { knows_language: false, ..embedding() })).await.unwrap();
     assert_eq!(writer.commit().await.unwrap().vectors, 3);
 
     let mut writer = store.write().await.unwrap();
@@ -250,6 +251,7 @@ async fn long_terms_long_paths_and_special_characters_are_handled() {
         tag: Some("\0".to_owned()),
         since: Some("\0".to_owned()),
         until: None,
+        ..Filter::default()
     };
     assert_eq!(places(&store, &Query { filter, ..lexical_query("drop") }).await, [""; 0]);
 }

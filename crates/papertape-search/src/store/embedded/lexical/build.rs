@@ -93,7 +93,7 @@ impl Builder {
                 index: entry.index,
                 norm: byte_of_length(entry.bag.length()),
             })?;
-            self.texts.push(&entry.headings, &entry.text)?;
+            self.texts.push(entry.lines, &entry.headings, &entry.text)?;
             for (term, frequency) in entry.bag.iter().filter(|(_, frequency)| *frequency > 0) {
                 if let Some(postings) = self.terms.get_mut(term) {
                     self.memory += postings.push(doc, frequency);

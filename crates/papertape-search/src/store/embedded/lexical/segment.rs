@@ -14,7 +14,7 @@ use crate::store::embedded::disk::{Reader, Source, damaged, put_varint, to_usize
 use crate::store::embedded::file_set::FileSet;
 use crate::store::embedded::manifest::LexicalFile;
 use crate::store::embedded::vectors::Rows;
-use crate::store::{Chunk, VectorKey};
+use crate::store::{Chunk, Lines, VectorKey};
 use crate::sync::lock;
 
 /// A block of texts has at least so many bytes before it is compressed. A hit has to decompress all of it.
@@ -140,7 +140,7 @@ impl LexicalSegment {
         for _ in first..doc {
             records.next()?;
         }
-        let Text { headings, text } = decode(records.next()?.ok_or_else(not_there)?)?;
+        let Text { lines, headings, text } = decode(records.next()?.ok_or_else(not_there)?)?;
         let documents::StoredFile { path, title, .. } = self.documents.file(self.documents.file_of(doc))?;
         Ok(Chunk {
             source: path.to_owned(),
@@ -149,6 +149,7 @@ impl LexicalSegment {
             headings,
             text,
             key: VectorKey(self.documents.key(doc)),
+            lines,
         })
     }
 
@@ -178,6 +179,8 @@ impl Deleted {
 /// The texts of a document.
 #[derive(Debug, PartialEq, Eq, Default)]
 struct Text {
+    /// Where it stands in the file.
+    lines: Lines,
     /// The headings above it.
     headings: Vec<String>,
     /// Its Markdown.
@@ -200,8 +203,10 @@ impl<W: Write> TextsWriter<W> {
     }
 
     /// The texts of the next document.
-    pub(super) fn push(&mut self, headings: &[String], text: &str) -> io::Result<()> {
+    pub(super) fn push(&mut self, lines: Lines, headings: &[String], text: &str) -> io::Result<()> {
         let mut record = Vec::with_capacity(text.len() + 64);
+        put_varint(&mut record, lines.start.into());
+        put_varint(&mut record, lines.end.into());
         put_varint(&mut record, headings.len() as u64);
         for heading in headings {
             put_varint(&mut record, heading.len() as u64);
@@ -306,12 +311,14 @@ fn decode(record: &[u8]) -> io::Result<Text> {
         Err(_) => Err(damaged("a text is not UTF-8")),
     };
     let mut reader = Reader(record);
+    let mut line = || reader.varint().map(|line| u32::try_from(line).unwrap_or_default());
+    let lines = Lines { start: line()?, end: line()? };
     let mut headings = Vec::new();
     for _ in 0..reader.varint()? {
         let length = reader.length()?;
         headings.push(text(reader.take(length)?)?);
     }
-    Ok(Text { headings, text: text(reader.0)? })
+    Ok(Text { lines, headings, text: text(reader.0)? })
 }
 
 #[cfg(test)]
@@ -319,19 +326,25 @@ mod tests {
     use proptest::prelude::{any, prop};
     use proptest::{prop_assert_eq, proptest};
 
-    use super::{Records, Text, TextsWriter, decode, decompress};
+    use super::{Lines, Records, Text, TextsWriter, decode, decompress};
 
     proptest! {
         #[test]
         fn texts_come_back_as_they_were(
-            texts in prop::collection::vec((prop::collection::vec(".{0,9}", 0..4), ".{0,200}"), 0..40),
+            texts in prop::collection::vec((any::<(u32, u32)>(), prop::collection::vec(".{0,9}", 0..4), ".{0,200}"), 0..40),
             repeat in 1_usize..60,
         ) {
             let mut writer = TextsWriter::new(Vec::new());
-            let texts: Vec<Text> =
-                texts.into_iter().map(|(headings, text)| Text { headings, text: text.repeat(repeat) }).collect();
+            let texts: Vec<Text> = texts
+                .into_iter()
+                .map(|((start, end), headings, text)| Text {
+                    lines: Lines { start, end },
+                    headings,
+                    text: text.repeat(repeat),
+                })
+                .collect();
             for text in &texts {
-                writer.push(&text.headings, &text.text).unwrap();
+                writer.push(text.lines, &text.headings, &text.text).unwrap();
             }
             let (bytes, blocks) = writer.finish().unwrap();
             let ends = blocks.iter().skip(1).map(|(_, place)| *place).chain([bytes.len() as u64]);

@@ -42,6 +42,17 @@ impl Rows {
         }
     }
 
+    /// Leaves out those that are not in the other set.
+    pub(super) fn retain(&mut self, others: &Self) {
+        let others = others.bits.iter().copied().chain(std::iter::repeat(0));
+        self.bits.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
+    }
+
+    /// Leaves out those that are in the other set.
+    pub(super) fn remove(&mut self, others: &Self) {
+        self.bits.iter_mut().zip(&others.bits).for_each(|(word, other)| *word &= !other);
+    }
+
     /// Whether it is in.
     pub(super) fn contains(&self, row: usize) -> bool {
         self.bits.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)

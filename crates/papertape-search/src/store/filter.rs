@@ -1,0 +1,167 @@
+//! Filters: which files a query is restricted to, and their conditions as both stores apply them.
+
+/// Which files count: those for which all of this holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    /// Their path begins so.
+    pub path_prefix: Option<String>,
+    /// They have this tag or one below it, as `project/alpha` is below `project`, whatever its case, and whether or not a `#`
+    /// is before it.
+    pub tag: Option<String>,
+    /// `YYYY-MM-DD`: they are of this day or later.
+    pub since: Option<String>,
+    /// `YYYY-MM-DD`: they are of this day or earlier.
+    pub until: Option<String>,
+    /// They have all of these.
+    pub all_of: FileTerms,
+    /// They have none of these.
+    pub none_of: FileTerms,
+}
+
+/// Parts of paths and titles, and tags, whatever their case.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileTerms {
+    /// Parts of the path, which counts as if it began with `/`.
+    pub paths: Vec<String>,
+    /// Tags, as [`Filter::tag`].
+    pub tags: Vec<String>,
+    /// Parts of the title.
+    pub titles: Vec<String>,
+}
+
+impl Filter {
+    /// The files that pass both. Of two prefixes, only that of `self` counts.
+    #[must_use]
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        let mut both = self.clone();
+        both.path_prefix = both.path_prefix.or_else(|| other.path_prefix.clone());
+        both.all_of.tags.extend(other.tag.clone());
+        both.since = both.since.into_iter().chain(other.since.clone()).max();
+        both.until = both.until.into_iter().chain(other.until.clone()).min();
+        both.all_of.extend(&other.all_of);
+        both.none_of.extend(&other.none_of);
+        both
+    }
+}
+
+impl FileTerms {
+    fn extend(&mut self, other: &Self) {
+        self.paths.extend(other.paths.iter().cloned());
+        self.tags.extend(other.tags.iter().cloned());
+        self.titles.extend(other.titles.iter().cloned());
+    }
+
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.tags.is_empty() && self.titles.is_empty()
+    }
+
+    /// As they are compared: in lower case, tags without `#`.
+    fn folded(&self) -> Self {
+        let lower = |texts: &[String]| texts.iter().map(|text| text.to_lowercase()).collect();
+        let path = |path: &String| {
+            let path = path.to_lowercase();
+            path.strip_prefix("./").map_or_else(|| path.clone(), |rest| format!("/{rest}"))
+        };
+        Self {
+            paths: self.paths.iter().map(path).collect(),
+            tags: self.tags.iter().map(|tag| folded_tag(tag)).collect(),
+            titles: lower(&self.titles),
+        }
+    }
+}
+
+/// The conditions of a filter, folded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Conditions {
+    /// What the path begins with, as it is written.
+    pub(super) prefix: Option<String>,
+    pub(super) since: Option<String>,
+    pub(super) until: Option<String>,
+    pub(super) all_of: FileTerms,
+    pub(super) none_of: FileTerms,
+}
+
+impl Conditions {
+    /// Those of a filter; `None` if every file passes.
+    pub(super) fn of(filter: &Filter) -> Option<Self> {
+        let mut all_of = filter.all_of.folded();
+        all_of.tags.extend(filter.tag.as_deref().map(folded_tag));
+        let conditions = Self {
+            prefix: filter.path_prefix.clone().filter(|prefix| !prefix.is_empty()),
+            since: filter.since.clone(),
+            until: filter.until.clone(),
+            all_of,
+            none_of: filter.none_of.folded(),
+        };
+        let is_dated = conditions.since.is_some() || conditions.until.is_some();
+        let has_terms = !conditions.all_of.is_empty() || !conditions.none_of.is_empty();
+        (conditions.prefix.is_some() || is_dated || has_terms).then_some(conditions)
+    }
+}
+
+/// A path as parts of it are looked for.
+pub(super) fn folded_path(path: &str) -> String {
+    format!("/{}", path.to_lowercase())
+}
+
+/// A tag as it is compared: `project` for `#Project/`.
+fn folded_tag(tag: &str) -> String {
+    tag.trim().trim_start_matches('#').trim_end_matches('/').to_lowercase()
+}
+
+/// Whether a tag of a file, in lower case, is the one that is wanted or below it.
+pub(super) fn is_tag(tag: &str, wanted: &str) -> bool {
+    let rest = tag.trim_start_matches('#').strip_prefix(wanted);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Conditions, FileTerms, Filter, folded_tag, is_tag};
+
+    #[test]
+    fn a_tag_is_found_by_those_above_it() {
+        for (tag, wanted, is) in [
+            ("project/alpha", "Project", true),
+            ("project", "#project/", true),
+            ("#project/alpha", "project/alpha", true),
+            ("projects", "project", false),
+            ("project", "project/alpha", false),
+            ("ñandú/ä", "ÑANDÚ", true),
+        ] {
+            assert_eq!(is_tag(tag, &folded_tag(wanted)), is, "{tag} {wanted}");
+        }
+    }
+
+    #[test]
+    fn an_empty_filter_has_no_conditions() {
+        let empty = Filter { path_prefix: Some(String::new()), ..Filter::default() };
+        assert_eq!(Conditions::of(&empty), None);
+        assert!(Conditions::of(&Filter { tag: Some(String::new()), ..Filter::default() }).is_some());
+        let titled = FileTerms { titles: vec!["A".to_owned()], ..FileTerms::default() };
+        assert!(Conditions::of(&Filter { none_of: titled, ..Filter::default() }).is_some());
+    }
+
+    #[test]
+    fn both_filters_hold() {
+        let text = |text: &str| Some(text.to_owned());
+        let one = Filter {
+            path_prefix: text("a/"),
+            tag: text("x"),
+            since: text("2024-01-01"),
+            ..Filter::default()
+        };
+        let other = Filter {
+            tag: text("y"),
+            since: text("2024-02-01"),
+            until: text("2024-03-01"),
+            ..Filter::default()
+        };
+        let both = one.and(&other);
+        assert_eq!(
+            (both.path_prefix, both.tag, both.all_of.tags),
+            (text("a/"), text("x"), vec!["y".to_owned()])
+        );
+        assert_eq!((both.since, both.until), (text("2024-02-01"), text("2024-03-01")));
+    }
+}
