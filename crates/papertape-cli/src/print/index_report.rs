@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use papertape_search::corpus::folder::ENDINGS;
+use papertape_search::corpus::document::ENDINGS;
+use papertape_search::corpus::folder::Skipped;
 use papertape_search::index::Report;
 use papertape_search::store::{Embedding, Summary};
 use serde_json::{Value, json};
@@ -41,8 +42,9 @@ pub(crate) fn warnings(report: &Report, look: Look) -> String {
 /// What was indexed, how it is searched, and the next commands.
 pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look: Look) -> String {
     let Report { added, changed, removed, unchanged, summary, .. } = report;
+    let skipped = skipped_line(&report.skipped);
     if summary.files == 0 {
-        return nothing(*removed, places, look);
+        return nothing(*removed, &skipped, places, look);
     }
     let counts = [(added, "added"), (changed, "changed"), (removed, "removed"), (unchanged, "unchanged")];
     let counts: Vec<String> = counts
@@ -51,7 +53,7 @@ pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look:
         .map(|(count, what)| format!("{} {what}", grouped(*count)))
         .collect();
     let mut text = format!(
-        "{}: {}, {}\n  {}, in {}\n  {}\n",
+        "{}: {}, {}\n  {}, in {}\n{skipped}  {}\n",
         look.paint(style::SUBJECT, &places.names()),
         counted(summary.files, "file"),
         counted(summary.chunks, "chunk"),
@@ -71,25 +73,55 @@ pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look:
     text + &commands
 }
 
-/// For a directory without Markdown: which files are indexed.
-fn nothing(removed: u64, places: Places<'_>, look: Look) -> String {
+/// For a directory without texts: which files are indexed.
+fn nothing(removed: u64, skipped: &str, places: Places<'_>, look: Look) -> String {
     let folder = look.paint(style::SUBJECT, &places.names());
     let removed = if removed == 0 { String::new() } else { format!("  {} removed\n", grouped(removed)) };
-    let [one, other, last] = ENDINGS;
+    let endings: Vec<String> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();
+    let (last, others) = endings.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
     format!(
-        "{folder}: nothing to index\n{removed}  files that end in .{one}, .{other} or .{last} are indexed, unless they are hidden or a \
-         .gitignore excludes them\n"
+        "{folder}: nothing to index\n{removed}{skipped}  files that end in {} or {last} are indexed, unless they are hidden \
+         or a .gitignore excludes them\n",
+        others.join(", "),
     )
+}
+
+/// How many endings of files that are skipped are named in text.
+const NAMED: usize = 8;
+
+/// `skipped 12 .png, 3 .docx, 2 others`, as a line, if there is anything to say.
+fn skipped_line(skipped: &Skipped) -> String {
+    if skipped.total() == 0 {
+        return String::new();
+    }
+    let endings = skipped.endings();
+    let mut parts: Vec<String> =
+        endings.iter().take(NAMED).map(|(ending, many)| format!("{} .{ending}", grouped(*many))).collect();
+    let others = endings.iter().skip(NAMED).map(|(_, many)| many).sum::<u64>() + skipped.others();
+    match others {
+        0 => {}
+        1 => parts.push("1 other".to_owned()),
+        others => parts.push(format!("{} others", grouped(others))),
+    }
+    format!("  skipped {}\n", parts.join(", "))
+}
+
+/// The same for programs: by ending, and those without one as `""`.
+fn skipped_document(skipped: &Skipped) -> Value {
+    let named = skipped.endings().into_iter().map(|(ending, many)| (ending.to_owned(), many.into()));
+    let others = (skipped.others() > 0).then(|| (String::new(), skipped.others().into()));
+    Value::Object(named.chain(others).collect())
 }
 
 /// The report as JSON.
 pub(crate) fn document(report: &Report, time: Duration, places: Places<'_>) -> Value {
-    let Report { added, changed, removed, unchanged, warnings, summary, .. } = report;
+    let Report { added, changed, removed, unchanged, skipped, warnings, summary, .. } = report;
     json!({
         "added": added,
         "changed": changed,
         "removed": removed,
         "unchanged": unchanged,
+        "skipped": skipped_document(skipped),
         "warnings": warnings,
         "files": summary.files,
         "chunks": summary.chunks,
@@ -98,7 +130,7 @@ pub(crate) fn document(report: &Report, time: Duration, places: Places<'_>) -> V
         "embedding": summary.embedding.as_ref().map(|embedding| json!({
             "model": embedding.model,
             "dimension": embedding.dimension,
-            "weight": embedding.weight,
+            "knows_language": (embedding.judged_on > 0).then_some(embedding.knows_language),
         })),
         "seconds": time.as_secs_f64(),
         "index": places.index.map(|index| index.display().to_string()),
@@ -114,18 +146,18 @@ fn search_mode(summary: &Summary, has_model: bool) -> String {
                 .to_owned()
         }
         None => "full-text search; with --embed also semantic search".to_owned(),
-        // The weight is not calibrated yet, so no search uses the embeddings.
-        Some(Embedding { model, calibrated_on: 0, .. }) => format!(
+        // The model is not judged yet, so no search uses the embeddings.
+        Some(Embedding { model, judged_on: 0, .. }) => format!(
             "full-text search only until {} is done: there are embeddings for {}; index again, or serve it,{} to continue",
             one_line(model),
             covered(summary),
             if has_model { "" } else { " with --embed" },
         ),
-        Some(Embedding { model, weight, .. }) if *weight <= 0.0 => {
-            format!("full-text search: the embeddings of {} do not improve the results here", one_line(model))
+        Some(Embedding { model, knows_language: false, .. }) => {
+            format!("full-text search: {} does not know the language of these files", one_line(model))
         }
-        Some(Embedding { model, dimension, weight, .. }) => format!(
-            "full-text and semantic search: {} ({dimension} dimensions, {}, weight {weight:.2})",
+        Some(Embedding { model, dimension, .. }) => format!(
+            "full-text and semantic search: {} ({dimension} dimensions, {})",
             one_line(model),
             covered(summary),
         ),
@@ -178,24 +210,32 @@ mod tests {
     }
 
     #[test]
-    fn the_weight_of_a_model_is_reported() {
-        let model = |weight, calibrated_on| {
+    fn skipped_files_are_counted_by_ending() {
+        let mut skipped = Skipped::default();
+        for ending in [Some("png"), Some("PNG"), Some("docx"), None] {
+            skipped.add(ending.map(std::ffi::OsStr::new));
+        }
+        assert_eq!(skipped_line(&skipped), "  skipped 2 .png, 1 .docx, 1 other\n");
+        assert_eq!(skipped_document(&skipped), json!({"png": 2, "docx": 1, "": 1}));
+        assert_eq!(skipped_line(&Skipped::default()), "");
+    }
+
+    #[test]
+    fn whether_a_model_is_used_is_reported() {
+        let model = |knows_language, judged_on| {
             let (model, digest) = ("m".to_owned(), String::new());
-            let embedding = Embedding { model, dimension: 768, digest, weight, calibrated_on };
+            let embedding = Embedding { model, dimension: 768, digest, knows_language, judged_on };
             move |has_model| search_mode(&report(Some(embedding.clone())).summary, has_model)
         };
         assert_eq!(
-            model(0.4, 9)(true),
-            "full-text and semantic search: m (768 dimensions, 300 of 12,345 chunks, weight 0.40)"
+            model(true, 9)(true),
+            "full-text and semantic search: m (768 dimensions, 300 of 12,345 chunks)"
         );
-        assert_eq!(
-            model(0.0, 9)(true),
-            "full-text search: the embeddings of m do not improve the results here"
-        );
+        assert_eq!(model(false, 9)(true), "full-text search: m does not know the language of these files");
         let unfinished = "full-text search only until m is done: there are embeddings for 300 of 12,345 chunks; index \
                           again, or serve it,";
-        assert_eq!(model(0.0, 0)(true), format!("{unfinished} to continue"));
-        assert_eq!(model(0.0, 0)(false), format!("{unfinished} with --embed to continue"));
+        assert_eq!(model(false, 0)(true), format!("{unfinished} to continue"));
+        assert_eq!(model(false, 0)(false), format!("{unfinished} with --embed to continue"));
     }
 
     #[test]
