@@ -26,7 +26,7 @@ pub use crate::corpus::{ChunkId, VectorKey};
 pub use crate::embed::Embedding;
 use crate::rank::bm25::Bm25;
 pub use error::{SHARE, StoreError};
-pub use filter::{FileTerms, Filter};
+pub use filter::{FileTerms, Filter, folded_tag};
 
 /// What the methods of a [`Store`] return.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

@@ -100,7 +100,7 @@ fn links(hits: &[Hit]) -> Vec<Content> {
         let mut link = ResourceLink::default();
         (link.uri, link.name) = (hit.uri.clone(), hit.source.clone());
         link.title = Some(hit.title.clone());
-        link.mime_type = Some(resource::MARKDOWN.to_owned());
+        link.mime_type = Some(resource::media_type(&hit.source).to_owned());
         Content::ResourceLink(link)
     };
     files.into_iter().map(link).collect()
