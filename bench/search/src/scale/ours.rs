@@ -130,8 +130,8 @@ async fn write_vectors(
         model: "made-up".to_owned(),
         dimension: u32::try_from(corpus.dimension)?,
         digest: "made-up".to_owned(),
-        weight: 0.5,
-        calibrated_on: corpus.chunks as u64,
+        knows_language: true,
+        judged_on: corpus.chunks as u64,
     };
     writer.set_embedding(Some(model)).await?;
     let mut busy = start.elapsed();
@@ -190,7 +190,7 @@ pub(crate) async fn ask(setting: &Setting) -> Result<Figures> {
             let vector = with_vector.then(|| query.vector.clone());
             let watch = Watch::start();
             let terms = analysis::query_terms(&query.text, &summary.languages);
-            let query = Query { terms, vector, filter: Filter::default(), top_k: 5, weight: None };
+            let query = Query { terms, vector, filter: Filter::default(), top_k: 5 };
             let found = store.search(&query).await?;
             times.push(watch.stop());
             let best: Vec<ChunkId> = found.semantic.iter().take(RECALL_AT).map(|(chunk, _)| *chunk).collect();

@@ -98,7 +98,7 @@ pub(crate) fn document(report: &Report, time: Duration, places: Places<'_>) -> V
         "embedding": summary.embedding.as_ref().map(|embedding| json!({
             "model": embedding.model,
             "dimension": embedding.dimension,
-            "weight": embedding.weight,
+            "knows_language": (embedding.judged_on > 0).then_some(embedding.knows_language),
         })),
         "seconds": time.as_secs_f64(),
         "index": places.index.map(|index| index.display().to_string()),
@@ -114,18 +114,18 @@ fn search_mode(summary: &Summary, has_model: bool) -> String {
                 .to_owned()
         }
         None => "full-text search; with --embed also semantic search".to_owned(),
-        // The weight is not calibrated yet, so no search uses the embeddings.
-        Some(Embedding { model, calibrated_on: 0, .. }) => format!(
+        // The model is not judged yet, so no search uses the embeddings.
+        Some(Embedding { model, judged_on: 0, .. }) => format!(
             "full-text search only until {} is done: there are embeddings for {}; index again, or serve it,{} to continue",
             one_line(model),
             covered(summary),
             if has_model { "" } else { " with --embed" },
         ),
-        Some(Embedding { model, weight, .. }) if *weight <= 0.0 => {
-            format!("full-text search: the embeddings of {} do not improve the results here", one_line(model))
+        Some(Embedding { model, knows_language: false, .. }) => {
+            format!("full-text search: {} does not know the language of these files", one_line(model))
         }
-        Some(Embedding { model, dimension, weight, .. }) => format!(
-            "full-text and semantic search: {} ({dimension} dimensions, {}, weight {weight:.2})",
+        Some(Embedding { model, dimension, .. }) => format!(
+            "full-text and semantic search: {} ({dimension} dimensions, {})",
             one_line(model),
             covered(summary),
         ),
@@ -178,24 +178,21 @@ mod tests {
     }
 
     #[test]
-    fn the_weight_of_a_model_is_reported() {
-        let model = |weight, calibrated_on| {
+    fn whether_a_model_is_used_is_reported() {
+        let model = |knows_language, judged_on| {
             let (model, digest) = ("m".to_owned(), String::new());
-            let embedding = Embedding { model, dimension: 768, digest, weight, calibrated_on };
+            let embedding = Embedding { model, dimension: 768, digest, knows_language, judged_on };
             move |has_model| search_mode(&report(Some(embedding.clone())).summary, has_model)
         };
         assert_eq!(
-            model(0.4, 9)(true),
-            "full-text and semantic search: m (768 dimensions, 300 of 12,345 chunks, weight 0.40)"
+            model(true, 9)(true),
+            "full-text and semantic search: m (768 dimensions, 300 of 12,345 chunks)"
         );
-        assert_eq!(
-            model(0.0, 9)(true),
-            "full-text search: the embeddings of m do not improve the results here"
-        );
+        assert_eq!(model(false, 9)(true), "full-text search: m does not know the language of these files");
         let unfinished = "full-text search only until m is done: there are embeddings for 300 of 12,345 chunks; index \
                           again, or serve it,";
-        assert_eq!(model(0.0, 0)(true), format!("{unfinished} to continue"));
-        assert_eq!(model(0.0, 0)(false), format!("{unfinished} with --embed to continue"));
+        assert_eq!(model(false, 0)(true), format!("{unfinished} to continue"));
+        assert_eq!(model(false, 0)(false), format!("{unfinished} with --embed to continue"));
     }
 
     #[test]

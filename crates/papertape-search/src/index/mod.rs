@@ -1,17 +1,17 @@
-//! What changed in the directory to a new generation of the store: terms first, then vectors, then their weight.
+//! What changed in the directory to a new generation of the store: terms first, then vectors, then whether these are used.
 //!
 //! - `compare` (with `digest`): which files must be read
 //! - `read`: a file to a record and its chunks
 //! - `lexical`: the files that were read to a generation
 //! - `model`: the model of the store's vectors against the configured one
 //! - `vectors` (with `rejected`): chunks without vector to generations with their vectors
-//! - `calibration`: the weight of the vector list, from headings as queries whose chunk is known
+//! - `judgement`: whether the model knows the language, from headings as queries whose chunk is known
 //! - `writer`: waits for another writer
 
-mod calibration;
 mod compare;
 mod digest;
 mod error;
+mod judgement;
 mod lexical;
 mod model;
 mod read;
@@ -46,8 +46,8 @@ pub enum Progress {
         /// Chunks to do.
         of: u64,
     },
-    /// The weight of the vector list is calibrated.
-    Calibrating,
+    /// Whether the model knows the language of the texts is judged.
+    Judging,
     /// The generation is written.
     Writing,
 }

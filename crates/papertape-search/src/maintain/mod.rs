@@ -238,7 +238,7 @@ impl IndexState {
             (_, Progress::Scanning) if same_folder_only => Some(Self::Checking),
             (_, Progress::Scanning) => Some(Self::Comparing),
             (_, Progress::Reading { done, of }) => Some(Self::Reading { done: *done, of: *of }),
-            (_, Progress::Writing | Progress::Embedding { .. } | Progress::Calibrating) => None,
+            (_, Progress::Writing | Progress::Embedding { .. } | Progress::Judging) => None,
         }
     }
 

@@ -221,7 +221,7 @@ fn queries_wait_for_the_first_run_only() {
     assert_eq!(IndexState::Comparing.after(&reading, false), Some(IndexState::Reading { done: 1, of: 2 }));
     let failed = IndexState::Failed(String::new());
     assert_eq!(failed.after(&Progress::Scanning, false), Some(IndexState::Comparing));
-    for progress in [Progress::Scanning, reading, Progress::Writing, Progress::Calibrating] {
+    for progress in [Progress::Scanning, reading, Progress::Writing, Progress::Judging] {
         assert_eq!(IndexState::Ready.after(&progress, false), None);
     }
 }

@@ -127,9 +127,9 @@ impl Searcher {
         let (vector, cause) = match &self.vectors {
             None => (None, None),
             Some(vectors) => match vectors.vector(&asked.text, &summary).await {
-                Ok(vector) => (Some(vector.to_vec()), None),
+                Ok(vector) => (vector.map(|vector| vector.to_vec()), None),
                 Err(cause) => {
-                    let cause = self.vector_failure().filter(|_| !is_calibrated(&summary)).unwrap_or(cause);
+                    let cause = self.vector_failure().filter(|_| !is_judged(&summary)).unwrap_or(cause);
                     (None, Some(format!("semantic search is off: {cause}")))
                 }
             },
@@ -148,7 +148,6 @@ impl Searcher {
             required: phrases(&asked.phrases),
             excluded: phrases(&asked.excluded),
             top_k,
-            weight: None,
         };
         let mut matches = self.store.search(&query).await;
         let mut note = cause;
@@ -330,12 +329,12 @@ fn quoted<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether the weight of the vector list is known. Before that, a failure to make vectors is why they are not used.
-fn is_calibrated(summary: &Summary) -> bool {
-    summary.vectors > 0 && summary.embedding.as_ref().is_some_and(|embedding| embedding.calibrated_on > 0)
+/// Whether it is known if the vectors are used. Before that, a failure to make them is why they are not.
+fn is_judged(summary: &Summary) -> bool {
+    summary.vectors > 0 && summary.embedding.as_ref().is_some_and(|embedding| embedding.judged_on > 0)
 }
 
-/// Which lists the hits come from. A vector list of weight 0 is not searched.
+/// Which lists the hits come from.
 fn mode(matches: &Matches) -> Mode {
     match (matches.lexical.is_empty(), matches.semantic.is_empty()) {
         (_, true) => Mode::Lexical,
