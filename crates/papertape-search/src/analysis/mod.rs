@@ -5,6 +5,7 @@
 //! - [`Bag`]: the terms of a chunk
 //! - `query`: those of a query, and which of them are stop words
 //! - [`Phrase`]: words that stand one after the other
+//! - `spelling`: a misspelt word to the one that was meant
 //! - [`Language`] (with `detect` and `script`): which rules apply
 
 mod bag;
@@ -13,6 +14,7 @@ mod language;
 mod phrase;
 mod query;
 mod script;
+mod spelling;
 mod terms;
 pub mod weights;
 
@@ -23,6 +25,8 @@ pub use phrase::Phrase;
 pub(crate) use phrase::{PhraseFinder, Sequence, stands_in, stands_near};
 pub use query::{MAX_QUERY_CHARS, QueryTerm, query_terms};
 pub(crate) use script::{is_han_or_kana, is_unspaced};
+pub use spelling::Correction;
+pub(crate) use spelling::{Misspelling, correctable, spelled_in};
 
 /// A term of the index: a word folded and stemmed, or two characters of Chinese, Japanese or Korean.
 pub type Term = String;
