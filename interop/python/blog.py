@@ -40,7 +40,7 @@ async def main(mode: str, server: str, *args: str) -> None:
                 json.loads(answer.content[0].text) == answer.structured_content and "\\u" not in answer.content[0].text
                 for answer in found
             ),
-            "chunk": " ".join(chunk.split()).find(first[1]["preview"].rstrip("…")) >= 0,
+            "chunk": all(word in chunk and word in first[1]["preview"] for word in first[1]["matches"]),
             "missing": missing.content[0].text.rstrip("0123456789") if missing.is_error else "",
             "resources": sorted(resources),
             "resource": resource.splitlines()[0],

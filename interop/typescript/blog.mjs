@@ -21,7 +21,7 @@ const call = (name, args) => client.callTool({ name, arguments: args });
 const found = [];
 for (const query of QUESTIONS) found.push(await call("search_blog", { query }));
 const first = found.map((answer) => answer.structuredContent.hits[0]);
-const { source, chunk_index, preview } = first[1];
+const { source, chunk_index, preview, matches } = first[1];
 const chunk = (await call("read_chunk", { source, chunk_index })).content[0].text;
 const missing = await call("read_chunk", { source, chunk_index: 999 });
 const resources = [];
@@ -41,7 +41,7 @@ const seen = {
   first: first.map((hit) => hit.source),
   mode: found[0].structuredContent.mode,
   same: found.every(isSame),
-  chunk: chunk.split(/\s+/).join(" ").includes(preview.replace(/…$/, "")),
+  chunk: matches.length > 0 && matches.every((word) => chunk.includes(word) && preview.includes(word)),
   missing: missing.isError ? missing.content[0].text.replace(/\d+$/, "") : "",
   resources: resources.sort(),
   resource: (await client.readResource({ uri: "blog:///zh/guide.md" })).contents[0].text.split("\n")[0],

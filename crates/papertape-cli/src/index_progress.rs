@@ -38,7 +38,7 @@ impl IndexProgress {
             Progress::Scanning => ("scanning the directory", None),
             Progress::Reading { done, of } => ("reading files", Some((*done, *of))),
             Progress::Embedding { done, of } => ("computing embeddings", Some((*done, *of))),
-            Progress::Calibrating => ("calibrating the weight of embeddings", None),
+            Progress::Judging => ("testing the embeddings", None),
             Progress::Writing => ("writing", None),
         };
         let (done, of) = counted.unzip();
@@ -109,7 +109,7 @@ mod tests {
             Progress::Reading { done: 0, of: 0 },
             Progress::Reading { done: 3, of: 2 },
             Progress::Embedding { done: 1, of: u64::MAX },
-            Progress::Calibrating,
+            Progress::Judging,
             Progress::Writing,
         ] {
             bar.show(&progress);

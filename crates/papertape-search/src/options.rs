@@ -1,9 +1,11 @@
 //! What a user configures, to a searcher.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::corpus::folder::Folder;
 use crate::embed::{self, Choice, EmbedError, EmbedFuture, Embedder, Identity, Purpose};
 use crate::query::Searcher;
 use crate::store::embedded::Embedded;
@@ -17,7 +19,11 @@ const INDEX: &str = ".papertape";
 pub struct Options {
     /// The directory of Markdown. Without it, the current one; none at all if `index` or `store` says where to search.
     pub content: Option<PathBuf>,
-    /// The directory of the index. Without it, `.papertape` within the directory of Markdown.
+    /// Further directories of Markdown in the same index. With any, the paths of files begin with the name of their directory:
+    /// see [`Folder::open_all`].
+    pub further: Vec<PathBuf>,
+    /// The directory of the index. Without it, `.papertape` within the directory of Markdown; of several directories, one
+    /// within the first with a name that is made from all their paths.
     pub index: Option<PathBuf>,
     /// The file of keys that seal an index in a directory: see [`Embedded::open_with_keys`]. Without it, the user's own.
     pub index_keys: Option<PathBuf>,
@@ -49,6 +55,15 @@ impl Options {
         }
     }
 
+    /// The directories of Markdown, if there are any to be indexed.
+    #[must_use]
+    pub fn folders(&self) -> Vec<PathBuf> {
+        match self.folder() {
+            Some(first) => [first].into_iter().chain(self.further.iter().cloned()).collect(),
+            None => Vec::new(),
+        }
+    }
+
     /// Whether no option names a place: then the current directory is meant.
     #[must_use]
     pub fn is_implied(&self) -> bool {
@@ -59,7 +74,23 @@ impl Options {
     #[must_use]
     pub fn index(&self) -> PathBuf {
         let content = self.content.as_deref().unwrap_or(Path::new("."));
-        self.index.clone().unwrap_or_else(|| content.join(INDEX))
+        match &self.index {
+            Some(index) => index.clone(),
+            None if self.further.is_empty() => content.join(INDEX),
+            // The same directory may have an index of its own, whose files have other paths.
+            None => content.join(format!("{INDEX}-{}", self.digest())),
+        }
+    }
+
+    /// What tells lists of directories apart, also while one of them is away.
+    fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for folder in self.folders() {
+            let absolute = std::path::absolute(&folder).unwrap_or(folder);
+            let normal: PathBuf = absolute.components().collect();
+            hasher.update(normal.as_os_str().as_bytes()).update(&[0]);
+        }
+        hasher.finalize().to_hex().chars().take(12).collect()
     }
 
     /// Whether the index may have been made from another directory: an option names its place, and it is not within the
@@ -90,6 +121,9 @@ impl Options {
     }
 
     fn open_store(&self) -> Result<Arc<dyn Store>, StoreError> {
+        if let Some(why) = Folder::conflict(&self.folders()) {
+            return Err(StoreError::Other(why));
+        }
         match &self.store {
             Some(url) => self.postgres(url),
             None => Ok(Arc::new(self.embedded()?)),
@@ -175,6 +209,26 @@ mod tests {
         assert_eq!((both.folder(), both.index()), (path("notes"), PathBuf::from("i")));
         let database = Options { store: Some("postgres://x".into()), ..Options::default() };
         assert_eq!(database.folder(), None);
+    }
+
+    #[test]
+    fn several_folders_have_an_index_of_their_own() {
+        let of = |first: &str, further: &[&str]| Options {
+            content: Some(first.into()),
+            further: further.iter().map(PathBuf::from).collect(),
+            ..Options::default()
+        };
+        let both = of("notes", &["blog"]);
+        assert_eq!(both.folders(), [PathBuf::from("notes"), PathBuf::from("blog")]);
+        let index = both.index();
+        assert!(index.starts_with("notes") && index.to_str().unwrap().contains("/.papertape-"), "{index:?}");
+        assert!(!both.is_elsewhere());
+        assert_eq!(of("./notes/", &["./blog"]).index().file_name(), index.file_name());
+        for other in [of("notes", &[]), of("notes", &["blog2"]), of("notes", &["blog", "c"])] {
+            assert_ne!(other.index(), index);
+        }
+        let nested = of("notes", &["notes/old"]).open().unwrap_err().to_string();
+        assert!(nested.contains("notes/old is inside notes"), "{nested}");
     }
 
     #[test]

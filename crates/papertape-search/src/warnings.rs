@@ -34,6 +34,11 @@ impl Warnings {
         self.more += others.more;
     }
 
+    /// The same, with each line changed.
+    pub(crate) fn map(self, change: impl FnMut(String) -> String) -> Self {
+        Self { lines: self.lines.into_iter().map(change).collect(), ..self }
+    }
+
     /// In an order that does not depend on that of a walk.
     pub(crate) fn sort(&mut self) {
         self.lines.sort_unstable();

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use papertape_search::analysis::{self, Language};
 use papertape_search::store::embedded::Embedded;
 use papertape_search::store::{
-    ChunkId, Embedding, Entry, FileRecord, Filter, Query, Stamp, Store, VectorKey,
+    ChunkId, Embedding, Entry, FileRecord, Filter, Lines, Query, Stamp, Store, VectorKey,
 };
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator,
@@ -97,7 +97,7 @@ fn ready(made: Made) -> (FileRecord, Vec<Entry>) {
     for ((chunk, heading, text), index) in made.chunks.into_iter().zip(0..) {
         let headings = vec![heading];
         let bag = analysis::bag(&path, &made.title, &headings, &text, Language::English);
-        entries.push(Entry { index, headings, text, bag, key: key(chunk) });
+        entries.push(Entry { index, headings, text, bag, key: key(chunk), lines: Lines::default() });
     }
     let record = FileRecord {
         path,
@@ -130,8 +130,8 @@ async fn write_vectors(
         model: "made-up".to_owned(),
         dimension: u32::try_from(corpus.dimension)?,
         digest: "made-up".to_owned(),
-        weight: 0.5,
-        calibrated_on: corpus.chunks as u64,
+        knows_language: true,
+        judged_on: corpus.chunks as u64,
     };
     writer.set_embedding(Some(model)).await?;
     let mut busy = start.elapsed();
@@ -190,7 +190,7 @@ pub(crate) async fn ask(setting: &Setting) -> Result<Figures> {
             let vector = with_vector.then(|| query.vector.clone());
             let watch = Watch::start();
             let terms = analysis::query_terms(&query.text, &summary.languages);
-            let query = Query { terms, vector, filter: Filter::default(), top_k: 5, weight: None };
+            let query = Query { terms, vector, filter: Filter::default(), top_k: 5 };
             let found = store.search(&query).await?;
             times.push(watch.stop());
             let best: Vec<ChunkId> = found.semantic.iter().take(RECALL_AT).map(|(chunk, _)| *chunk).collect();

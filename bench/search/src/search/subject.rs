@@ -86,7 +86,7 @@ impl Subject {
     }
 
     /// Puts other texts in place of some files, in a copy of directory and index, and brings the copy up to date. The
-    /// weight of vectors stays.
+    /// judgement of the model stays.
     pub(crate) async fn replace(&mut self, changed: &[(String, String)]) -> Result<()> {
         let index = self.place.path().join("copy");
         copy_files(&self.index, &index)?;
@@ -109,10 +109,8 @@ impl Subject {
         let model = embedding.as_ref().map_or_else(
             || "no model (--model)".to_owned(),
             |model| {
-                format!(
-                    "{}, a rank in the vector list weighs {} of one in the lexical list",
-                    model.model, model.weight
-                )
+                let knows = if model.knows_language { "knows" } else { "does not know" };
+                format!("{} {knows} the language", model.model)
             },
         );
         let took = self.took.as_secs_f64();
@@ -137,7 +135,7 @@ impl Subject {
 
     async fn found(&self, query: &str, vector: Option<Vec<f32>>) -> Result<Matches> {
         let terms = analysis::query_terms(query, &self.languages);
-        let query = Query { terms, vector, filter: Filter::default(), top_k: DEPTH, weight: None };
+        let query = Query { terms, vector, filter: Filter::default(), top_k: DEPTH };
         Ok(self.store.search(&query).await?)
     }
 

@@ -10,7 +10,7 @@ use papertape_search::embed::Choice;
 use super::values::seconds_within;
 use super::{Output, after_help};
 
-/// Index a directory of Markdown for search, or update its index.
+/// Index a directory of Markdown for search, or several together, or update their index.
 ///
 /// Reads every Markdown and MDX file that no .gitignore excludes, splits them into chunks at their headings and indexes each
 /// chunk; only files that have changed are read again. The old index stays in use until the new one is complete, also when
@@ -24,10 +24,10 @@ use super::{Output, after_help};
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help(EXAMPLES, false), arg_required_else_help = true)]
 pub(crate) struct Index {
-    /// The directory of Markdown.
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) folder: PathBuf,
-    /// The directory of the index [default: .papertape within DIR].
+    /// The directory of Markdown. Of several, the paths of files begin with the name of their directory.
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// The directory of the index [default: .papertape within DIR, or .papertape-DIGEST within the first of several].
     #[arg(long, alias = "index", value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -73,10 +73,23 @@ pub(crate) struct Search {
 
 impl Index {
     pub(crate) fn options(&self) -> blog::Options {
-        let (content, index) = (Some(self.folder.clone()), self.out.clone());
+        let (content, further) = split(&self.folders);
         // A user who indexes by hand knows which other programs use the database.
-        blog::Options { content, index, upgrade: true, ..self.search.clone().options() }
+        blog::Options {
+            content,
+            further,
+            index: self.out.clone(),
+            upgrade: true,
+            ..self.search.clone().options()
+        }
     }
+}
+
+/// The first directory, and those after it.
+pub(super) fn split(folders: &[PathBuf]) -> (Option<PathBuf>, Vec<PathBuf>) {
+    folders
+        .split_first()
+        .map_or_else(Default::default, |(first, further)| (Some(first.clone()), further.to_vec()))
 }
 
 impl Search {
@@ -112,5 +125,6 @@ fn timeout(text: &str) -> Result<Typed<Duration>, String> {
 const EXAMPLES: &str = "  \
   papertape index notes
   papertape index notes --embed ollama
+  papertape index notes ../blog/posts
   papertape index notes --store postgres://localhost/notes
   papertape call 'blog --content notes' search_blog query='what I was looking for'";

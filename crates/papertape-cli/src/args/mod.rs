@@ -10,6 +10,7 @@ mod new;
 mod page;
 mod parse_error;
 mod replay;
+mod search;
 mod serve;
 mod server;
 mod tap;
@@ -34,6 +35,7 @@ pub(crate) use install::{HostFile, Hosts, Install, Uninstall};
 pub(crate) use new::New;
 pub(crate) use page::Page;
 pub(crate) use replay::{Replay, ReplayFormat};
+pub(crate) use search::Search;
 pub(crate) use serve::{BundledServer, Http, Serve, Transport};
 pub(crate) use server::{RemoteServer, ServerProcess};
 pub(crate) use tap::Tap;
@@ -74,6 +76,7 @@ pub(crate) enum Command {
     Replay(Box<Replay>),
     Page(Box<Page>),
     Tape(Tape),
+    Search(Box<Search>),
     Index(Index),
     Key(Key),
     Install(Box<Install>),

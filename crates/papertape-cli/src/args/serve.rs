@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueHint};
 use papertape_search as blog;
+use papertape_servers::blog::{ChatGpt, Extras};
 
 pub(crate) use http::Http;
 
 use super::after_help;
-use super::index::Search;
+use super::index::{Search, split};
 use super::values::{seconds, tape_file};
 
 /// Run a bundled server over stdio, for any MCP host, or over HTTP.
@@ -101,26 +102,49 @@ pub(crate) struct Transport {
 /// The options of the blog server.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Blog {
-    /// The directory of Markdown [default: the current one, unless --index or --store is given].
+    /// The directory of Markdown [default: the current one, unless --index or --store is given]. It may be repeated: the paths
+    /// of files then begin with the name of their directory.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) content: Option<PathBuf>,
-    /// The directory of the index [default: .papertape within the directory of Markdown].
+    pub(crate) content: Vec<PathBuf>,
+    /// The directory of the index [default: .papertape within the directory of Markdown, or .papertape-DIGEST within the first of
+    /// several].
     #[arg(long, alias = "out", value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]
     pub(crate) index: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) search: Search,
-    /// Watch the directory, and index what changes while it is served.
+    /// Watch the directories, and index what changes while they are served.
     #[arg(long)]
     pub(crate) watch: bool,
+    /// Also offer the tools `search` and `fetch`, which the connectors and deep research of ChatGPT require.
+    #[arg(long)]
+    pub(crate) chatgpt: bool,
+    /// With --chatgpt: the site of the directory. The links of results are URL, a slash and the path of the file.
+    #[arg(long, value_name = "URL", requires = "chatgpt", value_parser = site, value_hint = ValueHint::Url)]
+    pub(crate) base_url: Option<String>,
+    /// Also give the files of hits as links to resources, for hosts that open them. LangChain passes such links to model APIs
+    /// that refuse them.
+    #[arg(long)]
+    pub(crate) resource_links: bool,
     #[command(flatten)]
     pub(crate) transport: Transport,
 }
 
 impl Blog {
     pub(crate) fn options(&self) -> blog::Options {
-        let (content, index) = (self.content.clone(), self.index.clone());
-        blog::Options { content, index, watch: self.watch, ..self.search.clone().options() }
+        let ((content, further), index) = (split(&self.content), self.index.clone());
+        blog::Options { content, further, index, watch: self.watch, ..self.search.clone().options() }
     }
+
+    pub(crate) fn extras(&self) -> Extras {
+        let chatgpt = self.chatgpt.then(|| ChatGpt { base_url: self.base_url.clone() });
+        Extras { chatgpt, resource_links: self.resource_links }
+    }
+}
+
+fn site(text: &str) -> Result<String, &'static str> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_site = rest.is_some_and(|rest| !rest.is_empty() && !text.contains(char::is_whitespace));
+    if is_site { Ok(text.to_owned()) } else { Err("write it as https://HOST or https://HOST/PATH") }
 }
 
 const EXAMPLES: &str = "  \
@@ -130,7 +154,9 @@ const EXAMPLES: &str = "  \
 
 const BLOG_EXAMPLES: &str = "  \
   papertape serve blog --content notes --watch
+  papertape serve blog --content notes --content ../blog/posts --watch
   papertape serve blog --content notes --embed ollama
+  papertape serve blog --content notes --chatgpt --http 8080
   papertape serve blog --store postgres://localhost/notes --http 127.0.0.1:8080";
 
 const GRAMMAR_EXAMPLES: &str = "  \

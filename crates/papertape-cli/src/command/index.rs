@@ -1,6 +1,6 @@
 //! `papertape index DIR`: indexes a directory of Markdown, and reports what was done.
 
-mod failure;
+pub(in crate::command) mod failure;
 
 use std::path::Path;
 use std::time::Instant;
@@ -40,8 +40,14 @@ pub(crate) fn run(args: &Index) -> Result<(), Failure> {
 
 async fn index(args: &Index) -> Result<(), Failure> {
     let began = Instant::now();
-    let folder = Folder::open(&args.folder)
-        .map_err(|error| Failure::usage(format!("{}: {error}", args.folder.display())))?;
+    for folder in &args.folders {
+        // A server goes on without one that is away, but here it was named just now.
+        Folder::open(folder).map_err(|error| Failure::usage(format!("{}: {error}", folder.display())))?;
+    }
+    if let Some(why) = Folder::conflict(&args.folders) {
+        return Err(Failure::usage(why));
+    }
+    let folder = Folder::open_all(&args.folders).map_err(|error| Failure::usage(error.to_string()))?;
     let options = args.options();
     let place = options.index();
     let place = args.search.store.is_none().then_some(place.as_path());
@@ -70,6 +76,8 @@ async fn index(args: &Index) -> Result<(), Failure> {
         reembed: args.reembed,
         full: args.rebuild,
         same_folder_only,
+        // One of several may be a disk that is not mounted.
+        never_empty: !args.rebuild && args.folders.len() > 1,
         ..index::Options::default()
     };
     let report = {
@@ -80,7 +88,7 @@ async fn index(args: &Index) -> Result<(), Failure> {
     };
     let (time, given) = (began.elapsed(), serve_options(args));
     let has_model = args.search.embed.is_some();
-    let places = Places { folder: &args.folder, index: place, options: &given, has_model };
+    let places = Places { folders: &args.folders, index: place, options: &given, has_model };
     match args.output {
         Output::Json => print::document(&index_report::document(&report, time, places))?,
         Output::Text => {
@@ -109,8 +117,8 @@ fn verified(args: &Index, summary: &Summary) -> Result<(), Failure> {
 
 /// The options of `papertape serve blog` that serve the same index.
 fn serve_options(args: &Index) -> String {
-    let folder = args.folder.to_string_lossy();
-    let mut options = vec!["--content", &folder];
+    let folders: Vec<_> = args.folders.iter().map(|folder| folder.to_string_lossy()).collect();
+    let mut options: Vec<&str> = folders.iter().flat_map(|folder| ["--content", folder]).collect();
     let index = args.out.as_deref().map(Path::to_string_lossy);
     if let Some(index) = &index {
         options.extend(["--index", index]);

@@ -19,6 +19,7 @@ pub(crate) mod prompt;
 pub(crate) mod read;
 pub(crate) mod replay;
 pub(crate) mod request;
+pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod tap;

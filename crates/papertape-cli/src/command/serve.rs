@@ -29,14 +29,14 @@ pub(crate) fn run(args: Serve) -> Result<(), Failure> {
         }
         BundledServer::Text(transport) => run_server("text", async { Ok(text::server()) }, *transport, 0),
         BundledServer::All(transport) => run_server("all", async { Ok(all::server()) }, *transport, 0),
-        BundledServer::Blog(blog) => {
-            let options = blog.options();
+        BundledServer::Blog(args) => {
+            let options = args.options();
             if matches!(options.embed, Some(Choice::Local { .. })) {
                 // A service that fails may come back, but a build without local models stays without them.
                 options.embedder().map_err(|error| Failure::usage(format!("--embed: {error}")))?;
             }
-            let server = blog::server(options);
-            run_server("blog", server, blog.transport, 2 * runtime::parallelism())
+            let server = blog::server_with(options, args.extras());
+            run_server("blog", server, args.transport, 2 * runtime::parallelism())
         }
     }
 }

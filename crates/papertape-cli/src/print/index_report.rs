@@ -1,6 +1,6 @@
 //! The report of `papertape index`, as text and as JSON.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use papertape_search::corpus::folder::ENDINGS;
@@ -14,14 +14,22 @@ use super::{Look, style};
 /// The directory and its index, as the user named them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'a> {
-    /// The directory of Markdown.
-    pub(crate) folder: &'a Path,
+    /// The directories of Markdown.
+    pub(crate) folders: &'a [PathBuf],
     /// The directory of the index; `None` if it is in a database.
     pub(crate) index: Option<&'a Path>,
     /// The options of `papertape serve blog` to serve it, quoted for a shell.
     pub(crate) options: &'a str,
     /// An embedding model was given.
     pub(crate) has_model: bool,
+}
+
+impl Places<'_> {
+    /// "notes, blog".
+    fn names(&self) -> String {
+        let names: Vec<String> = self.folders.iter().map(|folder| folder.display().to_string()).collect();
+        names.join(", ")
+    }
 }
 
 /// One line for each warning.
@@ -44,7 +52,7 @@ pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look:
         .collect();
     let mut text = format!(
         "{}: {}, {}\n  {}, in {}\n  {}\n",
-        look.paint(style::SUBJECT, &places.folder.display().to_string()),
+        look.paint(style::SUBJECT, &places.names()),
         counted(summary.files, "file"),
         counted(summary.chunks, "chunk"),
         counts.join(", "),
@@ -65,7 +73,7 @@ pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look:
 
 /// For a directory without Markdown: which files are indexed.
 fn nothing(removed: u64, places: Places<'_>, look: Look) -> String {
-    let folder = look.paint(style::SUBJECT, &places.folder.display().to_string());
+    let folder = look.paint(style::SUBJECT, &places.names());
     let removed = if removed == 0 { String::new() } else { format!("  {} removed\n", grouped(removed)) };
     let [one, other, last] = ENDINGS;
     format!(
@@ -90,7 +98,7 @@ pub(crate) fn document(report: &Report, time: Duration, places: Places<'_>) -> V
         "embedding": summary.embedding.as_ref().map(|embedding| json!({
             "model": embedding.model,
             "dimension": embedding.dimension,
-            "weight": embedding.weight,
+            "knows_language": (embedding.judged_on > 0).then_some(embedding.knows_language),
         })),
         "seconds": time.as_secs_f64(),
         "index": places.index.map(|index| index.display().to_string()),
@@ -106,18 +114,18 @@ fn search_mode(summary: &Summary, has_model: bool) -> String {
                 .to_owned()
         }
         None => "full-text search; with --embed also semantic search".to_owned(),
-        // The weight is not calibrated yet, so no search uses the embeddings.
-        Some(Embedding { model, calibrated_on: 0, .. }) => format!(
+        // The model is not judged yet, so no search uses the embeddings.
+        Some(Embedding { model, judged_on: 0, .. }) => format!(
             "full-text search only until {} is done: there are embeddings for {}; index again, or serve it,{} to continue",
             one_line(model),
             covered(summary),
             if has_model { "" } else { " with --embed" },
         ),
-        Some(Embedding { model, weight, .. }) if *weight <= 0.0 => {
-            format!("full-text search: the embeddings of {} do not improve the results here", one_line(model))
+        Some(Embedding { model, knows_language: false, .. }) => {
+            format!("full-text search: {} does not know the language of these files", one_line(model))
         }
-        Some(Embedding { model, dimension, weight, .. }) => format!(
-            "full-text and semantic search: {} ({dimension} dimensions, {}, weight {weight:.2})",
+        Some(Embedding { model, dimension, .. }) => format!(
+            "full-text and semantic search: {} ({dimension} dimensions, {})",
             one_line(model),
             covered(summary),
         ),
@@ -155,7 +163,7 @@ mod tests {
     #[test]
     fn the_text_names_the_next_commands() {
         let places = Places {
-            folder: Path::new("my notes"),
+            folders: &["my notes".into()],
             index: Some(Path::new("my notes/.papertape")),
             options: "--content 'my notes'",
             has_model: false,
@@ -170,29 +178,26 @@ mod tests {
     }
 
     #[test]
-    fn the_weight_of_a_model_is_reported() {
-        let model = |weight, calibrated_on| {
+    fn whether_a_model_is_used_is_reported() {
+        let model = |knows_language, judged_on| {
             let (model, digest) = ("m".to_owned(), String::new());
-            let embedding = Embedding { model, dimension: 768, digest, weight, calibrated_on };
+            let embedding = Embedding { model, dimension: 768, digest, knows_language, judged_on };
             move |has_model| search_mode(&report(Some(embedding.clone())).summary, has_model)
         };
         assert_eq!(
-            model(0.4, 9)(true),
-            "full-text and semantic search: m (768 dimensions, 300 of 12,345 chunks, weight 0.40)"
+            model(true, 9)(true),
+            "full-text and semantic search: m (768 dimensions, 300 of 12,345 chunks)"
         );
-        assert_eq!(
-            model(0.0, 9)(true),
-            "full-text search: the embeddings of m do not improve the results here"
-        );
+        assert_eq!(model(false, 9)(true), "full-text search: m does not know the language of these files");
         let unfinished = "full-text search only until m is done: there are embeddings for 300 of 12,345 chunks; index \
                           again, or serve it,";
-        assert_eq!(model(0.0, 0)(true), format!("{unfinished} to continue"));
-        assert_eq!(model(0.0, 0)(false), format!("{unfinished} with --embed to continue"));
+        assert_eq!(model(false, 0)(true), format!("{unfinished} to continue"));
+        assert_eq!(model(false, 0)(false), format!("{unfinished} with --embed to continue"));
     }
 
     #[test]
     fn the_report_as_json() {
-        let places = Places { folder: Path::new("n"), index: None, options: "", has_model: false };
+        let places = Places { folders: &["n".into()], index: None, options: "", has_model: false };
         let document = document(&report(None), Duration::from_secs(2), places);
         assert_eq!((&document["added"], &document["chunks"]), (&json!(1), &json!(12_345)));
         assert_eq!((&document["embedding"], &document["seconds"]), (&Value::Null, &json!(2.0)));

@@ -7,6 +7,7 @@ pub(crate) mod check_report;
 pub(crate) mod code_page;
 pub(crate) mod content;
 pub(crate) mod frame;
+pub(crate) mod hits;
 pub(crate) mod index_report;
 pub(crate) mod json;
 pub(crate) mod listing;

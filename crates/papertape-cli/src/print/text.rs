@@ -52,6 +52,12 @@ pub(crate) fn hanging(text: &str, width: usize) -> String {
     lines
 }
 
+/// Wraps a line that is safe for a terminal, with this indent throughout.
+pub(crate) fn indented(line: &str, width: usize, indent: &str) -> String {
+    let wrapped = textwrap::wrap(line, options(width, indent, indent));
+    wrapped.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
 fn options<'a>(width: usize, first: &'a str, others: &'a str) -> Options<'a> {
     // Never breaks at a hyphen in `--option` or in a URL.
     let splitter = WordSplitter::NoHyphenation;

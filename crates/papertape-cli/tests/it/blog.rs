@@ -90,6 +90,65 @@ fn a_folder_in_three_languages_is_indexed_and_searched() {
 }
 
 #[test]
+fn several_folders_are_indexed_and_searched_together() {
+    let folder = docs("blog_several");
+    let base = folder.parent().unwrap();
+    fs::create_dir(base.join("notes")).unwrap();
+    fs::write(base.join("notes/otters.md"), "# Otters\n\nThey hold hands.\n").unwrap();
+    let end = run(&mut beside(&folder, ["index", "docs", "notes"]), "");
+    let said = text(end.is_clean());
+    let files = count(&folder) + 1 - count(&index_within(&folder));
+    contains(
+        said,
+        &[&format!("docs, notes: {files} files, "), "papertape serve blog --content docs --content notes\n"],
+    );
+    let words = ["call", "blog --content docs --content notes", "search_blog", "query=otters"];
+    let end = run(&mut beside(&folder, words), "");
+    let found: Value = serde_json::from_str(text(end.is_clean())).unwrap();
+    assert_eq!(found["hits"][0]["source"], "notes/otters.md");
+    // It is kept, unless it is indexed with --rebuild.
+    fs::remove_file(base.join("notes/otters.md")).unwrap();
+    let end = run(&mut beside(&folder, ["index", "docs", "notes"]), "");
+    contains(&end.log, &["warning: the directory \"notes\" has no files any more", "--rebuild"]);
+    let end = run(&mut beside(&folder, ["index", "docs", "notes", "--rebuild"]), "");
+    contains(text(end.is_clean()), &["  1 removed, "]);
+    for (folders, said) in [
+        (["docs", "docs/es"], "docs/es is inside docs, and is indexed with it: leave it out"),
+        (["docs", "missing"], "missing: "),
+    ] {
+        let end = run(&mut beside(&folder, ["index", folders[0], folders[1]]), "");
+        assert_eq!(end.status.code(), Some(2), "{}", end.log);
+        contains(&end.log, &[said]);
+    }
+    let server = ["serve", "blog", "--content", "docs", "--content", "docs/es"];
+    let end = run(&mut beside(&folder, server), "");
+    assert_eq!(end.status.code(), Some(2), "{}", end.log);
+    contains(&end.log, &["docs/es is inside docs"]);
+}
+
+/// The index of several directories, of which this is the first.
+fn index_within(folder: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(".papertape-")).unwrap()
+}
+
+#[test]
+fn the_tools_for_chatgpt_are_an_option() {
+    let folder = docs("blog_chatgpt");
+    let target = "blog --content docs --chatgpt --base-url https://docs.example/guides";
+    let end = run(&mut beside(&folder, ["call", target, "search", "query=códigos de salida"]), "");
+    let found: Value = serde_json::from_str(text(end.is_clean())).unwrap();
+    assert_eq!(found["results"][0]["url"], "https://docs.example/guides/es/guia.md");
+    for (options, said) in
+        [("--base-url https://docs.example", "--chatgpt"), ("--chatgpt --base-url docs", "https://HOST")]
+    {
+        let target = format!("blog --content docs {options}");
+        let end = run(&mut beside(&folder, ["list", &target]), "");
+        assert!(end.status.code() != Some(0) && end.log.contains(said), "{}", end.log);
+    }
+}
+
+#[test]
 fn the_server_indexes_by_itself_where_it_is_started() {
     let folder = docs("blog_first_use");
     let files = count(&folder);

@@ -11,12 +11,13 @@ use crate::examples::example;
 use crate::{install, papertape};
 
 /// What the target of a command begins with, if the command can run here: without a network, a port or a terminal.
-const TARGETS: [&str; 16] = [
+const TARGETS: [&str; 17] = [
     "grammar",
     "text",
     "all",
     "'blog --content notes'",
     "'blog --content apuntes'",
+    "'blog --content notes --content posts'",
     "notes",
     "apuntes",
     "target/debug/examples/by_hand",
@@ -95,7 +96,13 @@ fn prepare(folder: &Path) {
     let sections: String = (1..=6)
         .map(|nth| format!("## Section {nth}\n\n{}\n\n", "Otters rotate backups. ".repeat(80)))
         .collect();
-    for file in ["notes/backups.md", "notes/rivers/otters.md", "notes/servers.md", "apuntes/servidores.md"] {
+    for file in [
+        "notes/backups.md",
+        "notes/rivers/otters.md",
+        "notes/servers.md",
+        "apuntes/servidores.md",
+        "posts/hello.md",
+    ] {
         let path = folder.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, format!("{front_matter}# Notes\n\n{sections}")).unwrap();

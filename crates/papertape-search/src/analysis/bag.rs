@@ -29,6 +29,13 @@ impl Bag {
         self.frequencies.iter().map(|(term, count)| (term.as_str(), *count))
     }
 
+    /// Adds all of another bag.
+    pub fn add_all(&mut self, other: Self) {
+        for (term, count) in other.frequencies {
+            self.add(term, count);
+        }
+    }
+
     /// The length of the chunk: the sum of all frequencies.
     #[must_use]
     pub fn length(&self) -> u32 {
@@ -68,4 +75,15 @@ pub fn bag(path: &str, title: &str, headings: &[String], plain: &str, language: 
         });
         Bag { frequencies: frequencies.collect() }
     })
+}
+
+/// What the front matter says of a file: its other titles, each of which weighs like the title, and words like those of the
+/// text.
+#[must_use]
+pub fn front_matter_bag(aliases: &[String], about: &str, language: Language) -> Bag {
+    let mut bag = bag("", "", &[], about, language);
+    for alias in aliases {
+        bag.add_all(self::bag("", alias, &[], "", language));
+    }
+    bag
 }

@@ -4,6 +4,7 @@
 //!   without accents
 //! - [`Bag`]: the terms of a chunk
 //! - `query`: those of a query, and which of them are stop words
+//! - `places`: where the terms of a query are in a text
 //! - [`Phrase`]: words that stand one after the other
 //! - `spelling`: a misspelt word to the one that was meant
 //! - [`Language`] (with `detect` and `script`): which rules apply
@@ -12,17 +13,19 @@ mod bag;
 mod detect;
 mod language;
 mod phrase;
+mod places;
 mod query;
 mod script;
 mod spelling;
 mod terms;
 pub mod weights;
 
-pub use bag::{Bag, bag};
+pub use bag::{Bag, bag, front_matter_bag};
 pub use detect::detect;
 pub use language::Language;
 pub use phrase::Phrase;
 pub(crate) use phrase::{PhraseFinder, Sequence, stands_in, stands_near};
+pub(crate) use places::{Place, places};
 pub use query::{MAX_QUERY_CHARS, QueryTerm, query_terms};
 pub(crate) use script::{is_han_or_kana, is_unspaced};
 pub use spelling::Correction;

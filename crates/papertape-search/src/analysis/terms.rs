@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use rust_stemmers::Stemmer;
@@ -43,6 +44,69 @@ pub(super) fn tokens(text: &str, take: &mut impl FnMut(Token<'_>)) {
             Class::Word => scan.words(rest),
             Class::Dense => scan.pairs(rest),
         };
+    }
+}
+
+/// Hands over every token of a text with the word that it is from, in bytes of the text.
+///
+/// The form that is indexed may be longer or shorter than what is written. So the text is taken in pieces that are in that
+/// form, or are a word or little more.
+pub(super) fn placed_tokens(text: &str, take: &mut impl FnMut(Token<'_>, Range<usize>)) {
+    let is_gap =
+        |c: char| c.is_whitespace() || (!c.is_ascii() && c != '’' && matches!(class(c), Class::Between));
+    let mut start = 0;
+    for piece in text.split_inclusive(is_gap) {
+        let word = piece.trim_end_matches(is_gap);
+        match normal(word) {
+            Cow::Borrowed(_) => placed_words(word, start, take),
+            Cow::Owned(word_form) => {
+                tokens(&word_form, &mut |token| take(token, start..start + word.len()));
+            }
+        }
+        start += piece.len();
+    }
+}
+
+/// The same for a text in the form that is indexed, from a place on.
+fn placed_words(text: &str, start: usize, take: &mut impl FnMut(Token<'_>, Range<usize>)) {
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let at = start + text.len() - rest.len();
+        rest = match class(first) {
+            Class::Between => skip(rest, first),
+            Class::Word => {
+                let (word, after) = rest.split_at_checked(run(rest)).unwrap_or((rest, ""));
+                let sign = sign(word.trim_matches(['_', '.']), after).map_or("", |(sign, _)| sign);
+                let range = at..at + word.len() + sign.len();
+                let take = &mut |token: Token<'_>| take(token, range.clone());
+                Tokenizer { word: String::new(), take }.words(rest)
+            }
+            Class::Dense => {
+                let end = rest.find(|c| !is_unspaced(c)).unwrap_or(rest.len());
+                let (dense, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+                placed_pairs(dense, at, take);
+                after
+            }
+        };
+    }
+}
+
+fn placed_pairs(text: &str, start: usize, take: &mut impl FnMut(Token<'_>, Range<usize>)) {
+    let mut chars = text.char_indices().peekable();
+    let mut alone = true;
+    while let Some((at, c)) = chars.next() {
+        let own = text.get(at..at + c.len_utf8()).unwrap_or_default();
+        let next = chars.peek().map(|(at, next)| at + next.len_utf8());
+        let range = start + at..start + at + own.len();
+        match next {
+            None if alone => take(Token::Whole(own), range),
+            _ if is_han(c) => take(Token::Part(own), range),
+            _ => {}
+        }
+        if let Some(end) = next {
+            take(Token::Whole(text.get(at..end).unwrap_or_default()), start + at..start + end);
+        }
+        alone = false;
     }
 }
 

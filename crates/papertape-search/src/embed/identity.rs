@@ -13,7 +13,7 @@ pub struct Identity {
     pub digest: String,
 }
 
-/// The model that made the vectors of an index, and how much they count there.
+/// The model that made the vectors of an index, and whether searches use them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
     /// The model's name.
@@ -22,10 +22,10 @@ pub struct Embedding {
     pub dimension: u32,
     /// Distinguishes two models of the same name.
     pub digest: String,
-    /// The weight of a rank in the vector list, relative to one in the lexical list; 0 if vectors do not improve results.
-    pub weight: f32,
-    /// The number of chunks when the weight was calibrated; 0 before that.
-    pub calibrated_on: u64,
+    /// Whether the model knows the language of the texts. If not, search is lexical.
+    pub knows_language: bool,
+    /// The number of chunks when that was judged; 0 before.
+    pub judged_on: u64,
 }
 
 impl Identity {

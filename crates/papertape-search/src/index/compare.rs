@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Options;
 use super::digest::Digest;
-use super::error::IndexError;
+use super::error::{IndexError, no_files};
 use crate::corpus::folder::{ListedFile, Listing};
 use crate::store::{FileRecord, Stamp};
 
@@ -19,6 +19,8 @@ pub(super) struct Difference {
     pub(super) unchanged: u64,
     /// How many of these cannot be read.
     unread: usize,
+    /// Of several directories, those that are not there, and why.
+    pub(super) absent: Vec<String>,
 }
 
 /// A file that must be read to know whether it has changed, or what to warn of.
@@ -78,12 +80,24 @@ fn same_wherever(stamp: &Stamp) -> (u64, u64, i64) {
     (stamp.inode, stamp.size, stamp.modified)
 }
 
+/// Of several directories, those that have no files, and how many they had.
+fn emptied(listing: &Listing, records: &[FileRecord]) -> Vec<(String, usize)> {
+    let has_none = |name: &&String| {
+        let files = listing.files.iter().map(|file| &file.path);
+        !files.chain(&listing.unread).any(|path| is_within(path, name))
+    };
+    let had = |name: &str| records.iter().filter(|record| is_within(&record.path, name)).count();
+    let without = listing.names.iter().filter(has_none);
+    without.map(|name| (name.clone(), had(name))).filter(|(_, had)| *had > 0).collect()
+}
+
 /// A file with the same stamp is taken to be unchanged, as git does, except in a full run. So are files below a directory
 /// that cannot be read.
 pub(super) fn compare(listing: Listing, records: &[FileRecord], options: Options) -> Difference {
     let mut places: HashMap<&str, usize> =
         records.iter().zip(0..).map(|(record, place)| (record.path.as_str(), place)).collect();
     let mut difference = Difference::default();
+    let emptied = if options.never_empty { emptied(&listing, records) } else { Vec::new() };
     for seen in listing.files {
         let known = places.remove(seen.path.as_str());
         let record = known.and_then(|place| records.get(place));
@@ -99,8 +113,13 @@ pub(super) fn compare(listing: Listing, records: &[FileRecord], options: Options
             difference.suspects.push(Suspect { seen, known });
         }
     }
+    let kept: Vec<&String> = listing.unread.iter().chain(emptied.iter().map(|(name, _)| name)).collect();
     let (unread, gone): (Vec<&str>, Vec<&str>) =
-        places.into_keys().partition(|path| listing.unread.iter().any(|failed| is_within(path, failed)));
+        places.into_keys().partition(|path| kept.iter().any(|place| is_within(path, place)));
+    difference.absent = listing.absent;
+    difference
+        .absent
+        .extend(emptied.iter().map(|(name, had)| no_files(&format!("the directory {name:?}"), *had)));
     difference.unread = unread.len();
     difference.unchanged += u64::try_from(unread.len()).unwrap_or(u64::MAX);
     difference.gone = gone.into_iter().map(str::to_owned).collect();
@@ -273,6 +292,29 @@ mod tests {
         // What can be looked at is of another directory.
         let difference = super::compare(listing(vec![seen("x.md", 9)], "sub"), &records, careful);
         assert!(difference.objection(&records, careful).is_some());
+    }
+
+    #[test]
+    fn a_directory_of_several_that_has_no_files_keeps_those_it_had() {
+        let records = [record("a/1.md", 1), record("b/1.md", 2), record("b/2.md", 3), record("old/1.md", 4)];
+        let names = || ["a".to_owned(), "b".to_owned(), "c".to_owned()].to_vec();
+        let listing = || Listing { files: vec![seen("a/1.md", 1)], names: names(), ..Listing::default() };
+        let careful = Options { never_empty: true, ..Options::default() };
+        let difference = super::compare(listing(), &records, careful);
+        assert_eq!((difference.gone.as_slice(), difference.unchanged), (&["old/1.md".to_owned()][..], 3));
+        let [absent] = difference.absent.as_slice() else { panic!("{difference:?}") };
+        assert!(
+            absent.starts_with("the directory \"b\" has no files any more") && absent.contains("(2)"),
+            "{absent}"
+        );
+        let difference = super::compare(listing(), &records, Options::default());
+        assert_eq!(difference.gone, ["b/1.md", "b/2.md", "old/1.md"]);
+        assert!(difference.absent.is_empty());
+        // Both are away.
+        let none = Listing { names: names(), ..Listing::default() };
+        let difference = super::compare(none, &records[..3], careful);
+        assert!(difference.gone.is_empty() && difference.objection(&records[..3], careful).is_none());
+        assert_eq!(difference.absent.len(), 2);
     }
 
     #[test]

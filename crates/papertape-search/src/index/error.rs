@@ -24,11 +24,16 @@ impl IndexError {
     }
 
     pub(super) fn no_files(known: usize) -> Self {
-        Self::NoFiles(format!(
-            "the directory has no files any more, as a disk that is not mounted has none: those that the index knows ({known}) \
-             are found as they were until files are back. If they were removed for good, index with --rebuild"
-        ))
+        Self::NoFiles(no_files("the directory", known))
     }
+}
+
+/// Why what is known of a directory stays although its files have gone.
+pub(super) fn no_files(directory: &str, known: usize) -> String {
+    format!(
+        "{directory} has no files any more, as a disk that is not mounted has none: those that the index knows ({known}) are \
+         found as they were until files are back. If they were removed for good, index with --rebuild"
+    )
 }
 
 impl From<StoreError> for IndexError {

@@ -96,6 +96,10 @@ impl Pass<'_> {
         }
         let mut change = Change::new(self.store, generation, records, self.options, writer);
         change.report.unchanged = difference.unchanged;
+        change.report.absent.clone_from(&difference.absent);
+        for absent in &difference.absent {
+            self.warnings.add(absent.clone());
+        }
         if !self.read(difference, &mut change).await? {
             return Ok(None);
         }

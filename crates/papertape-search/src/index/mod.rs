@@ -1,17 +1,17 @@
-//! What changed in the directory to a new generation of the store: terms first, then vectors, then their weight.
+//! What changed in the directory to a new generation of the store: terms first, then vectors, then whether these are used.
 //!
 //! - `compare` (with `digest`): which files must be read
 //! - `read`: a file to a record and its chunks
 //! - `lexical`: the files that were read to a generation
 //! - `model`: the model of the store's vectors against the configured one
 //! - `vectors` (with `rejected`): chunks without vector to generations with their vectors
-//! - `calibration`: the weight of the vector list, from headings as queries whose chunk is known
+//! - `judgement`: whether the model knows the language, from headings as queries whose chunk is known
 //! - `writer`: waits for another writer
 
-mod calibration;
 mod compare;
 mod digest;
 mod error;
+mod judgement;
 mod lexical;
 mod model;
 mod read;
@@ -46,8 +46,8 @@ pub enum Progress {
         /// Chunks to do.
         of: u64,
     },
-    /// The weight of the vector list is calibrated.
-    Calibrating,
+    /// Whether the model knows the language of the texts is judged.
+    Judging,
     /// The generation is written.
     Writing,
 }
@@ -67,6 +67,9 @@ pub struct Report {
     pub paths: Vec<String>,
     /// Warnings, one line each; at most a hundred, then how many more.
     pub warnings: Vec<String>,
+    /// Of several directories, those that cannot be read or have no files any more, and why, one line each (also a warning):
+    /// what was found there before is found as it was.
+    pub absent: Vec<String>,
     /// What the store holds now.
     pub summary: Summary,
 }
@@ -80,7 +83,8 @@ pub struct Options {
     pub full: bool,
     /// An index that was made from another directory is an error, and not overwritten.
     pub same_folder_only: bool,
-    /// A directory without any file leaves the index as it is: it may be a disk that is not mounted.
+    /// A directory without any file leaves the index as it is, or of several directories its part of it: it may be a disk that
+    /// is not mounted.
     pub never_empty: bool,
     /// The warnings of unchanged files have been logged: they are not read again for them.
     pub warnings_logged: bool,

@@ -1,6 +1,5 @@
 //! A file to a record and its chunks.
 
-use std::io::ErrorKind;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::digest::Digest;
@@ -52,7 +51,7 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
     }
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let document = document::read(path, &bytes);
-    let entries: Vec<Entry> = document
+    let mut entries: Vec<Entry> = document
         .chunks
         .into_iter()
         .zip(0_u32..)
@@ -65,6 +64,9 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
             text: section.text,
         })
         .collect();
+    if let Some(first) = entries.first_mut() {
+        first.bag.add_all(analysis::front_matter_bag(&document.aliases, &document.about, document.language));
+    }
     let record = FileRecord {
         path: path.to_owned(),
         stamp,
@@ -89,16 +91,12 @@ fn bytes(folder: &Folder, path: &str) -> Result<Option<(Vec<u8>, Stamp)>, String
         let begun = SystemTime::now();
         match folder.read(path) {
             Ok((bytes, stamp)) => return Ok(Some((bytes, trusted(stamp, begun)))),
-            Err(_) if is_gone(folder, path) => return Ok(None),
+            Err(_) if folder.is_gone(path) => return Ok(None),
             // It may have been away for a moment, as files are that editors save.
             Err(why) => failure = why,
         }
     }
     Err(failure)
-}
-
-fn is_gone(folder: &Folder, path: &str) -> bool {
-    folder.root().join(path).symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Two writes within this time may leave the same time on a file: clocks of file systems tick every 10 ms at most.

@@ -1,17 +1,17 @@
-//! Chunks without vector to generations with their vectors, and the weight of the vector list.
+//! Chunks without vector to generations with their vectors, and whether these are used.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::calibration::{self, calibration_queries};
+use super::judgement;
 use super::model::Model;
 use super::rejected::RejectedTexts;
 use super::writer::wait_for_writer;
 use super::{OnProgress, Progress};
 use crate::corpus::document::{self, Section};
 use crate::embed::{EmbedError, Embedder, Embedding, Identity, Purpose};
-use crate::rank::calibrate::choose_weight;
+use crate::rank::judge::knows_language;
 use crate::store::{Chunk, Store, StoreError, Summary, VectorKey, Writer};
 use crate::warnings::Warnings;
 
@@ -42,8 +42,8 @@ pub(super) async fn update(
     let mut pass = Pass { store, embedder: model.embedder, identity, summary, rejected, warnings, progress };
     pass.begin().await?;
     let mut failure = pass.embed().await?;
-    if failure.is_none() && pass.needs_calibration() {
-        failure = pass.calibrate().await?;
+    if failure.is_none() && pass.needs_judgement() {
+        failure = pass.judge().await?;
     }
     Ok((pass.summary, failure))
 }
@@ -75,7 +75,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The model, with its weight if it is calibrated.
+    /// The model, as it was judged if it was.
     fn embedding(&self) -> Embedding {
         let known = self.summary.embedding.as_ref();
         match known.filter(|known| self.identity.difference(known).is_none()) {
@@ -84,8 +84,8 @@ impl Pass<'_> {
                 model: self.identity.model.clone(),
                 dimension: self.identity.dimension,
                 digest: self.identity.digest.clone(),
-                weight: 0.0,
-                calibrated_on: 0,
+                knows_language: false,
+                judged_on: 0,
             },
         }
     }
@@ -189,27 +189,27 @@ impl Pass<'_> {
         Ok(vectors)
     }
 
-    /// Whether there is no weight yet, or the corpus has grown or shrunk by a fifth since it was calibrated.
-    fn needs_calibration(&self) -> bool {
+    /// Whether the model is not judged yet, or the corpus has grown or shrunk by a fifth since.
+    fn needs_judgement(&self) -> bool {
         let Some(embedding) = &self.summary.embedding else { return false };
-        let (now, then) = (self.summary.chunks, embedding.calibrated_on);
+        let (now, then) = (self.summary.chunks, embedding.judged_on);
         self.summary.vectors > 0 && (then == 0 || now.abs_diff(then).saturating_mul(5) > then)
     }
 
-    /// Calibrates the weight of the vector list, unless the model fails.
-    async fn calibrate(&mut self) -> Result<Option<EmbedError>, StoreError> {
-        (self.progress)(Progress::Calibrating);
-        let weight = match calibration_queries(self.store, self.embedder, self.identity).await {
-            Ok(queries) => choose_weight(&queries),
-            Err(calibration::Failure::Store(error)) => return Err(error),
-            Err(calibration::Failure::Model(why)) => {
+    /// Judges whether the model knows the language of the texts, unless it fails.
+    async fn judge(&mut self) -> Result<Option<EmbedError>, StoreError> {
+        (self.progress)(Progress::Judging);
+        let knows_language = match judgement::ranks(self.store, self.embedder, self.identity).await {
+            Ok(ranks) => knows_language(&ranks),
+            Err(judgement::Failure::Store(error)) => return Err(error),
+            Err(judgement::Failure::Model(why)) => {
                 self.warnings.add(incomplete(&why));
                 return Ok(Some(why));
             }
         };
         let (mut writer, known) = self.open_writer().await?;
         let known = known.unwrap_or_else(|| self.embedding());
-        let embedding = Embedding { weight, calibrated_on: self.summary.chunks, ..known };
+        let embedding = Embedding { knows_language, judged_on: self.summary.chunks, ..known };
         writer.set_embedding(Some(embedding)).await?;
         self.summary = writer.commit().await?;
         Ok(None)

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::vectors::REJECTED_PAUSE;
-use super::watcher::Watcher;
+use super::watchers::Watchers;
 use super::{FIRST_PAUSE, IndexState, LONGEST_PAUSE, warn};
 use crate::corpus::folder::Folder;
 use crate::index::{self, IndexError, Progress, Report};
@@ -19,14 +19,17 @@ use crate::{Options, Warnings};
 /// Indexes the directory again and again, and says so through `indexed`. Ends after the first time if the directory is
 /// not watched.
 pub(super) async fn keep(
-    root: &Path,
     options: &Options,
     searcher: &Searcher,
     state: &watch::Sender<IndexState>,
     indexed: &watch::Sender<()>,
 ) {
+    let folders = options.folders();
     let mut watcher = match options.watch {
-        true => Some(Watcher::new(absolute(root), absolute(&options.index())).await),
+        true => {
+            let roots = folders.iter().map(|folder| absolute(folder));
+            Some(Watchers::new(roots, &absolute(&options.index())).await)
+        }
         false => None,
     };
     let mut pause = FIRST_PAUSE;
@@ -36,17 +39,25 @@ pub(super) async fn keep(
     loop {
         let warnings_logged = logged.is_some();
         // An index that was once of this directory follows it, whatever becomes of its files, except if a disk goes away.
-        let never_empty = options.is_elsewhere();
-        let same_folder_only = never_empty && !warnings_logged;
+        let is_elsewhere = options.is_elsewhere();
+        // Of several directories, others than that of the index may go away.
+        let never_empty = is_elsewhere || folders.len() > 1;
+        let same_folder_only = is_elsewhere && !warnings_logged;
         let run =
             index::Options { warnings_logged, same_folder_only, never_empty, ..index::Options::default() };
-        match run_once(root, run, searcher, state).await {
+        match run_once(options, run, searcher, state).await {
             Ok(report) => {
                 log(&report, logged.as_deref().unwrap_or_default());
                 logged = Some(report.warnings);
-                state.send_replace(IndexState::Ready);
+                let is_complete = report.absent.is_empty();
+                state.send_replace(match is_complete {
+                    true => IndexState::Ready,
+                    false => IndexState::Failed(report.absent.join("; ")),
+                });
                 indexed.send_replace(());
-                pause = FIRST_PAUSE;
+                if is_complete {
+                    pause = FIRST_PAUSE;
+                }
                 match &mut watcher {
                     Some(watcher) => tokio::select! {
                         () = watcher.changed() => {}
@@ -54,7 +65,12 @@ pub(super) async fn keep(
                             sleep(rivals.pause()).await;
                         },
                     },
-                    None => return,
+                    None if is_complete => return,
+                    // What is away may come back.
+                    None => {
+                        sleep(pause).await;
+                        pause = (pause * 2).min(LONGEST_PAUSE);
+                    }
                 }
             }
             Err(failure) => {
@@ -108,14 +124,15 @@ async fn lost(searcher: &Searcher) -> bool {
 
 /// One indexing run over the directory; if it fails, the state after it.
 async fn run_once(
-    root: &Path,
+    options: &Options,
     run: index::Options,
     searcher: &Searcher,
     state: &watch::Sender<IndexState>,
 ) -> Result<Report, IndexState> {
-    let folder = Folder::open(root).map_err(|error| {
-        tracing::warn!("{}: {error}", root.display());
-        IndexState::Failed(format!("the directory {} cannot be read: {error}", name(root)))
+    let folders = options.folders();
+    let folder = open(options, &folders).map_err(|(folder, error)| {
+        tracing::warn!("{}: {error}", folder.display());
+        IndexState::Failed(format!("the directory {} cannot be read: {error}", name(folder)))
     })?;
     let progress = |progress: Progress| {
         state.send_if_modified(|state| {
@@ -159,6 +176,14 @@ pub(super) fn not_logged(warnings: &[String], logged: &[String]) -> Vec<String> 
         new.extend_from_slice(count);
     }
     new
+}
+
+/// The directories, or one that must be there and is not.
+fn open<'a>(options: &Options, folders: &'a [PathBuf]) -> Result<Folder, (&'a Path, std::io::Error)> {
+    let first = folders.first().map(PathBuf::as_path).unwrap_or(Path::new("."));
+    // No index is made in a place that has gone, such as a disk that is not mounted.
+    let home = if options.is_elsewhere() { Ok(()) } else { Folder::open(first).map(drop) };
+    home.and_then(|()| Folder::open_all(folders)).map_err(|error| (first, error))
 }
 
 /// The last part of the directory's path, which is enough for a client.

@@ -2,15 +2,15 @@
 //!
 //! - `lexical`: indexes the directory, again whenever it changes
 //! - `vectors`: has vectors made for what was indexed
-//! - `watcher` (with `events`): waits for changes in the directory
+//! - `watcher` (with `events`): waits for changes in a directory; `watchers`: in several
 //! - [`IndexState`]: how far the index has followed
 
 mod events;
 mod lexical;
 mod vectors;
 mod watcher;
+mod watchers;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -238,7 +238,7 @@ impl IndexState {
             (_, Progress::Scanning) if same_folder_only => Some(Self::Checking),
             (_, Progress::Scanning) => Some(Self::Comparing),
             (_, Progress::Reading { done, of }) => Some(Self::Reading { done: *done, of: *of }),
-            (_, Progress::Writing | Progress::Embedding { .. } | Progress::Calibrating) => None,
+            (_, Progress::Writing | Progress::Embedding { .. } | Progress::Judging) => None,
         }
     }
 
@@ -254,15 +254,14 @@ impl IndexState {
 
 /// Indexes the directory, if there is one, and begins again after a panic.
 async fn maintain(options: Options, searcher: Searcher, state: watch::Sender<IndexState>) {
-    let Some(folder) = options.folder() else {
+    if options.folder().is_none() {
         state.send_replace(IndexState::Ready);
         return;
-    };
+    }
     loop {
-        let (folder, options, searcher, sender) =
-            (folder.clone(), options.clone(), searcher.clone(), state.clone());
+        let (options, searcher, sender) = (options.clone(), searcher.clone(), state.clone());
         let mut task = JoinSet::new();
-        task.spawn(async move { follow(&folder, &options, &searcher, &sender).await });
+        task.spawn(async move { follow(&options, &searcher, &sender).await });
         match task.join_next().await {
             Some(Err(error)) if error.is_panic() => {
                 tracing::error!("indexing panicked, a bug in papertape: {error}");
@@ -276,10 +275,10 @@ async fn maintain(options: Options, searcher: Searcher, state: watch::Sender<Ind
 
 /// Indexes the directory once, or, if it is watched, whenever it changes. Vectors are made beside that: a model may take
 /// minutes, and files that change meanwhile are to be found by their terms.
-async fn follow(root: &Path, options: &Options, searcher: &Searcher, state: &watch::Sender<IndexState>) {
+async fn follow(options: &Options, searcher: &Searcher, state: &watch::Sender<IndexState>) {
     let (indexed, changes) = watch::channel(());
     let lexical = async move {
-        lexical::keep(root, options, searcher, state, &indexed).await;
+        lexical::keep(options, searcher, state, &indexed).await;
     };
     tokio::join!(lexical, vectors::keep(searcher, changes));
 }

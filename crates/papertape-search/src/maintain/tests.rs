@@ -71,7 +71,7 @@ async fn vectors_are_made_as_soon_as_the_model_is_there() {
     let searcher = Searcher::new(Arc::new(store), Some(Arc::new(Late::default())));
     let state = watch::Sender::new(IndexState::default());
     // The directory is not watched, so that this ends when all is done.
-    follow(&content, &options, &searcher, &state).await;
+    follow(&options, &searcher, &state).await;
     let summary = searcher.summary().await.unwrap();
     std::fs::remove_dir_all(&scratch).unwrap();
     assert_eq!((summary.chunks, summary.vectors), (1, 1));
@@ -137,8 +137,8 @@ async fn a_rejected_text_is_embedded_again_when_it_changes() {
     let state = watch::Sender::new(IndexState::default());
     let mut tasks = JoinSet::new();
     tasks.spawn({
-        let (content, options, searcher) = (content.clone(), options.clone(), searcher.clone());
-        async move { follow(&content, &options, &searcher, &state).await }
+        let (options, searcher) = (options.clone(), searcher.clone());
+        async move { follow(&options, &searcher, &state).await }
     });
     has_vectors(&searcher, 1).await;
     for (count, name) in [(2, "c.md"), (3, "d.md"), (4, "e.md")] {
@@ -221,7 +221,7 @@ fn queries_wait_for_the_first_run_only() {
     assert_eq!(IndexState::Comparing.after(&reading, false), Some(IndexState::Reading { done: 1, of: 2 }));
     let failed = IndexState::Failed(String::new());
     assert_eq!(failed.after(&Progress::Scanning, false), Some(IndexState::Comparing));
-    for progress in [Progress::Scanning, reading, Progress::Writing, Progress::Calibrating] {
+    for progress in [Progress::Scanning, reading, Progress::Writing, Progress::Judging] {
         assert_eq!(IndexState::Ready.after(&progress, false), None);
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! - [`syntax`]: a query as it is written to words, phrases, exclusions and filters
 //! - `query_vector`: the vector of a query, in time or not at all
+//! - `preview`: what a hit shows of its chunk
 //! - `nearest`: a path that does not exist to the most similar one
 
 mod nearest;
+mod preview;
 mod query_vector;
 pub mod syntax;
 
@@ -15,6 +17,7 @@ use crate::analysis::{Language, Phrase, query_terms, spelled_in};
 use crate::embed::{Embedder, Embedding};
 use crate::store::{Chunk, Correction, FileRecord, Filter, Hit, Matches, Query, Store, StoreError, Summary};
 use crate::sync::lock;
+pub use preview::{MatchedTerms, PREVIEW_CHARS, Preview};
 use query_vector::QueryVectors;
 use syntax::ParsedQuery;
 
@@ -56,6 +59,8 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// Which lists they come from.
     pub mode: Mode,
+    /// What of the query is found by its words, for the previews of the hits.
+    pub terms: MatchedTerms,
     /// What is to be known of the result: why vectors were not used although a model is configured, what of the query was
     /// read in another way than it was written, or why there are no hits.
     pub note: Option<String>,
@@ -117,6 +122,7 @@ impl Searcher {
             return Ok(SearchResult {
                 hits: Vec::new(),
                 mode: Mode::Lexical,
+                terms: MatchedTerms::default(),
                 note: Some(NO_WORDS.to_owned()),
             });
         }
@@ -124,16 +130,17 @@ impl Searcher {
         let (vector, cause) = match &self.vectors {
             None => (None, None),
             Some(vectors) => match vectors.vector(&asked.text, &summary).await {
-                Ok(vector) => (Some(vector.to_vec()), None),
+                Ok(vector) => (vector.map(|vector| vector.to_vec()), None),
                 Err(cause) => {
-                    let cause = self.vector_failure().filter(|_| !is_calibrated(&summary)).unwrap_or(cause);
+                    let cause = self.vector_failure().filter(|_| !is_judged(&summary)).unwrap_or(cause);
                     (None, Some(format!("semantic search is off: {cause}")))
                 }
             },
         };
         if terms.is_empty() && vector.is_none() {
             let note = cause.unwrap_or_else(|| "the query has no terms to search for".to_owned());
-            return Ok(SearchResult { hits: Vec::new(), mode: Mode::Lexical, note: Some(note) });
+            let (hits, terms) = (Vec::new(), MatchedTerms::default());
+            return Ok(SearchResult { hits, mode: Mode::Lexical, terms, note: Some(note) });
         }
         let phrases =
             |texts: &[String]| texts.iter().filter_map(|text| Phrase::of(text, &summary.languages)).collect();
@@ -145,7 +152,6 @@ impl Searcher {
             excluded: phrases(&asked.excluded),
             correct: true,
             top_k,
-            weight: None,
         };
         let mut matches = self.store.search(&query).await;
         let mut note = cause;
@@ -173,11 +179,12 @@ impl Searcher {
                 quoted(asked.excluded.iter().map(String::as_str))
             ));
         }
+        let terms = MatchedTerms::new(&query.terms, &matches.bm25, &summary.languages);
         if matches.hits.is_empty() {
             notes.push(self.why_no_hits(query, &asked, &summary).await?);
         }
         let note = (!notes.is_empty()).then(|| notes.join("; "));
-        Ok(SearchResult { mode: mode(&matches), hits: matches.hits, note })
+        Ok(SearchResult { mode: mode(&matches), hits: matches.hits, terms, note })
     }
 
     /// Why a query has no hits.
@@ -338,12 +345,12 @@ fn quoted<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether the weight of the vector list is known. Before that, a failure to make vectors is why they are not used.
-fn is_calibrated(summary: &Summary) -> bool {
-    summary.vectors > 0 && summary.embedding.as_ref().is_some_and(|embedding| embedding.calibrated_on > 0)
+/// Whether it is known if the vectors are used. Before that, a failure to make them is why they are not.
+fn is_judged(summary: &Summary) -> bool {
+    summary.vectors > 0 && summary.embedding.as_ref().is_some_and(|embedding| embedding.judged_on > 0)
 }
 
-/// Which lists the hits come from. A vector list of weight 0 is not searched.
+/// Which lists the hits come from.
 fn mode(matches: &Matches) -> Mode {
     match (matches.lexical.is_empty(), matches.semantic.is_empty()) {
         (_, true) => Mode::Lexical,

@@ -53,15 +53,19 @@ impl QueryVectors {
         &self.embedder
     }
 
-    /// The vector of a query, if vectors improve the results and the model gives it in time; else why not.
-    pub(super) async fn vector(&self, query: &str, summary: &Summary) -> Result<Arc<[f32]>, String> {
-        let embedding = useful_model(summary)?.clone();
+    /// The vector of a query if the model gives it in time, else why not; none if the model does not know the language of the
+    /// texts.
+    pub(super) async fn vector(&self, query: &str, summary: &Summary) -> Result<Option<Arc<[f32]>>, String> {
+        let embedding = judged_model(summary)?.clone();
+        if !embedding.knows_language {
+            return Ok(None);
+        }
         let query: String = query.trim().chars().take(LONGEST).collect();
         if query.is_empty() {
             return Err("the query is empty".to_owned());
         }
         if let Some(vector) = self.cached(&query, &embedding) {
-            return Ok(vector);
+            return Ok(Some(vector));
         }
         let pending = self.begin()?;
         let vectors = self.clone();
@@ -73,7 +77,7 @@ impl QueryVectors {
             }
         });
         match timeout(self.budget, vector).await {
-            Ok(vector) => vector.unwrap_or_else(|_| Err("the model panicked".to_owned())),
+            Ok(vector) => vector.unwrap_or_else(|_| Err("the model panicked".to_owned())).map(Some),
             Err(_) => Err(format!("the model did not respond within {} ms", self.budget.as_millis())),
         }
     }
@@ -159,18 +163,15 @@ impl Cache {
     }
 }
 
-/// The model of the index's vectors, if they improve the results.
-fn useful_model(summary: &Summary) -> Result<&Embedding, String> {
+/// The model of the index's vectors, once it is judged.
+fn judged_model(summary: &Summary) -> Result<&Embedding, String> {
     match &summary.embedding {
         None => Err("the index has no vectors yet".to_owned()),
         Some(_) if summary.vectors == 0 => Err("the index has no vectors yet".to_owned()),
-        Some(embedding) if embedding.calibrated_on == 0 => {
+        Some(embedding) if embedding.judged_on == 0 => {
             Err("the vectors of the index are still being made".to_owned())
         }
-        Some(embedding) if embedding.weight > 0.0 => Ok(embedding),
-        Some(embedding) => {
-            Err(format!("{} does not make the results better for these texts", embedding.model))
-        }
+        Some(embedding) => Ok(embedding),
     }
 }
 

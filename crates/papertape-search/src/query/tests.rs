@@ -8,7 +8,7 @@ use crate::embed::{EmbedError, EmbedFuture, Identity, Purpose};
 use crate::index;
 use crate::store::embedded::Embedded;
 
-/// A model that fails after the first vectors, before they are calibrated.
+/// A model that fails after the first vectors, before it is judged.
 #[derive(Debug)]
 struct Dying;
 
@@ -47,7 +47,7 @@ async fn a_model_that_failed_halfway_is_reported_as_failed() {
         Embedded::open_with_keys(&scratch.join("index"), &scratch.join("keys")).unwrap(),
     );
     let report = index::run(&folder, &store, Some(&Dying), &|_| {}).await.unwrap();
-    assert_eq!((report.summary.vectors, report.summary.embedding.unwrap().calibrated_on), (1, 0));
+    assert_eq!((report.summary.vectors, report.summary.embedding.unwrap().judged_on), (1, 0));
     let searcher = Searcher::new(Arc::new(store), Some(Arc::new(Dying)));
     let note = async || searcher.search("candles", 5, &Filter::default()).await.unwrap().note.unwrap();
     assert_eq!(note().await, "semantic search is off: the vectors of the index are still being made");

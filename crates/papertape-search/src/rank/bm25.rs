@@ -30,6 +30,8 @@ pub struct Bm25 {
     pub weights: Vec<(Term, f32)>,
     /// The average length of a chunk.
     pub average_length: f32,
+    /// What a chunk with all terms of the query would score at most, see [`Self::max_score`].
+    pub most: f32,
 }
 
 impl Bm25 {
@@ -43,14 +45,16 @@ impl Bm25 {
     ) -> Self {
         let frequency = |form: &Term| frequencies.get(form.as_str()).copied().unwrap_or_default();
         let totals = terms.iter().map(|term| (term, term.forms.iter().map(frequency).sum::<u64>()));
-        let known: Vec<_> = totals.filter(|(_, total)| *total > 0).collect();
-        let has_content = known.iter().any(|(term, _)| !term.stop_word);
+        let totals: Vec<_> = totals.collect();
+        let has_content = totals.iter().any(|(term, total)| !term.stop_word && *total > 0);
         let mut weights: BTreeMap<&str, f32> = BTreeMap::new();
-        for (term, total) in known {
+        let mut most = 0.0;
+        for (term, total) in totals {
             let share = if term.stop_word && has_content { STOP_WORD } else { 1.0 };
-            let rarity = idf(total.min(chunks), chunks);
+            let weight = share * to_f32(term.count) * idf(total.min(chunks), chunks);
+            most += max_term_score(weight);
             for form in term.forms.iter().filter(|form| frequency(form) > 0) {
-                *weights.entry(form).or_default() += share * to_f32(term.count) * rarity;
+                *weights.entry(form).or_default() += weight;
             }
         }
         let mut weights: Vec<(Term, f32)> =
@@ -59,7 +63,14 @@ impl Bm25 {
             weights.sort_by(|a, b| b.1.total_cmp(&a.1));
             weights.truncate(MOST_TERMS);
         }
-        Self { weights, average_length }
+        Self { weights, average_length, most }
+    }
+
+    /// What a chunk with all terms of the query would score at most, also with those that occur nowhere: each of them counts
+    /// as the rarest term there can be. More than 0.
+    #[must_use]
+    pub fn max_score(&self) -> f32 {
+        self.most.max(f32::MIN_POSITIVE)
     }
 
     /// The score of a chunk with these terms.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::fuse::fuse;
+use super::{best_first, fuse};
 use crate::corpus::ChunkId;
 
 /// The share that a chunk gets of the best score of its file's other chunks; of the next one it gets half of that, and so on.
@@ -21,24 +21,27 @@ const SPREAD: f64 = 0.1;
 /// The file of each chunk in the lists, by any unique number.
 pub type Files = HashMap<ChunkId, u64>;
 
-/// The best `top_k` of a lexical list and a vector list, which counts `weight` times as much: see [`fuse`](fuse()).
+/// The best `top_k` of a lexical list and a vector list: see [`fuse`](fuse()). `most` is what BM25 could reach.
 #[must_use]
 pub fn hits(
     lexical: &[(ChunkId, f32)],
     semantic: &[(ChunkId, f32)],
-    weight: f32,
+    most: f32,
     top_k: usize,
     files: &Files,
 ) -> Vec<(ChunkId, f32)> {
     if lexical.is_empty() {
         // Cosines lie close together: a tenth less would put a chunk behind all others.
-        return fuse(lexical, semantic, weight, top_k);
+        return semantic.iter().take(top_k).copied().collect();
     }
-    let best = lexical.first().map_or(0.0, |(_, best)| *best);
-    let some = lexical.partition_point(|(_, score)| *score >= LEAST * best);
-    let lexical = supported(lexical.get(..some).unwrap_or_default(), files);
-    let fused = if semantic.is_empty() { lexical } else { fuse(&lexical, semantic, weight, usize::MAX) };
-    let mut best = spread(fused, files);
+    let ranked = if semantic.is_empty() {
+        let best = lexical.first().map_or(0.0, |(_, best)| *best);
+        let some = lexical.partition_point(|(_, score)| *score >= LEAST * best);
+        supported(lexical.get(..some).unwrap_or_default(), files)
+    } else {
+        fuse(&supported(lexical, files), semantic, most)
+    };
+    let mut best = spread(ranked, files);
     best.truncate(top_k);
     best
 }
@@ -58,7 +61,7 @@ fn supported(list: &[(ChunkId, f32)], files: &Files) -> Vec<(ChunkId, f32)> {
         others.zip(shares).map(|(score, share)| score * share).sum::<f64>()
     };
     let list = list.iter().map(|(chunk, score)| (*chunk, f64::from(*score) + support(*chunk)));
-    best_first(list.collect())
+    narrowed(list)
 }
 
 /// A list in which the further chunks of a file are ranked down.
@@ -72,15 +75,14 @@ fn spread(list: Vec<(ChunkId, f32)>, files: &Files) -> Vec<(ChunkId, f32)> {
         *ahead += 1.0;
         (chunk, score)
     });
-    best_first(list.collect())
+    narrowed(list)
 }
 
-/// Equal scores are ordered by chunk id.
-fn best_first(list: Vec<(ChunkId, f64)>) -> Vec<(ChunkId, f32)> {
+/// Sums to a list, best first.
+fn narrowed(list: impl Iterator<Item = (ChunkId, f64)>) -> Vec<(ChunkId, f32)> {
     #[expect(clippy::cast_possible_truncation, reason = "a score is shown with four decimals")]
-    let mut list: Vec<(ChunkId, f32)> =
-        list.into_iter().map(|(chunk, score)| (chunk, score as f32)).collect();
-    list.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut list: Vec<(ChunkId, f32)> = list.map(|(chunk, score)| (chunk, score as f32)).collect();
+    best_first(&mut list);
     list
 }
 
@@ -103,7 +105,7 @@ mod tests {
 
     fn by_words(chunks: &[(u64, f32)]) -> Vec<(u64, f32)> {
         let lexical = list(chunks);
-        let hits = hits(&lexical, &[], 1.0, 99, &files(&[&lexical]));
+        let hits = hits(&lexical, &[], 20.0, 99, &files(&[&lexical]));
         hits.into_iter().map(|(chunk, score)| (chunk.0, (score * 1_000.0).round() / 1_000.0)).collect()
     }
 
@@ -119,18 +121,18 @@ mod tests {
         let alone = [(40, 9.0), (20, 8.0), (30, 8.0), (10, 1.0)];
         assert_eq!(by_words(&alone), [(40, 9.0), (20, 8.0), (30, 8.0), (10, 1.0)]);
         let lexical = list(&[(11, 9.0), (12, 8.0)]);
-        assert_eq!(hits(&lexical, &[], 1.0, 99, &Files::new()), lexical, "their files are not known");
+        assert_eq!(hits(&lexical, &[], 20.0, 99, &Files::new()), lexical, "their files are not known");
     }
 
     #[test]
     fn further_chunks_of_a_file_are_demoted() {
         let (lexical, semantic) =
-            (list(&[(10, 9.0), (11, 8.9), (20, 8.8)]), list(&[(10, 0.9), (11, 0.8), (20, 0.7)]));
+            (list(&[(10, 9.0), (11, 8.9), (20, 8.8)]), list(&[(10, 0.9), (11, 0.89), (20, 0.88)]));
         let files = files(&[&lexical]);
         let order =
             |hits: Vec<(ChunkId, f32)>| hits.into_iter().map(|(chunk, _)| chunk.0).collect::<Vec<_>>();
-        assert_eq!(order(hits(&lexical, &semantic, 1.0, 9, &files)), [10, 20, 11]);
-        assert_eq!(order(hits(&lexical, &semantic, 1.0, 2, &files)), [10, 20]);
+        assert_eq!(order(hits(&lexical, &semantic, 20.0, 9, &files)), [10, 20, 11]);
+        assert_eq!(order(hits(&lexical, &semantic, 20.0, 2, &files)), [10, 20]);
     }
 
     #[test]
@@ -149,7 +151,7 @@ mod tests {
         fn nothing_is_lost_and_scores_fall(
             lexical in prop::collection::hash_map(0_u64..60, 2.0_f32..30.0, 1..40),
             semantic in prop::collection::hash_map(0_u64..60, 0.01_f32..1.0, 0..40),
-            weight in 0.0_f32..3.0,
+            most in 1.0_f32..50.0,
             top_k in 0_usize..100,
         ) {
             let sorted = |map: std::collections::HashMap<u64, f32>| {
@@ -159,12 +161,11 @@ mod tests {
             };
             let (lexical, semantic) = (sorted(lexical), sorted(semantic));
             let files = files(&[&lexical, &semantic]);
-            let hits = |top_k| hits(&lexical, &semantic, weight, top_k, &files);
+            let hits = |top_k| hits(&lexical, &semantic, most, top_k, &files);
             let all = hits(usize::MAX);
             let mut chunks: Vec<ChunkId> = all.iter().map(|(chunk, _)| *chunk).collect();
             chunks.sort_unstable();
-            let counted = if weight > 0.0 { &*semantic } else { &[] };
-            let mut wanted: Vec<ChunkId> = lexical.iter().chain(counted).map(|(chunk, _)| *chunk).collect();
+            let mut wanted: Vec<ChunkId> = lexical.iter().chain(&semantic).map(|(chunk, _)| *chunk).collect();
             wanted.sort_unstable();
             wanted.dedup();
             prop_assert_eq!(chunks, wanted);

@@ -1,9 +1,9 @@
 //! The lexical and the vector list of candidates to the hits of a search.
 
 pub mod bm25;
-pub mod calibrate;
 pub mod fuse;
 pub mod hits;
+pub mod judge;
 
-pub use fuse::fuse;
+pub use fuse::{best_first, fuse};
 pub use hits::{Files, hits};

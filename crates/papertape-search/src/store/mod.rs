@@ -143,6 +143,14 @@ pub struct Chunk {
     pub lines: Lines,
 }
 
+impl Chunk {
+    /// How many tokens of a model its text is, about: there are some four bytes of text or JSON in each.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.text.len().div_ceil(4)
+    }
+}
+
 /// A query to a store.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Query {
@@ -160,11 +168,9 @@ pub struct Query {
     pub correct: bool,
     /// How many hits.
     pub top_k: usize,
-    /// The weight of the vector list; `None`: as calibrated.
-    pub weight: Option<f32>,
 }
 
-/// The length of the lexical and of the vector list.
+/// The length of the lexical and of the vector list, before each gets the chunks that only the other has.
 pub const DEPTH: usize = 100;
 
 /// The result of a query to a store.
@@ -172,9 +178,10 @@ pub const DEPTH: usize = 100;
 pub struct Matches {
     /// The best, at most `top_k`.
     pub hits: Vec<Hit>,
-    /// By BM25, best first: at most [`DEPTH`].
+    /// By BM25, best first: at most [`DEPTH`], and those of the vector list besides that have a term of the query.
     pub lexical: Vec<(ChunkId, f32)>,
-    /// By cosine, best first: at most [`DEPTH`]; empty without a vector.
+    /// By cosine, best first: at most [`DEPTH`], and those of the lexical list besides that have a vector. Empty without a
+    /// vector.
     pub semantic: Vec<(ChunkId, f32)>,
     /// The weights of the terms.
     pub bm25: Bm25,

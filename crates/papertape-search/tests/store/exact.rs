@@ -1,5 +1,5 @@
-//! The hits and scores of the embedded store against BM25 computed naively, over all chunks, with the calibration's
-//! functions.
+//! The hits and scores of the embedded store against BM25 computed naively, over all chunks, with the
+//! functions of the ranking.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -106,8 +106,8 @@ pub(crate) fn embedding() -> Embedding {
         model: "test".to_owned(),
         dimension: DIMENSION,
         digest: "1".to_owned(),
-        weight: 1.0,
-        calibrated_on: 0,
+        knows_language: true,
+        judged_on: 0,
     }
 }
 

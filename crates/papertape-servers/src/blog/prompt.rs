@@ -9,6 +9,9 @@ use super::{Blog, quoted, search_blog};
 use papertape_search::analysis::MAX_QUERY_CHARS;
 use papertape_search::store::Hit;
 
+/// How many passages it gives.
+const PASSAGES: usize = 5;
+
 /// Answer a question from the user's own Markdown, with its sources.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +31,7 @@ pub(super) async fn answer_from_blog(args: AnswerFromBlog, blog: Blog, cx: Cx) -
             "the question is longer than {MAX_QUERY_CHARS} characters: ask a shorter one"
         )));
     }
-    let hits = search_blog::best(&args.question, &blog, &cx).await?;
+    let hits = search_blog::best(&args.question, PASSAGES, &blog, &cx).await?;
     Ok(request(&args.question, &hits))
 }
 

@@ -1,24 +1,24 @@
-//! The tool `search_blog`: its arguments, and its hits, each with a preview.
+//! The tool `search_blog`: its arguments, and its hits.
 
-use icu_segmenter::GraphemeClusterSegmenter;
-use papertape::client::Violation;
-use papertape::server::{App, Tool};
+use papertape::protocol::content::ResourceLink;
+use papertape::protocol::{CallToolResult, Content};
+use papertape::server::{App, Tool, ToolOutput};
 use papertape::{Cx, Json, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{Blog, quoted};
+use super::{Blog, days, resource, uri};
 use crate::page;
 use papertape_search::analysis::MAX_QUERY_CHARS;
-use papertape_search::corpus::document::is_day;
 use papertape_search::maintain::Ready;
-use papertape_search::query::{Mode, SearchResult};
+use papertape_search::query::{MatchedTerms, Mode, SearchResult};
 use papertape_search::store::{self, Filter};
 
 /// Search the user's own Markdown: blog posts, notes, documentation. The best passages come first, each with its source, its
-/// place in it and how it begins; read_chunk gives the whole passage. Words are matched in any form and with or without
-/// accents, in the language of the texts; where a model is configured, meaning is matched too. Ask in plain words: there is no
-/// query syntax.
+/// place in it and the part of it that matches best; read_chunk gives the whole passage. Words are matched in any form and
+/// with or without accents, in the language of the texts; where a model is configured, meaning is matched too. Ask in plain
+/// words: there is no query syntax.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchBlog {
@@ -39,19 +39,16 @@ pub(super) struct SearchBlog {
     tag: Option<String>,
     /// Only in files of this day or later, YYYY-MM-DD, by the date in their front matter or name.
     #[serde(default)]
-    #[schemars(regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
+    #[schemars(regex(pattern = days::PATTERN))]
     since: Option<String>,
     /// Only in files of this day or earlier, YYYY-MM-DD, by the date in their front matter or name.
     #[serde(default)]
-    #[schemars(regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
+    #[schemars(regex(pattern = days::PATTERN))]
     until: Option<String>,
 }
 
 /// Few enough for a model to read.
 const DEFAULT_HITS: u8 = 5;
-
-/// Characters of a chunk that a hit shows.
-const SHOWN: usize = 160;
 
 fn default_hits() -> u8 {
     DEFAULT_HITS
@@ -67,6 +64,46 @@ pub(super) struct SearchOutput {
     /// Notes about this result, such as why semantic search is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
+}
+
+/// The search result, and what beside it leads to the files.
+#[derive(Debug)]
+pub(super) struct SearchAnswer {
+    output: SearchOutput,
+    links: Vec<Content>,
+}
+
+impl ToolOutput for SearchAnswer {
+    fn output_schema() -> Option<Value> {
+        Json::<SearchOutput>::output_schema()
+    }
+
+    fn into_result(self) -> Result<CallToolResult, ToolError> {
+        let mut result = Json(self.output).into_result()?;
+        result.content.extend(self.links);
+        Ok(result)
+    }
+}
+
+/// The most links of a result.
+const MOST_LINKS: usize = 5;
+
+/// The first files of the hits, each once.
+fn links(hits: &[Hit]) -> Vec<Content> {
+    let mut files: Vec<&Hit> = Vec::new();
+    for hit in hits {
+        if files.len() < MOST_LINKS && files.iter().all(|file| file.uri != hit.uri) {
+            files.push(hit);
+        }
+    }
+    let link = |hit: &Hit| {
+        let mut link = ResourceLink::default();
+        (link.uri, link.name) = (hit.uri.clone(), hit.source.clone());
+        link.title = Some(hit.title.clone());
+        link.mime_type = Some(resource::MARKDOWN.to_owned());
+        Content::ResourceLink(link)
+    };
+    files.into_iter().map(link).collect()
 }
 
 /// The search mode.
@@ -90,12 +127,24 @@ struct Hit {
     chunk_index: u32,
     /// The greater, the better; comparable within one result only.
     score: f64,
-    /// How the passage begins.
+    /// The part of the passage that matches best, on one line; how it begins if no word of it matches.
     preview: String,
+    /// The words of the preview that match, as they are written there.
+    matches: Vec<String>,
     /// The file's title.
     title: String,
     /// The headings above the passage, outermost first.
     headings: Vec<String>,
+    /// The first line of the passage in its file, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_line: Option<u32>,
+    /// The last line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_line: Option<u32>,
+    /// How many tokens the passage has, about.
+    tokens: usize,
+    /// The file as a resource.
+    uri: String,
 }
 
 const PAGE: &str = "ui://papertape-blog/hits";
@@ -111,57 +160,40 @@ pub(super) fn tool() -> Tool {
         .read_only()
         .idempotent()
         .closed_world()
-        .explain(explain_day)
+        .explain(days::explain)
         .ui(PAGE)
 }
 
-/// A text that is not written like a day gets the same message as a day that does not exist.
-fn explain_day(violation: &Violation<'_>) -> Option<String> {
-    let day = violation.value().as_str().filter(|_| violation.keyword() == "pattern")?;
-    Some(not_a_day(violation.argument(), day))
-}
-
-fn not_a_day(name: &str, day: &str) -> String {
-    let day = quoted(day);
-    format!("{name}: \"{day}\" is not a day of the calendar; write one as YYYY-MM-DD, from 1000-01-01 on")
-}
-
-pub(super) async fn search_blog(
-    args: SearchBlog,
-    blog: Blog,
-    cx: Cx,
-) -> Result<Json<SearchOutput>, ToolError> {
-    for (name, day) in [("since", &args.since), ("until", &args.until)] {
-        if let Some(day) = day.as_deref().filter(|day| !is_day(day)) {
-            return Err(ToolError::failed(not_a_day(name, day)));
-        }
-    }
-    if let (Some(since), Some(until)) = (&args.since, &args.until)
-        && since > until
-    {
-        return Err(ToolError::failed(format!(
-            "since ({since}) is after until ({until}): no day is in between; swap them"
-        )));
-    }
+pub(super) async fn search_blog(args: SearchBlog, blog: Blog, cx: Cx) -> Result<SearchAnswer, ToolError> {
+    days::check(args.since.as_deref(), args.until.as_deref())?;
     let index = blog.ready(Some(&cx)).await?;
-    let filter = Filter {
-        path_prefix: args
-            .path_prefix
-            .map(|prefix| relative(&prefix).to_owned())
-            .filter(|path| !path.is_empty()),
-        tag: args.tag.filter(|tag| !tag.is_empty()),
-        since: args.since,
-        until: args.until,
-        ..Filter::default()
-    };
+    let filter = filter(args.path_prefix, args.tag, args.since, args.until);
     let result = search(&index, &args.query, args.top_k.into(), &filter).await?;
-    Ok(Json(output(result, &index)))
+    let output = output(result, &index);
+    let links = if blog.resource_links { links(&output.hits) } else { Vec::new() };
+    Ok(SearchAnswer { output, links })
+}
+
+/// The filter that arguments ask for: empty ones are none.
+pub(super) fn filter(
+    path_prefix: Option<String>,
+    tag: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+) -> Filter {
+    let path_prefix = path_prefix.map(|prefix| relative(&prefix).to_owned()).filter(|path| !path.is_empty());
+    Filter { path_prefix, tag: tag.filter(|tag| !tag.is_empty()), since, until, ..Filter::default() }
 }
 
 /// The hits of a query without filter.
-pub(super) async fn best(query: &str, blog: &Blog, cx: &Cx) -> Result<Vec<store::Hit>, ToolError> {
+pub(super) async fn best(
+    query: &str,
+    top_k: usize,
+    blog: &Blog,
+    cx: &Cx,
+) -> Result<Vec<store::Hit>, ToolError> {
     let index = blog.ready(Some(cx)).await?;
-    Ok(search(&index, query, DEFAULT_HITS.into(), &Filter::default()).await?.hits)
+    Ok(search(&index, query, top_k, &Filter::default()).await?.hits)
 }
 
 async fn search(
@@ -180,10 +212,10 @@ fn relative(prefix: &str) -> &str {
 }
 
 fn output(result: SearchResult, index: &Ready) -> SearchOutput {
-    let SearchResult { hits, mode, note } = result;
+    let SearchResult { hits, mode, terms, note } = result;
     let notes: Vec<String> = [note, index.note()].into_iter().flatten().collect();
     SearchOutput {
-        hits: hits.into_iter().map(hit).collect(),
+        hits: hits.into_iter().map(|found| hit(found, &terms)).collect(),
         mode: match mode {
             Mode::Lexical => SearchMode::Lexical,
             Mode::Hybrid => SearchMode::Hybrid,
@@ -193,10 +225,18 @@ fn output(result: SearchResult, index: &Ready) -> SearchOutput {
     }
 }
 
-fn hit(hit: store::Hit) -> Hit {
+fn hit(hit: store::Hit, terms: &MatchedTerms) -> Hit {
     let chunk = hit.chunk;
+    let preview = terms.preview(&chunk);
+    // 0 if the text is not as it stands in the file.
+    let line = |line| Some(line).filter(|&line| line > 0);
     Hit {
-        preview: preview(&chunk.text),
+        matches: preview.words().into_iter().map(str::to_owned).collect(),
+        preview: preview.text,
+        uri: uri::of_file(&chunk.source),
+        start_line: line(chunk.lines.start),
+        end_line: line(chunk.lines.end),
+        tokens: chunk.tokens(),
         source: chunk.source,
         chunk_index: chunk.index,
         score: rounded(hit.score),
@@ -212,70 +252,8 @@ fn rounded(score: f32) -> f64 {
     if rounded.is_finite() { rounded } else { 0.0 }
 }
 
-/// The beginning of a chunk on one line, with "…" if there is more. Its own headings are left out: a hit shows them
-/// anyway.
-fn preview(markdown: &str) -> String {
-    let said = without_comments(markdown);
-    let body = without_headings(&said);
-    let body = if body.trim().is_empty() { markdown } else { body };
-    let mut words = body.split_whitespace();
-    let mut line = String::new();
-    // One character more than is shown, to know whether there is more.
-    let mut room = SHOWN + 1;
-    while room > 0
-        && let Some(word) = words.next()
-    {
-        if !line.is_empty() {
-            line.push(' ');
-            room -= 1;
-        }
-        let taken: String = word.chars().take(room).collect();
-        room -= taken.chars().count();
-        line.push_str(&taken);
-    }
-    if room > 0 { line } else { format!("{}…", cut(&line).trim_end()) }
-}
-
-/// HTML comments are left out: many translations have the original text in them.
-fn without_comments(markdown: &str) -> String {
-    let (mut said, mut rest) = (String::new(), markdown);
-    while let Some((before, hidden)) = rest.split_once("<!--") {
-        said.push_str(before);
-        rest = hidden.split_once("-->").map_or("", |(_, after)| after);
-    }
-    said + rest
-}
-
-/// What comes after the headings at the beginning.
-fn without_headings(markdown: &str) -> &str {
-    let mut rest = markdown.trim_start();
-    loop {
-        let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
-        let marks = line.bytes().take_while(|&byte| byte == b'#').count();
-        let is_heading = (1..=6).contains(&marks)
-            && line.get(marks..).is_some_and(|text| text.is_empty() || text.starts_with([' ', '\t']));
-        if !is_heading {
-            return rest;
-        }
-        rest = after.trim_start();
-    }
-}
-
-/// As many whole grapheme clusters as fit; if a single one is too long, as much of it as fits.
-fn cut(line: &str) -> &str {
-    let end = line.char_indices().nth(SHOWN).map_or(line.len(), |(at, _)| at);
-    let whole = GraphemeClusterSegmenter::new()
-        .segment_str(line)
-        .take_while(|&at| at <= end)
-        .last()
-        .filter(|&at| at > 0);
-    line.get(..whole.unwrap_or(end)).unwrap_or(line)
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{any, prop_assert, proptest};
-
     use super::*;
 
     #[test]
@@ -297,56 +275,6 @@ mod tests {
             [("", ""), ("/", ""), ("./", ""), ("a/", "a/"), ("/a", "a"), ("./a/b", "a/b"), ("../a", "../a")]
         {
             assert_eq!(relative(given), meant);
-        }
-    }
-
-    #[test]
-    fn comments_are_not_shown() {
-        assert_eq!(preview("# A\n<!--\nThe original\n-->\n翻译 <!-- x --> 在这里 <!-- open"), "翻译 在这里");
-        assert_eq!(preview("<!-- all -->"), "<!-- all -->");
-    }
-
-    #[test]
-    fn a_short_chunk_is_shown_as_it_is_on_one_line() {
-        for (markdown, line) in [
-            ("", ""),
-            (" \n\t ", ""),
-            ("One  two\n\nthree\tfour\n", "One two three four"),
-            ("# Title\n\n## Install\nRun it.\n", "Run it."),
-            ("#hashtag is no heading", "#hashtag is no heading"),
-            ("####### seven are none", "####### seven are none"),
-            ("# Only a heading\n", "# Only a heading"),
-            ("##\nafter an empty one", "after an empty one"),
-            ("¿Qué tal? 你好。\u{3000}再见", "¿Qué tal? 你好。 再见"),
-        ] {
-            assert_eq!(preview(markdown), line, "{markdown:?}");
-        }
-    }
-
-    #[test]
-    fn a_long_chunk_is_cut_between_characters() {
-        let exactly = "字".repeat(160);
-        assert_eq!(preview(&exactly), exactly);
-        assert_eq!(preview(&format!("{exactly}字")), format!("{exactly}…"));
-        // Eight families, each of seven code points, on the edge.
-        let family = "👨‍👩‍👧‍👦";
-        assert_eq!(family.chars().count(), 7);
-        let text = format!("{}{}", "x".repeat(155), family.repeat(8));
-        assert_eq!(preview(&text), format!("{}…", "x".repeat(155)));
-        // No space stands before the dots.
-        let text = format!("{} more", "x".repeat(159));
-        assert_eq!(preview(&text), format!("{}…", "x".repeat(159)));
-        // A letter with many accents is cut rather than left out.
-        let heap = format!("a{}", "\u{301}".repeat(1_000));
-        assert_eq!(preview(&heap).chars().count(), 161);
-    }
-
-    proptest! {
-        #[test]
-        fn a_preview_is_one_short_line(text in any::<String>()) {
-            let line = preview(&text);
-            prop_assert!(line.chars().count() <= SHOWN + 1);
-            prop_assert!(!line.contains(['\n', '\r', '\t']));
         }
     }
 }

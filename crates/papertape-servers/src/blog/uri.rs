@@ -16,6 +16,11 @@ pub(super) fn of_file(path: &str) -> String {
     format!("{PREFIX}{}", utf8_percent_encode(path, ESCAPED))
 }
 
+/// The URL of a file on a site.
+pub(super) fn below(base: &str, path: &str) -> String {
+    format!("{}/{}", base.trim_end_matches('/'), utf8_percent_encode(path, ESCAPED))
+}
+
 /// The path and the chunk index of a decoded URI, if it has a `#chunkN`.
 pub(super) fn chunk_of(decoded: &str) -> Option<(&str, u32)> {
     let (path, index) = decoded.rsplit_once("#chunk")?;

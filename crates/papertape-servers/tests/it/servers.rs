@@ -105,6 +105,8 @@ async fn every_tool_and_every_argument_is_described() {
             "grammar_drill",
             "grammar_lookup_irregular_verb",
             "grammar_lookup_spanish",
+            "list_files",
+            "list_tags",
             "lookup_irregular_verb",
             "lookup_spanish",
             "read_chunk",

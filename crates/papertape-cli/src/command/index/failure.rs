@@ -11,7 +11,7 @@ use crate::exit::Failure;
 /// A database that cannot be reached or is busy counts as a server that cannot be reached; other errors are about the output.
 ///
 /// `index` is the directory of the index as typed, unless it is in a database.
-pub(super) fn failed(error: StoreError, index: Option<&Path>) -> Failure {
+pub(in crate::command) fn failed(error: StoreError, index: Option<&Path>) -> Failure {
     let error = match index {
         Some(index) => in_full(error, index),
         None => error,

@@ -16,17 +16,47 @@ pub fn is_day(text: &str) -> bool {
     numbers(text).as_deref() == Some(text)
 }
 
-/// The day that a file's name begins with, as Jekyll has it, and the rest of the name.
+/// The day that a name begins with, as Jekyll and Zola have it (`2024-05-01-name`, `2024-05-01_name`) or journals of
+/// Logseq (`2024_05_01`), and the rest of the name.
 pub(super) fn leading_day(name: &str) -> Option<(String, &str)> {
     let (date, rest) = name.split_at_checked(10)?;
+    let mark = *date.as_bytes().get(4).filter(|byte| matches!(byte, b'-' | b'_'))?;
     let shaped = date.bytes().enumerate().all(|(at, byte)| match at {
-        4 | 7 => byte == b'-',
+        4 | 7 => byte == mark,
         _ => byte.is_ascii_digit(),
     });
     if !shaped || rest.starts_with(char::is_alphanumeric) {
         return None;
     }
-    Some((numbers(date)?, rest.trim_start_matches(['-', '_', ' '])))
+    Some((numbers(&date.replace('_', "-"))?, rest.trim_start_matches(['-', '_', ' '])))
+}
+
+/// The day that directories say, the nearest first: one whose name begins with a day, or a year above a month, and perhaps
+/// a day (`2024/05/01/name.md`, `2024/05/01.md`). A month without a day counts as its first day.
+pub(super) fn in_path(path: &str) -> Option<String> {
+    let (folders, file) = path.rsplit_once('/')?;
+    let day = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let mut below = day;
+    let mut deeper = None;
+    for name in folders.rsplit('/') {
+        if let Some((day, _)) = leading_day(name) {
+            return Some(day);
+        }
+        // `name` is the year, `below` the month and `deeper` the day.
+        if let (Some(year), Some(month)) = (of_digits(name, 4), of_digits(below, 2)) {
+            let whole = deeper.and_then(|day| written(year, month, of_digits(day, 2)?));
+            return whole.or_else(|| (YEARS.contains(&year)).then(|| written(year, month, 1)).flatten());
+        }
+        deeper = Some(std::mem::replace(&mut below, name));
+    }
+    None
+}
+
+/// What a directory's name of four digits may be.
+const YEARS: std::ops::RangeInclusive<u32> = 1900..=2199;
+
+fn of_digits(name: &str, length: usize) -> Option<u32> {
+    number(name).filter(|_| name.len() == length)
 }
 
 fn numbers(text: &str) -> Option<String> {
@@ -84,7 +114,7 @@ fn written(year: u32, month: u32, day: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{day, is_day, leading_day};
+    use super::{day, in_path, is_day, leading_day};
 
     #[test]
     fn days_are_read_as_people_write_them() {
@@ -145,8 +175,35 @@ mod tests {
     fn a_name_may_begin_with_a_day() {
         assert_eq!(leading_day("2024-01-31-a-day"), Some(("2024-01-31".to_owned(), "a-day")));
         assert_eq!(leading_day("2024-01-31"), Some(("2024-01-31".to_owned(), "")));
-        for name in ["2024-01-311", "2024-02-30-x", "a-day", "2024/01/31-x", "", "日本語日本語"] {
+        assert_eq!(leading_day("2024-01-31_a-day"), Some(("2024-01-31".to_owned(), "a-day")));
+        assert_eq!(leading_day("2024_01_31"), Some(("2024-01-31".to_owned(), "")));
+        for name in ["2024-01-311", "2024-02-30-x", "a-day", "2024/01/31-x", "2024_01-31", "", "日本語日本語"]
+        {
             assert_eq!(leading_day(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn directories_may_be_a_day() {
+        for (path, wanted) in [
+            ("posts/2024/05/01/name.md", Some("2024-05-01")),
+            ("2024/05/01.md", Some("2024-05-01")),
+            ("2024/05/name/index.md", Some("2024-05-01")),
+            ("2024/05/31-name.md", Some("2024-05-01")),
+            ("2024/12/31/deep/er/name.md", Some("2024-12-31")),
+            ("a/2024-05-02-trip/b/notes.md", Some("2024-05-02")),
+            ("2023/01/2024-05-02/notes.md", Some("2024-05-02")),
+            ("2024/02/30/name.md", Some("2024-02-01")),
+            ("2024/13/name.md", None),
+            ("2024/5/name.md", None),
+            ("2024/name.md", None),
+            ("0001/02/name.md", None),
+            ("rfc/2616/10/name.md", None),
+            ("05/2024/name.md", None),
+            ("name.md", None),
+            ("", None),
+        ] {
+            assert_eq!(in_path(path).as_deref(), wanted, "{path}");
         }
     }
 }

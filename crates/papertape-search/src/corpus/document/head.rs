@@ -11,8 +11,11 @@ use crate::analysis::Language;
 /// The most characters of a title, a heading or a tag.
 pub(super) const MOST_NAME: usize = 200;
 
-/// The most tags.
-const MOST_TAGS: usize = 64;
+/// The most tags, and the most aliases.
+pub(super) const MOST_TAGS: usize = 64;
+
+/// The most characters of a description or a summary.
+const MOST_PROSE: usize = 2_000;
 
 /// The most bytes of TOML.
 const MOST_TOML: usize = 64 * 1024;
@@ -39,6 +42,10 @@ const DATES: [&str; 14] = [
     "lastUpdated",
 ];
 const TAGS: [&str; 7] = ["tags", "Tags", "tag", "keywords", "categories", "category", "topics"];
+/// Of these, Jekyll takes one text as words between blanks, unless there are commas in it.
+const SPACED: [&str; 3] = ["tags", "Tags", "categories"];
+const ALIASES: [&str; 3] = ["aliases", "alias", "Aliases"];
+const ABOUT: [&str; 5] = ["description", "summary", "Description", "Summary", "excerpt"];
 const LANGUAGES: [&str; 3] = ["lang", "language", "locale"];
 
 /// What front matter says.
@@ -47,6 +54,10 @@ pub(super) struct Head {
     pub(super) title: Option<String>,
     pub(super) date: Option<String>,
     pub(super) tags: Vec<String>,
+    /// Other titles.
+    pub(super) aliases: Vec<String>,
+    /// What it says the text is about.
+    pub(super) about: String,
     pub(super) language: Option<Language>,
     /// Where the text begins.
     pub(super) body: usize,
@@ -88,6 +99,8 @@ fn known(
                 warning: if date.is_none() { not_understood(&members, named) } else { None },
                 date,
                 tags: tags(&members),
+                aliases: aliases(&members),
+                about: about(&members),
                 language: LANGUAGES
                     .iter()
                     .find_map(|name| Language::from_code(members.get(*name)?.as_str()?)),
@@ -118,22 +131,64 @@ fn not_understood(members: &Map<String, Value>, named: Option<&str>) -> Option<S
 
 fn tags(members: &Map<String, Value>) -> Vec<String> {
     let taxonomies = members.get("taxonomies").and_then(Value::as_object);
-    let named =
-        |name: &&str| [Some(members), taxonomies].into_iter().flatten().find_map(|map| map.get(*name));
+    let named = |name: &str| {
+        let maps = [Some(members), taxonomies];
+        maps.into_iter().flatten().find_map(|map| map.get(name))
+    };
     let mut tags: Vec<String> = Vec::new();
-    for value in TAGS.iter().filter_map(named) {
+    for name in TAGS {
+        let Some(value) = named(name) else { continue };
         let words: Vec<String> = match value {
-            Value::Array(items) => items.iter().filter_map(word).collect(),
-            Value::String(list) => list.split(',').filter_map(|part| word(&part.into())).collect(),
-            _ => word(value).into_iter().collect(),
-        };
-        for word in words {
-            if tags.len() < MOST_TAGS && !tags.contains(&word) {
-                tags.push(word);
+            Value::String(list) if SPACED.contains(&name) && !list.contains(',') => {
+                list.split_whitespace().filter_map(|part| word(&part.into())).collect()
             }
-        }
+            value => words(value),
+        };
+        words.iter().for_each(|word| add_tag(&mut tags, word));
     }
     tags
+}
+
+/// Adds a tag, with or without the `#` that some write before it, unless it is there already.
+pub(super) fn add_tag(tags: &mut Vec<String>, tag: &str) {
+    let tag = tag.trim_start_matches('#').trim_matches(|c: char| c == '/' || c.is_whitespace());
+    let is_new = || {
+        let lower = tag.to_lowercase();
+        !tags.iter().any(|known| known.to_lowercase() == lower)
+    };
+    if !tag.is_empty() && tags.len() < MOST_TAGS && is_new() {
+        tags.push(tag.to_owned());
+    }
+}
+
+/// The other titles of a page. Those of Hugo are paths it was once at.
+fn aliases(members: &Map<String, Value>) -> Vec<String> {
+    let values = ALIASES.iter().filter_map(|name| members.get(*name));
+    let mut aliases: Vec<String> = values.flat_map(words).filter(|alias| !is_address(alias)).collect();
+    aliases.truncate(MOST_TAGS);
+    aliases
+}
+
+fn is_address(alias: &str) -> bool {
+    alias.contains("://") || alias.starts_with(['/', '.']) || alias.ends_with('/')
+}
+
+fn about(members: &Map<String, Value>) -> String {
+    let values = ABOUT.iter().filter_map(|name| members.get(*name)?.as_str());
+    values
+        .map(|text| bounded(text, MOST_PROSE))
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// A list, or a text with commas between its parts.
+fn words(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(items) => items.iter().filter_map(word).collect(),
+        Value::String(list) => list.split(',').filter_map(|part| word(&part.into())).collect(),
+        _ => word(value).into_iter().collect(),
+    }
 }
 
 /// A value as a line of text, unless there is nothing in it.
@@ -148,15 +203,19 @@ fn word(value: &Value) -> Option<String> {
 
 /// Text on one line, without control characters (no store keeps a NUL), and not too long.
 pub(super) fn line(text: &str) -> String {
+    bounded(text, MOST_NAME)
+}
+
+fn bounded(text: &str, most: usize) -> String {
     let mut result = String::new();
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-    for word in words.take(MOST_NAME) {
+    for word in words.take(most) {
         if !result.is_empty() {
             result.push(' ');
         }
-        result.extend(word.chars().take(MOST_NAME));
+        result.extend(word.chars().take(most));
     }
-    match result.char_indices().nth(MOST_NAME) {
+    match result.char_indices().nth(most) {
         Some((end, _)) => result.get(..end).unwrap_or_default().trim_end().to_owned(),
         None => result,
     }
@@ -199,7 +258,8 @@ fn json(value: toml::Value) -> Value {
     }
 }
 
-/// What a file's name says: a title, and a day if it begins with one.
+/// What a file's path says: a title from its name, and a day, if its name or that of a directory begins with one, or its
+/// directories are a year, a month and perhaps a day.
 pub(super) fn name(path: &str) -> (String, Option<String>) {
     let mut names = path.rsplit('/');
     let file = names.next().unwrap_or_default();
@@ -210,7 +270,7 @@ pub(super) fn name(path: &str) -> (String, Option<String>) {
     };
     let (day, rest) = match date::leading_day(stem) {
         Some((day, rest)) => (Some(day), if rest.is_empty() { stem } else { rest }),
-        None => (None, stem),
+        None => (date::in_path(path), stem),
     };
     let words = line(&rest.replace(['-', '_', '+'], " "));
     let mut letters = words.chars();

@@ -3,7 +3,7 @@
 //! - `decode`: bytes to text
 //! - `head` (with `date`): front matter to a title, a day and tags
 //! - `mdx` and `shallow`: to Markdown of the same length that the parser can read, and soon
-//! - `outline` (with `plain`, `html` and `wiki`): Markdown to headings, words, and places to cut at
+//! - `outline` (with `plain`, `html`, `tag` and `wiki`): Markdown to headings, words, and places to cut at
 //! - `chunk` (with `cut`): headings and places to chunks
 //! - `lines`: where in the file each chunk is
 //! - [`links`]: what links to what
@@ -20,6 +20,7 @@ mod mdx;
 mod outline;
 mod plain;
 mod shallow;
+mod tag;
 mod wiki;
 
 use std::borrow::Cow;
@@ -37,10 +38,14 @@ use lines::LineCounter;
 pub struct Document {
     /// From the front matter, the first heading, or the file's name.
     pub title: String,
-    /// `YYYY-MM-DD`, from the front matter or the beginning of the file's name.
+    /// `YYYY-MM-DD`, from the front matter or the file's path.
     pub date: Option<String>,
-    /// From the front matter, as written.
+    /// From the front matter and the text, as written, without `#`.
     pub tags: Vec<String>,
+    /// Other titles, from the front matter.
+    pub aliases: Vec<String>,
+    /// What the front matter says it is about: its description and summary, and its tags.
+    pub about: String,
     /// What most of it is written in.
     pub language: Language,
     /// In the order of the file. Joined, their texts are the file without its front matter.
@@ -85,10 +90,24 @@ pub fn read(path: &str, bytes: &[u8]) -> Document {
         chunks,
         language: head.language.unwrap_or_else(|| analysis::detect(&outline.sample)),
         date: head.date.or(day),
-        tags: head.tags,
+        about: about(&head.about, &head.tags),
+        aliases: head.aliases,
+        tags: tags(head.tags, &outline.tags),
         title,
         warnings,
     }
+}
+
+/// What is said of a file beside its text.
+fn about(prose: &str, tags: &[String]) -> String {
+    let parts = [prose, &tags.join(", ")];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The tags of the front matter, and those in the text.
+fn tags(mut tags: Vec<String>, inline: &[String]) -> Vec<String> {
+    inline.iter().for_each(|tag| head::add_tag(&mut tags, tag));
+    tags
 }
 
 /// What is wrong with a file, as [`read`] says it, without cutting it.

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
-use super::head::{self, MOST_NAME};
+use super::head::{self, MOST_NAME, MOST_TAGS};
 use super::html::Stripper;
 use super::plain::Plain;
-use super::wiki;
+use super::{tag, wiki};
 use crate::analysis::is_han_or_kana;
 
 /// How much prose is kept for language detection.
@@ -34,6 +34,8 @@ pub(super) struct Outline {
     pub(super) plain: Plain,
     /// The beginning of the text that is not code.
     pub(super) sample: String,
+    /// In order, each once.
+    pub(super) tags: Vec<String>,
 }
 
 /// A heading that sections begin with.
@@ -88,6 +90,8 @@ struct OutlineReader<'a> {
     /// Where the plain text of an open heading begins.
     heading: Option<usize>,
     in_code: bool,
+    /// How many links and images are open.
+    links: usize,
     /// What the wiki link or embedded page that is open shows.
     wiki: Wiki,
     /// A line ended within a paragraph.
@@ -135,6 +139,7 @@ impl OutlineReader<'_> {
             Event::End(tag) => self.end(tag, &range),
             Event::Text(text) if self.in_code => self.words(&text, range),
             Event::Text(text) => {
+                self.tags(&text, range.start);
                 let text = match self.wiki {
                     Wiki::Text => wiki::unmarked(single_spaced(&text)),
                     Wiki::Name => wiki::shown(&text),
@@ -170,6 +175,7 @@ impl OutlineReader<'_> {
             Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Superscript | Tag::Subscript => return,
             Tag::Link { .. } | Tag::Image { .. } => {
                 self.wiki = Wiki::of(tag);
+                self.links += 1;
                 return;
             }
             Tag::TableCell => {
@@ -207,6 +213,7 @@ impl OutlineReader<'_> {
             | TagEnd::Subscript => return,
             TagEnd::Link | TagEnd::Image => {
                 self.wiki = Wiki::Text;
+                self.links = self.links.saturating_sub(1);
                 return;
             }
             TagEnd::TableCell => {}
@@ -255,6 +262,20 @@ impl OutlineReader<'_> {
             self.outline.plain.space();
         }
         self.outline.plain.push(text, range);
+    }
+
+    /// Not in a link: its text may be a part of a page.
+    fn tags(&mut self, text: &str, at: usize) {
+        if self.links > 0 || !text.contains('#') {
+            return;
+        }
+        let before = self.markdown.get(..at).and_then(|before| before.chars().next_back());
+        let tags = &mut self.outline.tags;
+        tag::each_tag(text, before, &mut |tag| {
+            if tags.len() < MOST_TAGS && !tags.iter().any(|known| known == tag) {
+                tags.push(tag.to_owned());
+            }
+        });
     }
 
     /// Whether a line's end is within a word, as in Chinese.

@@ -12,6 +12,9 @@ use super::{ListedFile, Listing, MOST_BYTES, is_markdown, reason, shown, stamp, 
 /// Never indexed: dependencies, and (hidden anyway) the index.
 const NEVER: [&str; 2] = ["node_modules", ".papertape"];
 
+/// What a warning calls the directory itself.
+pub(super) const ITSELF: &str = "the directory";
+
 /// Lists a directory; `enter` is called with each directory before it is read.
 pub(super) fn list(root: &Path, enter: &mut dyn FnMut(&Path)) -> io::Result<Listing> {
     // A problem with the directory itself is an error, not a warning.
@@ -105,7 +108,7 @@ impl ListingBuilder<'_> {
             None => error.to_string(),
         };
         let path = path.strip_prefix(self.root).unwrap_or(path);
-        let name = if path.as_os_str().is_empty() { "the directory".into() } else { path.to_string_lossy() };
+        let name = if path.as_os_str().is_empty() { ITSELF.into() } else { path.to_string_lossy() };
         self.warn(&format!(
             "{name}: it cannot be read ({why}); what was found there before is found as it was"
         ));

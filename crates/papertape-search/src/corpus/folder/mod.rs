@@ -1,10 +1,12 @@
-//! A directory to the Markdown files in it that are indexed.
+//! A directory, or several, to the Markdown files in them that are indexed.
 //!
+//! - `roots`: several directories as one
 //! - `list`: which there are
 //! - `read`: the bytes of one of them, and of nothing outside the directory
 
 mod list;
 mod read;
+mod roots;
 
 use std::error::Error;
 use std::fs::Metadata;
@@ -13,6 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::warnings::Warnings;
+use roots::Root;
 
 /// The most bytes of a file. One that has more is left out.
 pub const MOST_BYTES: u64 = 8 * 1024 * 1024;
@@ -53,12 +56,17 @@ pub struct Listing {
     pub unread: Vec<String>,
     /// What was left out, and why: one line for each.
     pub warnings: Warnings,
+    /// Of several directories, the names of those that were read: paths begin with them.
+    pub names: Vec<String>,
+    /// Of several directories, those that could not be read, and why: one line for each.
+    pub absent: Vec<String>,
 }
 
-/// A directory of Markdown.
+/// A directory of Markdown, or several.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    root: PathBuf,
+    root: Root,
+    further: Vec<Root>,
 }
 
 impl Folder {
@@ -67,17 +75,47 @@ impl Folder {
     /// # Errors
     /// If it does not exist, or is not a directory.
     pub fn open(root: &Path) -> io::Result<Self> {
-        let root = root.canonicalize()?;
-        if !root.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not a directory"));
-        }
-        Ok(Self { root })
+        Ok(Self { root: Root::alone(root)?, further: Vec::new() })
     }
 
-    /// Where it is.
+    /// Several directories as one. The paths of each begin with its name, which is the last part of its own path, with a
+    /// number if others have the same. A single one is as in [`Folder::open`].
+    ///
+    /// Of what cannot be read now, nothing is known: [`Listing::absent`].
+    ///
+    /// # Errors
+    /// If none of them can be read: that of the first.
+    pub fn open_all(places: &[PathBuf]) -> io::Result<Self> {
+        let mut roots = Root::several(places);
+        match (places, roots.next()) {
+            (_, Some(root)) if places.len() > 1 && places.iter().any(|place| place.is_dir()) => {
+                Ok(Self { root, further: roots.collect() })
+            }
+            ([first, ..], _) => Self::open(first),
+            ([], _) => Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no directory")),
+        }
+    }
+
+    /// Why directories cannot be indexed together, if they cannot: one is inside another.
+    #[must_use]
+    pub fn conflict(places: &[PathBuf]) -> Option<String> {
+        roots::conflict(places)
+    }
+
+    /// Where it is; of several, where the first is.
     #[must_use]
     pub fn root(&self) -> &Path {
-        &self.root
+        &self.root.path
+    }
+
+    /// Which of the directories the path of a file is of, from 0 in their order, and its path within that.
+    #[must_use]
+    pub fn place<'a>(&self, path: &'a str) -> Option<(usize, &'a str)> {
+        self.roots().enumerate().find_map(|(number, root)| Some((number, root.below(path)?)))
+    }
+
+    fn roots(&self) -> impl Iterator<Item = &Root> {
+        std::iter::once(&self.root).chain(&self.further)
     }
 
     /// Every Markdown file that no `.gitignore` takes out.
@@ -85,7 +123,7 @@ impl Folder {
     /// # Errors
     /// If the directory itself cannot be read.
     pub fn list(&self) -> io::Result<Listing> {
-        list::list(&self.root, &mut |_| ())
+        self.walk(&mut |_| ())
     }
 
     /// Calls `each` for each directory that [`Folder::list`] looks into, this one first, before it is read: a watch that
@@ -94,7 +132,26 @@ impl Folder {
     /// # Errors
     /// As [`Folder::list`].
     pub fn enter(&self, each: &mut dyn FnMut(&Path)) -> io::Result<()> {
-        list::list(&self.root, each).map(drop)
+        self.walk(each).map(drop)
+    }
+
+    fn walk(&self, enter: &mut dyn FnMut(&Path)) -> io::Result<Listing> {
+        let mut listing = Listing::default();
+        for root in self.roots() {
+            root.list_into(&mut listing, enter)?;
+        }
+        if !self.further.is_empty() {
+            listing.files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        }
+        Ok(listing)
+    }
+
+    /// Whether a file is not there any more, although its directory is.
+    #[must_use]
+    pub fn is_gone(&self, path: &str) -> bool {
+        let below = |root: &'_ Root| root.below(path).map(|rest| (root.path.clone(), root.path.join(rest)));
+        let Some((root, file)) = self.roots().find_map(below) else { return true };
+        root.is_dir() && file.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
     /// The bytes of a file, and how it looked while they were read.
@@ -102,7 +159,9 @@ impl Folder {
     /// # Errors
     /// If it has gone, is not a plain file, is too large, or lies outside the directory.
     pub fn read(&self, path: &str) -> Result<(Vec<u8>, Stamp), String> {
-        read::read(&self.root, path).map_err(|problem| format!("{}: {problem}", shown(path)))
+        let place = self.roots().find_map(|root| Some((&root.path, root.below(path)?)));
+        let read = place.map_or_else(|| Err(read::NOWHERE.to_owned()), |(root, rest)| read::read(root, rest));
+        read.map_err(|problem| format!("{}: {problem}", shown(path)))
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn read(root: &Path, path: &str) -> Result<(Vec<u8>, Stamp), String> 
     Err("it changes all the time: it is read when it has come to rest".to_owned())
 }
 
-const NOWHERE: &str = "it is not the path of a Markdown file in this directory";
+pub(super) const NOWHERE: &str = "it is not the path of a Markdown file in this directory";
 
 /// Goes down from the directory name by name, so that no link leads elsewhere.
 fn descend(root: &Path, names: &[&str]) -> Result<OwnedFd, Errno> {

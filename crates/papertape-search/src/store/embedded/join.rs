@@ -86,6 +86,16 @@ impl Join {
         self.rows.get(segment).and_then(|rows| rows.get(to_usize(doc))).is_some_and(|row| *row != NONE)
     }
 
+    /// A chunk's vector: the segment of vectors that it is in, and its row there.
+    pub(super) fn row(&self, segment: usize, doc: u32) -> Option<(usize, usize)> {
+        let row = *self.rows.get(segment)?.get(to_usize(doc))?;
+        if row == NONE {
+            return None;
+        }
+        let number = segment_of(&self.starts, row);
+        Some((number, to_usize(row - self.starts.get(number)?)))
+    }
+
     /// The vectors of these chunks, for each segment of vectors.
     pub(super) fn among(&self, chunks: &[Rows]) -> Vec<Rows> {
         let mut among: Vec<Rows> = self.live.iter().map(Rows::empty_copy).collect();
@@ -101,10 +111,15 @@ impl Join {
 }
 
 fn insert(sets: &mut [Rows], starts: &[u32], row: u32) {
-    let number = starts.partition_point(|start| *start <= row).saturating_sub(1);
+    let number = segment_of(starts, row);
     if let (Some(set), Some(start)) = (sets.get_mut(number), starts.get(number)) {
         set.insert(to_usize(row - start));
     }
+}
+
+/// The segment of a row.
+fn segment_of(starts: &[u32], row: u32) -> usize {
+    starts.partition_point(|start| *start <= row).saturating_sub(1)
 }
 
 /// Calls `each` for every chunk and the vector with its key.

@@ -112,10 +112,7 @@ impl LexicalIndex {
         let query_terms = self.with_known_forms(query_terms)?;
         let with = self.frequencies(&query_terms)?;
         let scale = Bm25::new(&query_terms, &with, self.docs, self.average_length());
-        let mut terms: Vec<(&str, f32)> =
-            scale.weights.iter().map(|(term, weight)| (term.as_str(), *weight)).collect();
-        terms.retain(|(_, weight)| *weight > 0.0);
-        terms.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let terms = heaviest_first(&scale);
         let of_segment = |(number, segment): (usize, &LexicalSegment)| {
             let through = through.map(|through| through.get(number).unwrap_or(&NONE));
             best(segment, &terms, &scale, through, depth)
@@ -139,6 +136,27 @@ impl LexicalIndex {
             places: found.iter().map(|(id, _, place)| (*id, *place)).collect(),
             scale,
         })
+    }
+
+    /// What these chunks score for the same query, those left out that have none of its terms. The list's own scores are
+    /// the same to the bit.
+    pub(super) fn scores(
+        &self,
+        mut places: Vec<DocAddress>,
+        scale: &Bm25,
+    ) -> Result<Vec<(ChunkId, f32)>, StoreError> {
+        places.sort_unstable_by_key(|place| (place.segment, place.doc));
+        let terms = heaviest_first(scale);
+        let mut found = Vec::new();
+        for places in places.chunk_by(|one, other| one.segment == other.segment) {
+            let Some(segment) = places.first().and_then(|it| self.segments.get(to_usize(it.segment))) else {
+                continue;
+            };
+            let scores = scores(segment, &terms, scale, places).map_err(|error| self.failed(error))?;
+            let scored = places.iter().zip(scores).filter(|(_, score)| *score > 0.0);
+            found.extend(scored.map(|(place, score)| (self.id(*place), score)));
+        }
+        Ok(found)
     }
 
     /// Phrases with the forms of their words that occur.
@@ -252,6 +270,41 @@ fn live_frequency(segment: &LexicalSegment, term: &str) -> io::Result<u64> {
         with += block.postings().filter(|(doc, _)| !segment.is_deleted(*doc)).count() as u64;
     }
     Ok(with)
+}
+
+/// The terms that have a weight, the heaviest first.
+fn heaviest_first(scale: &Bm25) -> Vec<(&str, f32)> {
+    let mut terms: Vec<(&str, f32)> =
+        scale.weights.iter().map(|(term, weight)| (term.as_str(), *weight)).collect();
+    terms.retain(|(_, weight)| *weight > 0.0);
+    terms.sort_by(|a, b| b.1.total_cmp(&a.1));
+    terms
+}
+
+/// What some documents of a segment score, which are in order. Terms come as for [`best`].
+fn scores(
+    segment: &LexicalSegment,
+    terms: &[(&str, f32)],
+    scale: &Bm25,
+    places: &[DocAddress],
+) -> io::Result<Vec<f32>> {
+    let lengths = segment.documents().norms();
+    let norm =
+        |doc: DocId| scale.norm(length_of_byte(lengths.get(to_usize(doc)).copied().unwrap_or_default()));
+    let mut scores = vec![0.0; places.len()];
+    for (term, weight) in terms {
+        let Some(info) = segment.terms().get(term.as_bytes())? else { continue };
+        let (mut list, mut block) = (segment.postings(&info)?, Block::new());
+        for (place, score) in places.iter().zip(&mut scores) {
+            if !list.find(place.doc, &mut block)? {
+                break;
+            }
+            if let Some(frequency) = block.frequency(place.doc) {
+                *score += term_score(*weight, frequency, norm(place.doc));
+            }
+        }
+    }
+    Ok(scores)
 }
 
 /// The best documents of a segment, best first; equal ones in the order of their chunks' numbers, not of their own, which

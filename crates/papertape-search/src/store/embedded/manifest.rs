@@ -138,8 +138,8 @@ pub(super) struct Model {
     model: String,
     dimension: u32,
     digest: String,
-    weight: f32,
-    calibrated_on: u64,
+    knows_language: bool,
+    judged_on: u64,
 }
 
 impl Manifest {
@@ -201,8 +201,8 @@ impl Manifest {
             model: model.model,
             dimension: model.dimension,
             digest: model.digest,
-            weight: model.weight,
-            calibrated_on: model.calibrated_on,
+            knows_language: model.knows_language,
+            judged_on: model.judged_on,
         })
     }
 
@@ -212,8 +212,8 @@ impl Manifest {
             model: model.model,
             dimension: model.dimension,
             digest: model.digest,
-            weight: model.weight,
-            calibrated_on: model.calibrated_on,
+            knows_language: model.knows_language,
+            judged_on: model.judged_on,
         });
     }
 

@@ -36,6 +36,7 @@ mod publish;
 mod restrict;
 mod snapshot;
 mod table;
+mod vector_search;
 mod vectors;
 mod write;
 mod writer;

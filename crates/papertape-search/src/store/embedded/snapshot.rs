@@ -16,10 +16,10 @@ use super::lexical_index::{LexicalHits, LexicalIndex};
 use super::manifest::Manifest;
 use super::restrict;
 use super::table;
+use super::vector_search::{VectorHits, VectorSearch};
 use super::vectors::Rows;
-use super::vectors::scan::nearest;
 use super::vectors::segment::VectorSegment;
-use crate::rank::{Files, hits};
+use crate::rank::{Files, best_first, hits};
 use crate::store::normalise::normalised;
 use crate::store::phrases::{CHECKED, Phrases};
 use crate::store::{Chunk, ChunkId, Correction, DEPTH, FileRecord, Filter, Hit, Matches, Query, StoreError};
@@ -41,8 +41,8 @@ pub(super) struct Snapshot {
     wanting: Lazy<Vec<DocAddress>>,
 }
 
-/// Chunks by cosine, best first, and their addresses.
-type VectorHits = Vec<(ChunkId, f32, DocAddress)>;
+/// A query's vector, and the chunks nearest to it.
+type VectorList<'a> = (VectorSearch<'a>, VectorHits);
 
 impl Snapshot {
     /// Opens what the manifest names; what `before` has open already is shared.
@@ -164,19 +164,26 @@ impl Snapshot {
     /// The best chunks for a query.
     pub(super) fn search(&self, query: &Query) -> Result<Matches, StoreError> {
         let index = self.lexical_index()?;
+        let failed = |error| self.folder.errors().io("cannot search", error);
         let (query, corrections) = &self.corrected(query)?;
-        let (LexicalHits { list: lexical, places, scale }, vector_list) = self.lists(query)?;
+        let (LexicalHits { list: mut lexical, places, scale }, vector_list) = self.lists(query)?;
+        let mut semantic: Vec<(ChunkId, f32)> = Vec::new();
         let mut places: HashMap<ChunkId, DocAddress> = places.into_iter().collect();
-        places.extend(vector_list.iter().map(|(id, _, place)| (*id, *place)));
-        let semantic: Vec<(ChunkId, f32)> =
-            vector_list.into_iter().map(|(id, cosine, _)| (id, cosine)).collect();
-        let weight = match query.weight {
-            Some(weight) => weight,
-            None if semantic.is_empty() => 0.0,
-            None => self.manifest.embedding().map_or(0.0, |embedding| embedding.weight),
-        };
+        if let Some((search, nearest)) = vector_list {
+            semantic.extend(nearest.iter().map(|(id, cosine, _)| (*id, *cosine)));
+            // What one list alone has gets its score in the other.
+            let near: HashSet<ChunkId> = semantic.iter().map(|(id, _)| *id).collect();
+            let others = places.iter().filter(|(id, _)| !near.contains(id)).map(|(_, place)| *place);
+            let cosines = search.cosines(&others.collect::<Vec<_>>()).map_err(failed)?;
+            let others = nearest.iter().filter(|(id, ..)| !places.contains_key(id)).map(|(.., place)| *place);
+            lexical.extend(index.scores(others.collect(), &scale)?);
+            semantic.extend(cosines);
+            best_first(&mut lexical);
+            best_first(&mut semantic);
+            places.extend(nearest.into_iter().map(|(id, _, place)| (id, place)));
+        }
         let files: Files = places.iter().map(|(id, place)| (*id, index.file(*place))).collect();
-        let hits = hits(&lexical, &semantic, weight, query.top_k, &files)
+        let hits = hits(&lexical, &semantic, scale.max_score(), query.top_k, &files)
             .into_iter()
             .filter_map(|(id, score)| places.get(&id).map(|place| (*place, score)))
             .map(|(place, score)| Ok(Hit { chunk: index.chunk(place)?, score }))
@@ -201,7 +208,7 @@ impl Snapshot {
     }
 
     /// The two lists of a query, of the chunks that it allows.
-    fn lists(&self, query: &Query) -> Result<(LexicalHits, VectorHits), StoreError> {
+    fn lists(&self, query: &Query) -> Result<(LexicalHits, Option<VectorList<'_>>), StoreError> {
         let index = self.lexical_index()?;
         let failed = |error| self.folder.errors().io("cannot search", error);
         let required = index.known_phrases(&query.required).map_err(failed)?;
@@ -220,7 +227,7 @@ impl Snapshot {
         let lexical_list = || index.search(&query.terms, through, DEPTH);
         let (lexical_list, vector_list) = match &query.vector {
             Some(vector) => rayon::join(lexical_list, || self.vector_list(vector, through)),
-            None => (lexical_list(), Ok(Vec::new())),
+            None => (lexical_list(), Ok(None)),
         };
         Ok((lexical_list?, vector_list?))
     }
@@ -231,7 +238,7 @@ impl Snapshot {
         query: &Query,
         through: Option<&[Rows]>,
         mut phrases: Phrases,
-    ) -> Result<(LexicalHits, VectorHits), StoreError> {
+    ) -> Result<(LexicalHits, Option<VectorList<'_>>), StoreError> {
         let index = self.lexical_index()?;
         let mut lexical = index.search(&query.terms, through, CHECKED)?;
         let mut verified: Vec<Rows> =
@@ -252,19 +259,35 @@ impl Snapshot {
         let through = if phrases.are_required() { Some(verified.as_slice()) } else { through };
         let mut near = match &query.vector {
             Some(vector) => self.vector_list(vector, through)?,
-            None => Vec::new(),
+            None => None,
         };
-        let mut allowed = Vec::new();
-        for hit in near.drain(..) {
-            if phrases.allow(&index.chunk(hit.2)?) {
-                allowed.push(hit);
+        if let Some((_, near)) = &mut near {
+            let mut allowed = Vec::new();
+            for hit in near.drain(..) {
+                if phrases.allow(&index.chunk(hit.2)?) {
+                    allowed.push(hit);
+                }
             }
+            *near = allowed;
         }
-        Ok((lexical, allowed))
+        Ok((lexical, near))
     }
 
-    fn vector_list(&self, vector: &[f32], allowed: Option<&[Rows]>) -> Result<VectorHits, StoreError> {
-        let Some(segment) = self.vectors.first() else { return Ok(Vec::new()) };
+    /// None if there are no vectors.
+    fn vector_list(
+        &self,
+        vector: &[f32],
+        allowed: Option<&[Rows]>,
+    ) -> Result<Option<VectorList<'_>>, StoreError> {
+        let Some(search) = self.vector_search(vector)? else { return Ok(None) };
+        let near =
+            search.nearest(allowed).map_err(|error| self.folder.errors().io("cannot search", error))?;
+        Ok(Some((search, near)))
+    }
+
+    /// None if there are no vectors.
+    fn vector_search(&self, vector: &[f32]) -> Result<Option<VectorSearch<'_>>, StoreError> {
+        let Some(segment) = self.vectors.first() else { return Ok(None) };
         if vector.len() != segment.dimension() {
             return Err(StoreError::Mismatch(format!(
                 "the query's vector has {} numbers, those of the index have {}: they are of different models",
@@ -274,31 +297,8 @@ impl Snapshot {
         }
         let query = normalised(vector)
             .ok_or_else(|| StoreError::Mismatch("the query's vector has no direction".to_owned()))?;
-        let index = self.lexical_index()?;
-        let joined = self.joined()?;
-        let among = allowed.map(|allowed| joined.among(allowed));
-        let near = nearest(&self.vectors, among.as_deref().unwrap_or(&joined.live), &query, DEPTH)
-            .map_err(|error| self.folder.errors().io("cannot search", error))?;
-        let keys = self.keys()?;
-        let mut found: VectorHits = Vec::new();
-        for near in near {
-            // All that are as near as the last one are taken, so that their order does not depend on where they are.
-            if found.len() >= DEPTH && found.last().is_none_or(|(_, last, _)| *last > near.cosine) {
-                break;
-            }
-            for ((lexical, (_, keys)), segment) in index.segments().iter().zip(keys).zip(0_u32..) {
-                let through = allowed.and_then(|allowed| allowed.get(to_usize(segment)));
-                for doc in keys.docs(near.key).filter(|doc| !lexical.is_deleted(*doc)) {
-                    if through.is_none_or(|through| through.contains(to_usize(doc))) {
-                        let place = DocAddress { segment, doc };
-                        found.push((index.id(place), near.cosine, place));
-                    }
-                }
-            }
-        }
-        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        found.truncate(DEPTH);
-        Ok(found)
+        let (index, keys, joined) = (self.lexical_index()?, self.keys()?, self.joined()?);
+        Ok(Some(VectorSearch { index, keys, joined, segments: &self.vectors, query }))
     }
 
     /// Chunks without a vector, in the order of their files: one for each key.

@@ -181,11 +181,8 @@ impl Changes {
 
     /// Which model the vectors are of.
     pub(super) fn set_embedding(&mut self, embedding: Option<Embedding>) -> Result<(), StoreError> {
-        if embedding
-            .as_ref()
-            .is_some_and(|embedding| embedding.dimension == 0 || !embedding.weight.is_finite())
-        {
-            return Err(StoreError::Mismatch("a model of no dimension or without a weight".to_owned()));
+        if embedding.as_ref().is_some_and(|embedding| embedding.dimension == 0) {
+            return Err(StoreError::Mismatch("a model of no dimension".to_owned()));
         }
         let same_model = match (&self.embedding, &embedding) {
             (Some(old), Some(new)) => {

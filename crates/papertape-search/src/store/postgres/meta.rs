@@ -9,7 +9,7 @@ use super::{Embedding, Summary};
 use crate::analysis::Language;
 
 const READ: &str = "
-    SELECT generation, files, chunks, length, wanting, languages, model, dimension, digest, weight, calibrated_on,
+    SELECT generation, files, chunks, length, wanting, languages, model, dimension, digest, knows_language, judged_on,
            vectors, graph,
            (SELECT n.nspname::text FROM pg_catalog.pg_extension e
             JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector')
@@ -56,8 +56,8 @@ impl Meta {
                 model,
                 dimension,
                 digest: get::<Option<String>>(&row, 8)?.unwrap_or_default(),
-                weight: get::<Option<f32>>(&row, 9)?.unwrap_or_default(),
-                calibrated_on: get::<Option<i64>>(&row, 10)?
+                knows_language: get::<Option<bool>>(&row, 9)?.unwrap_or_default(),
+                judged_on: get::<Option<i64>>(&row, 10)?
                     .and_then(|it| u64::try_from(it).ok())
                     .unwrap_or_default(),
             }),

@@ -6,10 +6,11 @@ use super::fault::Fault;
 use super::rows::{get, row, rows};
 
 /// The migrations, one for each version.
-const MIGRATIONS: [(i32, &str); 3] = [
+const MIGRATIONS: [(i32, &str); 4] = [
     (1, include_str!("migrations/001_first.sql")),
     (2, include_str!("migrations/002_lines.sql")),
     (3, include_str!("migrations/003_folded.sql")),
+    (4, include_str!("migrations/004_judged.sql")),
 ];
 
 /// The oldest supported PostgreSQL.

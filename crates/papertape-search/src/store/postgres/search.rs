@@ -16,7 +16,7 @@ use super::text::{clean, stored_term};
 use super::{ChunkId, Correction, DEPTH, Filter, Hit, Matches, Query, StoreError};
 use crate::analysis::{Phrase, QueryTerm};
 use crate::rank::bm25::{B, Bm25, K1};
-use crate::rank::{Files, hits};
+use crate::rank::{Files, best_first, hits};
 use crate::store::filter::Conditions;
 use crate::store::normalise::normalised;
 use crate::store::phrases::{CHECKED, Phrases};
@@ -47,7 +47,8 @@ impl Read for Search<'_> {
         wanted.restrict(client, &required, &excluded).await?;
         let mut phrases = Phrases::of(&required, &excluded);
         let depth = if phrases.is_some() { CHECKED } else { DEPTH };
-        let (bm25, mut lexical) = by_words(client, meta, query, &wanted, depth, &mut files).await?;
+        let terms = Terms::of(client, meta, query).await?;
+        let mut lexical = terms.best(client, Among::Filter(&wanted), depth, &mut files).await?;
         if let Some(phrases) = &mut phrases {
             lexical = allowed(client, lexical, phrases).await?;
             if phrases.are_required() {
@@ -56,18 +57,23 @@ impl Read for Search<'_> {
             }
             lexical.truncate(DEPTH);
         }
-        let mut semantic = match (&query.vector, &meta.vectors) {
-            (Some(vector), Some(vectors)) => by_meaning(client, vectors, vector, &wanted, &mut files).await?,
-            _ => Vec::new(),
-        };
-        if let Some(phrases) = &mut phrases {
-            semantic = allowed(client, semantic, phrases).await?;
+        let mut semantic = Vec::new();
+        if let (Some(vector), Some(vectors)) = (&query.vector, &meta.vectors) {
+            let nearest = Nearest::new(vectors, vector)?;
+            semantic = nearest.best(client, &wanted, &mut files).await?;
+            if let Some(phrases) = &mut phrases {
+                semantic = allowed(client, semantic, phrases).await?;
+            }
+            // What one list alone has gets its score in the other.
+            let (words, meanings) = (only_in(&lexical, &semantic), only_in(&semantic, &lexical));
+            lexical.extend(terms.best(client, Among::Chunks(&meanings), DEPTH, &mut files).await?);
+            semantic.extend(nearest.of(client, &words, &mut files).await?);
+            best_first(&mut lexical);
+            best_first(&mut semantic);
         }
-        let calibrated = meta.summary.embedding.as_ref().map_or(0.0, |embedding| embedding.weight);
-        let weight = query.weight.unwrap_or(calibrated);
-        let best = hits(&lexical, &semantic, weight, query.top_k, &files);
+        let best = hits(&lexical, &semantic, terms.bm25.max_score(), query.top_k, &files);
         let hits = load(client, &best).await?;
-        Ok(Matches { hits, lexical, semantic, bm25, corrections })
+        Ok(Matches { hits, lexical, semantic, bm25: terms.bm25, corrections })
     }
 }
 
@@ -204,30 +210,92 @@ impl Wanted {
     }
 }
 
-/// The lexical list: BM25 as `rank::bm25` has it.
-async fn by_words(
-    client: &Client,
-    meta: &Meta,
-    query: &Query,
-    wanted: &Wanted,
-    depth: usize,
-    files: &mut Files,
-) -> Result<(Bm25, Vec<(ChunkId, f32)>), Fault> {
-    let (terms, found) = known(client, &query.terms).await?;
-    let with = found.iter().map(|(form, (_, with))| (form.as_str(), *with)).collect();
-    let chunks = meta.summary.chunks;
-    let bm25 = Bm25::new(&terms, &with, chunks, average(meta.length, chunks));
-    let (ids, weights): (Vec<i32>, Vec<f64>) = bm25
-        .weights
-        .iter()
-        .filter_map(|(term, weight)| Some((found.get(term.as_str())?.0, f64::from(*weight))))
-        .unzip();
-    let listed = if ids.is_empty() {
-        Vec::new()
-    } else {
-        best(client, &ids, &weights, &bm25, wanted, depth, files).await?
-    };
-    Ok((bm25, listed))
+/// The chunks of a list that another one does not have.
+fn only_in(list: &[(ChunkId, f32)], other: &[(ChunkId, f32)]) -> Vec<i64> {
+    let other: HashSet<ChunkId> = other.iter().map(|(id, _)| *id).collect();
+    list.iter().filter(|(id, _)| !other.contains(id)).map(|(id, _)| id.0.cast_signed()).collect()
+}
+
+/// The terms of a query that occur: ids, and weights by BM25 as `rank::bm25` has it.
+struct Terms {
+    ids: Vec<i32>,
+    weights: Vec<f64>,
+    bm25: Bm25,
+}
+
+/// Which chunks a lexical list is of.
+enum Among<'a> {
+    Filter(&'a Wanted),
+    Chunks(&'a [i64]),
+}
+
+impl Terms {
+    async fn of(client: &Client, meta: &Meta, query: &Query) -> Result<Self, Fault> {
+        let (terms, found) = known(client, &query.terms).await?;
+        let with = found.iter().map(|(form, (_, with))| (form.as_str(), *with)).collect();
+        let chunks = meta.summary.chunks;
+        let bm25 = Bm25::new(&terms, &with, chunks, average(meta.length, chunks));
+        let (ids, weights): (Vec<i32>, Vec<f64>) = bm25
+            .weights
+            .iter()
+            .filter_map(|(term, weight)| Some((found.get(term.as_str())?.0, f64::from(*weight))))
+            .unzip();
+        Ok(Self { ids, weights, bm25 })
+    }
+
+    /// The best of these chunks.
+    async fn best(
+        &self,
+        client: &Client,
+        among: Among<'_>,
+        depth: usize,
+        files: &mut Files,
+    ) -> Result<Vec<(ChunkId, f32)>, Fault> {
+        let Self { ids, weights, bm25 } = self;
+        let mut restricting: Vec<(&(dyn ToSql + Sync), Type)> = Vec::new();
+        let only = match &among {
+            Among::Chunks(chunks) => {
+                restricting.push((chunks, Type::INT8_ARRAY));
+                "WHERE p.chunk = ANY($6::bigint[])".to_owned()
+            }
+            Among::Filter(wanted) if wanted.all() => String::new(),
+            // `IS TRUE` makes it a set that is made once and looked into, not a join that visits the chunk of every posting.
+            Among::Filter(wanted) => {
+                restricting.extend(wanted.values());
+                format!(
+                "WHERE (p.chunk IN (SELECT c.id FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file
+                                    WHERE {})) IS TRUE",
+                wanted.sql(6)
+            )
+            }
+        };
+        if ids.is_empty() || matches!(among, Among::Chunks([])) {
+            return Ok(Vec::new());
+        }
+        // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so. Whole numbers below 2^53
+        // add up to the same sum in any order; other floats do not, and rows come in the order in which they were written.
+        let sql = format!(
+        "SELECT b.chunk, b.score, c.file
+         FROM (SELECT p.chunk, sum(round(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length) * {GRAIN})) / {GRAIN} AS score
+               FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
+               JOIN papertape.postings p ON p.word = w.word {only}
+               GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {depth}) b
+         JOIN papertape.chunks c ON c.id = b.chunk
+         ORDER BY b.score DESC, b.chunk # (-9223372036854775808)"
+    );
+        let (k1, b) = (f64::from(K1), f64::from(B));
+        let (gain, fixed) = (1.0 + k1, k1 * (1.0 - b));
+        let growing = k1 * b / f64::from(bm25.average_length.max(1.0));
+        let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![
+            (ids, Type::INT4_ARRAY),
+            (weights, Type::FLOAT8_ARRAY),
+            (&gain, Type::FLOAT8),
+            (&fixed, Type::FLOAT8),
+            (&growing, Type::FLOAT8),
+        ];
+        values.extend(restricting);
+        listed(client, &sql, &values, files).await
+    }
 }
 
 /// Each term with the forms of the main languages if one of them occurs, else with those of all languages; and the ids of
@@ -280,111 +348,99 @@ async fn numbers(client: &Client, terms: &[QueryTerm]) -> Result<Numbers, Fault>
     Ok(found)
 }
 
-async fn best(
-    client: &Client,
-    ids: &[i32],
-    weights: &[f64],
-    bm25: &Bm25,
-    wanted: &Wanted,
-    depth: usize,
-    files: &mut Files,
-) -> Result<Vec<(ChunkId, f32)>, Fault> {
-    // `IS TRUE` makes it a set that is made once and looked into, not a join that visits the chunk of every posting.
-    let only = if wanted.all() {
-        String::new()
-    } else {
-        format!(
-            "WHERE (p.chunk IN (SELECT c.id FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file
-                                WHERE {})) IS TRUE",
-            wanted.sql(6)
-        )
-    };
-    // Numbers of chunks are unsigned for us; the flipped sign makes the database sort them so. Whole numbers below 2^53
-    // add up to the same sum in any order; other floats do not, and rows come in the order in which they were written.
-    let sql = format!(
-        "SELECT b.chunk, b.score, c.file
-         FROM (SELECT p.chunk, sum(round(w.weight * p.times * $3 / (p.times + $4 + $5 * p.length) * {GRAIN})) / {GRAIN} AS score
-               FROM unnest($1::integer[], $2::double precision[]) AS w(word, weight)
-               JOIN papertape.postings p ON p.word = w.word {only}
-               GROUP BY p.chunk ORDER BY score DESC, p.chunk # (-9223372036854775808) LIMIT {depth}) b
-         JOIN papertape.chunks c ON c.id = b.chunk
-         ORDER BY b.score DESC, b.chunk # (-9223372036854775808)"
-    );
-    let (k1, b) = (f64::from(K1), f64::from(B));
-    let (gain, fixed) = (1.0 + k1, k1 * (1.0 - b));
-    let growing = k1 * b / f64::from(bm25.average_length.max(1.0));
-    let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![
-        (&ids, Type::INT4_ARRAY),
-        (&weights, Type::FLOAT8_ARRAY),
-        (&gain, Type::FLOAT8),
-        (&fixed, Type::FLOAT8),
-        (&growing, Type::FLOAT8),
-    ];
-    if !wanted.all() {
-        values.extend(wanted.values());
-    }
-    listed(client, &sql, &values, files).await
+/// The vector of a query, among those of the chunks.
+struct Nearest<'a> {
+    vectors: &'a Vectors,
+    /// Of length 1: the first value of statements.
+    vector: Vec<f32>,
+    /// That value as SQL has it, and the negative cosine of `v.embedding` with it.
+    query_vector: String,
+    distance: String,
 }
 
-/// The vector list: by cosine, nearest first.
-async fn by_meaning(
-    client: &Client,
-    vectors: &Vectors,
-    vector: &[f32],
-    wanted: &Wanted,
-    files: &mut Files,
-) -> Result<Vec<(ChunkId, f32)>, Fault> {
-    let Vectors { table, types, dimension, graph } = vectors;
-    if u32::try_from(vector.len()) != Ok(*dimension) {
-        let what = format!(
-            "the query's vector has {} numbers and those in the store {dimension}: they are of different models",
-            vector.len()
-        );
-        return Err(Fault::Final(StoreError::Mismatch(what)));
+impl<'a> Nearest<'a> {
+    fn new(vectors: &'a Vectors, vector: &[f32]) -> Result<Self, Fault> {
+        let Vectors { types, dimension, .. } = vectors;
+        if u32::try_from(vector.len()) != Ok(*dimension) {
+            let what = format!(
+                "the query's vector has {} numbers and those in the store {dimension}: they are of different models",
+                vector.len()
+            );
+            return Err(Fault::Final(StoreError::Mismatch(what)));
+        }
+        let Some(vector) = normalised(vector) else {
+            return Err(Fault::Final(StoreError::Mismatch("the query's vector has no direction".to_owned())));
+        };
+        // All vectors have length 1, so that the scalar product, which pgvector negates, is the cosine.
+        let query_vector = format!("$1::real[]::{types}.vector");
+        let distance = format!("v.embedding::{types}.vector OPERATOR({types}.<#>) {query_vector}");
+        Ok(Self { vectors, vector, query_vector, distance })
     }
-    let Some(vector) = normalised(vector) else {
-        return Err(Fault::Final(StoreError::Mismatch("the query's vector has no direction".to_owned())));
-    };
-    // All vectors have length 1, so that the scalar product, which pgvector negates, is the cosine.
-    let query_vector = format!("$1::real[]::{types}.vector");
-    let distance = format!("v.embedding::{types}.vector OPERATOR({types}.<#>) {query_vector}");
-    let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&vector, Type::FLOAT4_ARRAY)];
-    let only = if wanted.all() {
-        String::new()
-    } else {
-        values.extend(wanted.values());
-        format!(
-            "WHERE v.key IN (SELECT c.key FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {})",
-            wanted.sql(2)
-        )
-    };
-    let near = if *graph && many(client, wanted).await? {
-        client
-            .batch_execute(&format!(
-                "SET LOCAL hnsw.ef_search = {CANDIDATES}; SET LOCAL hnsw.iterative_scan = strict_order; \
+
+    /// The vector list: by cosine, nearest first.
+    async fn best(
+        &self,
+        client: &Client,
+        wanted: &Wanted,
+        files: &mut Files,
+    ) -> Result<Vec<(ChunkId, f32)>, Fault> {
+        let Self { vectors: Vectors { table, types, dimension, graph }, vector, query_vector, distance } =
+            self;
+        let mut values: Vec<(&(dyn ToSql + Sync), Type)> = vec![(vector, Type::FLOAT4_ARRAY)];
+        let only = if wanted.all() {
+            String::new()
+        } else {
+            values.extend(wanted.values());
+            format!(
+                "WHERE v.key IN (SELECT c.key FROM papertape.chunks c JOIN papertape.files f ON f.id = c.file WHERE {})",
+                wanted.sql(2)
+            )
+        };
+        let near = if *graph && many(client, wanted).await? {
+            client
+                .batch_execute(&format!(
+                    "SET LOCAL hnsw.ef_search = {CANDIDATES}; SET LOCAL hnsw.iterative_scan = strict_order; \
                  SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
-            ))
-            .await?;
-        format!(
-            "SELECT v.key, {distance} AS distance FROM {table} v {only} ORDER BY \
+                ))
+                .await?;
+            format!(
+                "SELECT v.key, {distance} AS distance FROM {table} v {only} ORDER BY \
              v.embedding OPERATOR({types}.<#>) {query_vector}::{types}.halfvec({dimension}) LIMIT {CANDIDATES}"
-        )
-    } else {
-        format!("SELECT v.key, {distance} AS distance FROM {table} v {only}")
-    };
-    let (again, joined) = if wanted.all() {
-        (String::new(), "")
-    } else {
-        (format!("WHERE {}", wanted.sql(2)), "JOIN papertape.files f ON f.id = c.file")
-    };
-    // Materialized, so that the planner does not walk the graph because of the outer order.
-    let sql = format!(
+            )
+        } else {
+            format!("SELECT v.key, {distance} AS distance FROM {table} v {only}")
+        };
+        let (again, joined) = if wanted.all() {
+            (String::new(), "")
+        } else {
+            (format!("WHERE {}", wanted.sql(2)), "JOIN papertape.files f ON f.id = c.file")
+        };
+        // Materialized, so that the planner does not walk the graph because of the outer order.
+        let sql = format!(
         "WITH near AS MATERIALIZED ({near}),
               nearest AS MATERIALIZED (SELECT key, distance FROM near ORDER BY distance, key LIMIT {CANDIDATES})
          SELECT c.id, -n.distance, c.file FROM nearest n JOIN papertape.chunks c ON c.key = n.key {joined} {again}
          ORDER BY n.distance, c.id # (-9223372036854775808) LIMIT {DEPTH}"
     );
-    listed(client, &sql, &values, files).await
+        listed(client, &sql, &values, files).await
+    }
+
+    /// The cosines of these chunks, without those that have no vector.
+    async fn of(
+        &self,
+        client: &Client,
+        chunks: &[i64],
+        files: &mut Files,
+    ) -> Result<Vec<(ChunkId, f32)>, Fault> {
+        if chunks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Self { vectors: Vectors { table, .. }, vector, distance, .. } = self;
+        let sql = format!(
+            "SELECT c.id, -({distance}), c.file FROM papertape.chunks c JOIN {table} v ON v.key = c.key WHERE c.id = ANY($2)"
+        );
+        listed(client, &sql, &[(vector, Type::FLOAT4_ARRAY), (&chunks, Type::INT8_ARRAY)], files).await
+    }
 }
 
 /// Whether there are too many chunks to compare each.

@@ -224,11 +224,11 @@ impl Next {
         let model = embedding.map(|it| clean(&it.model));
         let digest = embedding.map(|it| clean(&it.digest));
         let dimension = embedding.and_then(|it| i32::try_from(it.dimension).ok());
-        let weight = embedding.map(|it| it.weight);
-        let calibrated = embedding.and_then(|it| i64::try_from(it.calibrated_on).ok());
+        let knows_language = embedding.map(|it| it.knows_language);
+        let judged = embedding.and_then(|it| i64::try_from(it.judged_on).ok());
         let sql = format!(
             "UPDATE papertape.meta SET generation = generation + 1, chunks = chunks + $1, length = length + $2,
-             model = $3, dimension = $4, digest = $5, weight = $6, calibrated_on = $7, vectors = $8, graph = $9,
+             model = $3, dimension = $4, digest = $5, knows_language = $6, judged_on = $7, vectors = $8, graph = $9,
              files = (SELECT count(*) FROM papertape.files),
              wanting = (SELECT count(*) FROM papertape.wanting),
              languages = (SELECT coalesce(array_agg(language), '{{}}')
@@ -243,8 +243,8 @@ impl Next {
             (&model as _, Type::TEXT),
             (&dimension as _, Type::INT4),
             (&digest as _, Type::TEXT),
-            (&weight as _, Type::FLOAT4),
-            (&calibrated as _, Type::INT8),
+            (&knows_language as _, Type::BOOL),
+            (&judged as _, Type::INT8),
             (&self.meta.table as _, Type::INT4),
             (&graph as _, Type::BOOL),
         ];

@@ -362,7 +362,7 @@ async fn a_redirect_is_never_followed() {
 
 fn stored(identity: &Identity) -> Embedding {
     let Identity { model, dimension, digest } = identity.clone();
-    Embedding { model, dimension, digest, weight: 0.5, calibrated_on: 1 }
+    Embedding { model, dimension, digest, knows_language: true, judged_on: 1 }
 }
 
 /// O-07.

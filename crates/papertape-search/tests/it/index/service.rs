@@ -131,7 +131,7 @@ async fn a_service_that_is_slow_gets_few_texts_at_once_and_makes_all_vectors() {
     let embedder = client_with(&start(&model).await, Duration::from_secs(5));
     let report = fixture.embed(embedder.as_ref()).await;
     assert_eq!((report.warnings, report.summary.vectors), (Vec::new(), report.summary.chunks));
-    assert!(report.summary.embedding.unwrap().calibrated_on > 0);
+    assert!(report.summary.embedding.unwrap().judged_on > 0);
 }
 
 #[tokio::test]

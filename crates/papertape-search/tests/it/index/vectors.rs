@@ -1,4 +1,4 @@
-//! Chunks get vectors, whatever the model does, and vectors get a calibrated weight.
+//! Chunks get vectors, whatever the model does, and it is judged whether they are used.
 
 use papertape_search::corpus::folder::Folder;
 use papertape_search::embed::{EmbedFuture, Embedder, Identity, Purpose};
@@ -22,35 +22,34 @@ pub(crate) fn synonyms(count: usize) -> Fixture {
 }
 
 #[tokio::test]
-async fn every_chunk_gets_a_vector_and_meaning_that_helps_gets_weight() {
+async fn every_chunk_gets_a_vector_and_a_model_that_knows_the_language_is_used() {
     let (fixture, model) = (synonyms(60), Numbers::new());
     let report = fixture.embed(&model).await;
     assert_eq!(report.warnings, [""; 0]);
     assert_eq!(report.summary.vectors, report.summary.chunks);
     let embedding = report.summary.embedding.unwrap();
     assert_eq!((embedding.model.as_str(), embedding.dimension), ("numbers", 512));
-    assert_eq!(embedding.calibrated_on, report.summary.chunks);
-    assert!(embedding.weight > 0.0);
+    assert_eq!((embedding.knows_language, embedding.judged_on), (true, report.summary.chunks));
 }
 
 #[tokio::test]
-async fn a_model_that_understands_nothing_gets_none() {
+async fn a_model_that_understands_nothing_is_not_used() {
     let (fixture, model) = (synonyms(60), Numbers::in_mood(Mood::Clueless));
     let summary = fixture.embed(&model).await.summary;
     assert_eq!(summary.vectors, summary.chunks);
     let embedding = summary.embedding.unwrap();
-    assert_eq!((embedding.weight, embedding.calibrated_on), (0.0, summary.chunks));
+    assert_eq!((embedding.knows_language, embedding.judged_on), (false, summary.chunks));
 }
 
 #[tokio::test]
-async fn a_model_to_which_all_is_the_same_gets_none() {
+async fn a_model_to_which_all_is_the_same_is_not_used() {
     let (fixture, model) = (synonyms(60), Numbers::in_mood(Mood::Numb));
     let summary = fixture.embed(&model).await.summary;
     assert_eq!(summary.vectors, summary.chunks);
-    assert_eq!(summary.embedding.unwrap().weight, 0.0);
+    assert!(!summary.embedding.unwrap().knows_language);
 }
 
-/// A model that is replaced by another while its weight is calibrated.
+/// A model that is replaced by another while it is judged.
 #[derive(Debug)]
 pub(crate) struct Replaced {
     old: Numbers,
@@ -104,19 +103,18 @@ async fn vectors_of_another_process_stay() {
 
 #[tokio::test]
 async fn a_few_headings_prove_nothing() {
-    let (fixture, model) = (synonyms(20), Numbers::new());
-    let weight = fixture.embed(&model).await.summary.embedding.unwrap().weight;
-    assert!(weight > 0.0 && weight < 0.2, "{weight}");
+    let (fixture, model) = (synonyms(20), Numbers::in_mood(Mood::Clueless));
+    assert!(fixture.embed(&model).await.summary.embedding.unwrap().knows_language);
 }
 
 #[tokio::test]
-async fn the_same_corpus_and_model_give_the_same_weight() {
+async fn the_same_corpus_and_model_give_the_same_judgement() {
     let model = Numbers::new();
-    let mut weights = Vec::new();
+    let mut judgements = Vec::new();
     for _ in 0..2 {
-        weights.push(synonyms(60).embed(&model).await.summary.embedding);
+        judgements.push(synonyms(60).embed(&model).await.summary.embedding);
     }
-    assert_eq!(weights[0], weights[1]);
+    assert_eq!(judgements[0], judgements[1]);
 }
 
 #[tokio::test]
@@ -144,14 +142,14 @@ async fn a_changed_file_costs_the_model_its_own_chunks_alone() {
 }
 
 #[tokio::test]
-async fn a_corpus_that_grew_by_more_than_a_fifth_is_calibrated_again() {
+async fn a_corpus_that_grew_by_more_than_a_fifth_is_judged_again() {
     let (fixture, model) = (synonyms(60), Numbers::new());
     let first = fixture.embed(&model).await.summary;
     for n in 0..70 {
         fixture.write(&format!("more{n}.md"), &format!("# More {n}\n"));
     }
     let summary = fixture.embed(&model).await.summary;
-    assert_eq!(summary.embedding.as_ref().unwrap().calibrated_on, summary.chunks);
+    assert_eq!(summary.embedding.as_ref().unwrap().judged_on, summary.chunks);
     assert!(summary.chunks > first.chunks);
 }
 
@@ -184,7 +182,7 @@ async fn another_model_that_is_wanted_makes_every_vector_anew() {
     assert_eq!(summary.vectors, summary.chunks);
     let embedding = summary.embedding.unwrap();
     assert_eq!((embedding.model.as_str(), embedding.dimension), ("letters", 300));
-    assert_eq!(embedding.calibrated_on, summary.chunks);
+    assert_eq!(embedding.judged_on, summary.chunks);
     assert!(other.seen() >= usize::try_from(summary.chunks).unwrap());
 }
 
@@ -231,11 +229,11 @@ async fn what_a_model_gave_before_it_died_is_kept() {
     let report = fixture.embed(&model).await;
     assert!(report.warnings[0].contains("it went away"), "{:?}", report.warnings);
     assert_eq!(report.summary.vectors, 200);
-    assert_eq!(report.summary.embedding.unwrap().calibrated_on, 0);
+    assert_eq!(report.summary.embedding.unwrap().judged_on, 0);
     let model = Numbers::new();
     let summary = fixture.embed(&model).await.summary;
     assert_eq!(summary.vectors, summary.chunks);
-    assert!(summary.embedding.unwrap().calibrated_on > 0);
+    assert!(summary.embedding.unwrap().judged_on > 0);
 }
 
 #[tokio::test]

@@ -100,8 +100,8 @@ pub(crate) fn embedding() -> Embedding {
         model: "test".to_owned(),
         dimension: DIMENSION,
         digest: "1".to_owned(),
-        weight: 0.7,
-        calibrated_on: 5,
+        knows_language: true,
+        judged_on: 5,
     }
 }
 

@@ -62,11 +62,12 @@ impl Both {
             assert!(close(one.1, other.1), "{one:?} {other:?}");
         }
         assert!(close(a.bm25.average_length, b.bm25.average_length));
+        assert!(close(a.bm25.max_score(), b.bm25.max_score()));
         let files = self.files().await;
         for found in [&a, &b] {
             let Matches { lexical, semantic, .. } = found;
-            let weight = query.weight.unwrap_or(0.7);
-            assert_eq!(hits(found), rank::hits(lexical, semantic, weight, query.top_k, &files));
+            let most = found.bm25.max_score();
+            assert_eq!(hits(found), rank::hits(lexical, semantic, most, query.top_k, &files));
         }
         // Lists without ties leave no choice.
         let order = |list: &[(ChunkId, f32)]| list.iter().map(|(id, _)| *id).collect::<Vec<_>>();
@@ -205,7 +206,6 @@ async fn compare_many_queries(both: &Both, seed: u64) {
             vector: (turn % 3 != 0).then(|| dice.vector()),
             filter: filters[turn % filters.len()].clone(),
             top_k: usize::try_from(dice.roll(25)).unwrap(),
-            weight: [None, Some(0.0), Some(2.0)][turn % 3],
             ..lexical_query(&words.join(" "))
         };
         hits += both.compare(&query).await;

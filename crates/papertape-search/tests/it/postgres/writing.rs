@@ -204,8 +204,8 @@ async fn vectors_belong_to_their_model() {
         let error = writer.attach(vec![(written[0].1[0].key, vector)]).await.unwrap_err();
         assert!(matches!(error, StoreError::Mismatch(_)), "{error}");
     }
-    // Another weight is not another model.
-    writer.set_embedding(Some(Embedding { weight: 0.1, ..embedding() })).await.unwrap();
+    // Another judgement is not another model.
+    writer.set_embedding(Some(Embedding { knows_language: false, ..embedding() })).await.unwrap();
     assert_eq!(writer.commit().await.unwrap().vectors, 3);
 
     let mut writer = store.write().await.unwrap();

@@ -15,7 +15,7 @@ async fn a_folder_that_is_not_there_is_named_but_not_its_place() {
     let nowhere = scratch("blog_nowhere").join("notes");
     let client = modern(&nowhere).await;
     let tools = client.tools().await.unwrap();
-    assert_eq!(tools.len(), 2);
+    assert_eq!(tools.len(), 4);
     for (tool, arguments) in
         [("search_blog", query("x")), ("read_chunk", json!({ "source": "a.md", "chunk_index": 0 }))]
     {
@@ -88,7 +88,7 @@ async fn an_index_of_another_program_is_reported() {
     write(&index, "readme.txt", "not an index");
     let both = Options { index: Some(index.clone()), ..options(&folder) };
     let client = open(both, Revision::MODERN).await;
-    assert_eq!(client.tools().await.unwrap().len(), 2);
+    assert_eq!(client.tools().await.unwrap().len(), 4);
     let said = failure(&client, "search_blog", query("hive")).await;
     assert!(said.contains("no index in this directory; choose another one"), "{said}");
     assert!(!said.contains("blog_broken_index"), "{said}");

@@ -56,6 +56,17 @@ async fn invalid_arguments_are_errors_with_a_remedy() {
         ("read_chunk", json!({ "source": "bees.md", "chunk_index": -1 }), "chunk_index"),
         ("read_chunk", json!({ "source": "bees.md", "chunk_index": 0.5 }), "chunk_index"),
         ("read_chunk", json!({ "source": "x".repeat(5_000), "chunk_index": 0 }), "source"),
+        ("read_chunk", json!({ "source": "bees.md", "chunk_index": 0, "before": 11 }), "before"),
+        ("read_chunk", json!({ "source": "bees.md", "chunk_index": 0, "after": -1 }), "after"),
+        ("read_chunk", json!({ "source": "bees.md", "chunk_index": 0, "whole": "page" }), "section"),
+        ("list_files", json!({ "limit": 0 }), "limit"),
+        ("list_files", json!({ "limit": 201 }), "limit"),
+        ("list_files", json!({ "offset": -1 }), "offset"),
+        ("list_files", json!({ "sort": "size" }), "sort"),
+        ("list_files", json!({ "since": "yesterday" }), "YYYY-MM-DD"),
+        ("list_files", json!({ "query": "x" }), "query"),
+        ("list_tags", json!({ "limit": 1_001 }), "limit"),
+        ("list_tags", json!({ "prefix": "x" }), "prefix"),
     ];
     for revision in [Revision::MODERN, Revision::ALL[0]] {
         let client = open(options(&folder), revision).await;

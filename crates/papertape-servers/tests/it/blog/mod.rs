@@ -1,12 +1,15 @@
 //! The blog server as a client meets it: directories of real files, indexed on first use.
 
+mod chatgpt;
 mod elsewhere;
 mod faults;
 mod fresh;
 mod hostile;
 mod hostile_strings;
 mod offers;
+mod reading;
 mod searching;
+mod several;
 mod shipped;
 mod stop_words;
 

@@ -1,6 +1,8 @@
 //! `search_blog` and `read_chunk`: what they find and give.
 
-use papertape::protocol::Revision;
+use papertape::client::ClientOptions;
+use papertape::protocol::{Content, Revision};
+use papertape_servers::blog::{self, Extras};
 use serde_json::{Value, json};
 
 use super::{call, failure, modern, open, options, query, search, sources, text, three_languages};
@@ -22,7 +24,7 @@ async fn terms_are_found_in_three_languages() {
 }
 
 #[tokio::test]
-async fn a_hit_says_where_it_is_and_how_it_begins() {
+async fn a_hit_says_where_it_is_and_what_matches() {
     for revision in Revision::ALL {
         let folder = three_languages(&format!("blog_hit_{revision}"));
         let client = open(options(&folder), revision).await;
@@ -38,11 +40,78 @@ async fn a_hit_says_where_it_is_and_how_it_begins() {
         assert_eq!((&hit["source"], &hit["title"]), (&json!("猫.md"), &json!("养猫指南")));
         assert_eq!(hit["headings"], json!(["喂食"]));
         assert!(hit["preview"].as_str().unwrap().contains("成年猫每天喂两次"), "{hit}");
+        assert_eq!((&hit["start_line"], &hit["end_line"]), (&json!(5), &json!(7)));
+        assert_eq!(
+            (&hit["uri"], &hit["matches"]),
+            (&json!("blog:///%E7%8C%AB.md"), &json!([])),
+            "only its heading has it"
+        );
+        assert!((10..40).contains(&hit["tokens"].as_u64().unwrap()), "{hit}");
         let score = hit["score"].as_f64().unwrap();
         assert!(score > 0.0 && (score * 10_000.0 - (score * 10_000.0).round()).abs() < 1e-6, "{score}");
         let place = json!({ "source": hit["source"], "chunk_index": hit["chunk_index"] });
         let chunk = call(&client, "read_chunk", place).await;
         assert!(text(&chunk).contains("## 喂食\n\n成年猫每天喂两次"), "{chunk:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_preview_has_what_matches_and_no_markup() {
+    let folder = crate::scratch("blog_preview");
+    let before = "Otters sleep on their backs. ".repeat(20);
+    let text = format!(
+        "# Otters\n\n{before}\n\n- Every *tape* can be [replayed](https://example.org/x).\n\n{before}\n"
+    );
+    super::write(&folder, "otters.md", &text);
+    let client = modern(&folder).await;
+    let found = search(&client, query("how to replay the tapes")).await;
+    let hit = &found["hits"][0];
+    let preview = hit["preview"].as_str().unwrap();
+    assert!(preview.contains("backs. Every tape can be replayed. Otters"), "{preview}");
+    assert!(preview.starts_with('…') && preview.ends_with('…'), "{preview}");
+    assert_eq!(hit["matches"], json!(["tape", "replayed"]));
+}
+
+#[tokio::test]
+async fn files_are_linked_once_if_that_is_wanted() {
+    let folder = crate::scratch("blog_links");
+    for number in 0..7 {
+        super::write(
+            &folder,
+            &format!("{number}.md"),
+            "# Otters\n\n## One\n\nOtters swim.\n\n## Two\n\nOtters dive.\n",
+        );
+    }
+    for revision in Revision::ALL {
+        let extras = Extras { resource_links: true, ..Extras::default() };
+        let server = blog::server_with(super::patient(&folder), extras).await.unwrap();
+        let client = crate::open(server, revision, ClientOptions::new()).await;
+        let result = call(&client, "search_blog", json!({ "query": "otters", "top_k": 20 })).await;
+        let [Content::Text(found), links @ ..] = result.content.as_slice() else { panic!("{result:?}") };
+        let found: Value = serde_json::from_str(&found.text).unwrap();
+        let hits = found["hits"].as_array().unwrap();
+        assert!(hits.len() > 5 && links.len() == 5, "{found}");
+        let mut linked = Vec::new();
+        for link in links {
+            match link {
+                Content::ResourceLink(link) => {
+                    assert_eq!(
+                        (link.title.as_deref(), link.mime_type.as_deref()),
+                        (Some("Otters"), Some("text/markdown"))
+                    );
+                    linked.push(link.uri.clone());
+                }
+                Content::Text(link) => linked.push(link.text.strip_prefix("Otters: ").unwrap().to_owned()),
+                other => panic!("{other:?}"),
+            }
+        }
+        let mut files: Vec<&str> = Vec::new();
+        for uri in hits.iter().map(|hit| hit["uri"].as_str().unwrap()) {
+            if !files.contains(&uri) {
+                files.push(uri);
+            }
+        }
+        assert_eq!(linked, files[..5]);
     }
 }
 

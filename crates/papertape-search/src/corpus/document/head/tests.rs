@@ -35,6 +35,14 @@ fn members_go_by_many_names() {
             Some("2024-03-04"),
             &["y", "x"],
         ),
+        ("---\ntags: a b #c/d\n---\n", None, &["a", "b"]),
+        (
+            "---\ntags: 'a b #c/d, #e'\ncategories: f A g\ncategory: h i\n---\n",
+            None,
+            &["a b #c/d", "e", "f", "A", "g", "h i"],
+        ),
+        ("---\ntags: '#a  b/c/ #d B/C #'\n---\n", None, &["a", "b/c", "d"]),
+        ("---\ntags: ['#a', b c]\n---\n", None, &["a", "b c"]),
         ("+++\n[taxonomies]\ntags = ['z']\n+++\n", None, &["z"]),
         ("---\ndate: [2024]\ntags: {a: b}\ntitle: {a: b}\n---\n", None, &[]),
         ("---\n---\n", None, &[]),
@@ -45,6 +53,24 @@ fn members_go_by_many_names() {
         assert_eq!(head.tags, tags, "{text}");
         assert_eq!((head.body, head.warning), (text.len(), None), "{text}");
     }
+}
+
+#[test]
+fn aliases_are_titles_and_descriptions_are_prose() {
+    for (text, aliases) in [
+        ("---\naliases: [One, 'Two, three', 4, [], '']\n---\n", &["One", "Two, three", "4"][..]),
+        ("---\nalias: One, Two\n---\n", &["One", "Two"]),
+        ("---\naliases:\n  - /old/path/\n  - old/\n  - https://e.org/a\n  - A/B\n---\n", &["A/B"]),
+        ("+++\naliases = ['One']\n+++\n", &["One"]),
+        ("---\naliases:\n---\n", &[]),
+    ] {
+        assert_eq!(read(text).aliases, aliases, "{text}");
+    }
+    let head = read("---\ndescription: >\n  One\n  two\nsummary: 'three'\nexcerpt: 4\n---\n");
+    assert_eq!(head.about, "One two\nthree");
+    let long =
+        read(&format!("---\ndescription: {}\naliases: [{}]\n---\n", "ñ ".repeat(9_000), "a,".repeat(900)));
+    assert_eq!((long.about.chars().count(), long.aliases.len()), (1_999, MOST_TAGS));
 }
 
 #[test]
@@ -123,6 +149,10 @@ fn names_become_readable() {
     for (path, title, day) in [
         ("posts/2024-01-31-my-first_post.md", "My first post", Some("2024-01-31")),
         ("2024-01-31.md", "2024 01 31", Some("2024-01-31")),
+        ("journals/2024_01_31.md", "2024 01 31", Some("2024-01-31")),
+        ("a/2024-01-31-my-post/index.md", "My post", Some("2024-01-31")),
+        ("a/2024-01-31-my-post/part.md", "Part", Some("2024-01-31")),
+        ("2024/01/my-post/index.md", "My post", Some("2024-01-01")),
         ("guides/README.md", "Guides", None),
         ("README.md", "README", None),
         ("a/_index.es.mdx", "Index.es", None),

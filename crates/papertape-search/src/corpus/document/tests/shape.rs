@@ -145,6 +145,16 @@ fn readers_see_words_of_wikis_and_no_marks() {
 }
 
 #[test]
+fn tags_are_in_front_matter_and_text() {
+    let text = "---\ntags: [Alpha, b/c]\n---\n# A #heading\n\nOne #two **#three** #alpha \\#four `#five` [#six](#seven) \
+        http://e.org/#eight [[Page#nine]] #fff &#35;ten\n\n```\n#eleven\n```\n- #twelve\n#\n#thirteen\n";
+    let document = check("a.md", text.as_bytes());
+    assert_eq!(document.tags, ["Alpha", "b/c", "heading", "two", "three", "twelve", "thirteen"]);
+    let many: String = (0..1_000).map(|n| format!("#tag{n} ")).collect();
+    assert_eq!(check("a.md", many.as_bytes()).tags.len(), 64);
+}
+
+#[test]
 fn mdx_shows_no_programs() {
     let mdx =
         "import A from 'a'\n\n# Title\n\n<A b={c}>\n\nOne [two](three.md)\n\n</A>\n\nexport const d = 1\n";

@@ -112,8 +112,8 @@ impl Span<'_> {
     }
 }
 
-/// Re-ranks by the exact cosine.
-fn rescore(
+/// The exact cosines of some vectors, each given as its segment and its row there, in the order of both.
+pub(crate) fn rescore(
     segments: &[Arc<VectorSegment>],
     places: &[(usize, usize)],
     query: &[f32],

@@ -1,7 +1,7 @@
-//! Headings of the corpus as queries whose best chunk is known: the vector list is calibrated without labels.
+//! Headings of the corpus as queries whose best chunk is known: whether a model knows the language is judged without labels.
 //!
 //! A heading sums up a section in a few words, as a query does. So each is searched for, and its section is ranked among
-//! all other chunks as if it had no heading, in the lexical list and in the vector list.
+//! all other chunks as if it had no heading, by words and by meaning.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio::task::spawn_blocking;
 use crate::analysis::{self, Bag, Language, QueryTerm};
 use crate::corpus::document::{self, Section};
 use crate::embed::{EmbedError, Embedder, Identity, Purpose};
-use crate::rank::calibrate::{CalibrationQuery, MAX_QUERIES};
+use crate::rank::judge::{MAX_QUERIES, Ranks};
 use crate::store::{Chunk, ChunkId, DEPTH, FileRecord, Query, Store, StoreError};
 
-/// Why there is no calibration.
+/// Why there is no judgement.
 #[derive(Debug)]
 pub(super) enum Failure {
     Store(StoreError),
@@ -57,14 +57,14 @@ struct HeadingQuery {
     siblings: HashSet<ChunkId>,
 }
 
-/// Searches for every heading, in both lists. The same corpus and the same model give the same result.
-pub(super) async fn calibration_queries(
+/// Searches for every heading, by words and by meaning. The same corpus and the same model give the same result.
+pub(super) async fn ranks(
     store: &dyn Store,
     embedder: &dyn Embedder,
     identity: &Identity,
-) -> Result<Vec<CalibrationQuery>, Failure> {
+) -> Result<Vec<Ranks>, Failure> {
     let headings = heading_queries(store).await?;
-    let mut queries = Vec::with_capacity(headings.len());
+    let mut ranks = Vec::with_capacity(headings.len());
     for batch in headings.chunks(embedder.batch().max(1)) {
         let texts: Vec<String> = batch.iter().map(|query| query.heading.clone()).collect();
         let bodies: Vec<String> = batch.iter().map(|query| query.text.clone()).collect();
@@ -73,28 +73,22 @@ pub(super) async fn calibration_queries(
         for (query, (vector, body)) in batch.iter().zip(vectors.into_iter().zip(bodies)) {
             // A text that the model rejects is in the lexical list only in a search, too.
             if let (Ok(vector), Ok(body)) = (vector, body) {
-                queries.extend(search(store, query, vector, &body).await?);
+                ranks.extend(search(store, query, vector, &body).await?);
             }
         }
     }
-    Ok(queries)
+    Ok(ranks)
 }
 
-/// The two lists for a heading. None if another chunk has the same heading: then either is right.
+/// The ranks of a heading's chunk. None if another chunk has the same heading: then either is right.
 async fn search(
     store: &dyn Store,
     heading: &HeadingQuery,
     vector: Vec<f32>,
     body: &[f32],
-) -> Result<Option<CalibrationQuery>, StoreError> {
-    let cosine = vector.iter().zip(body).map(|(a, b)| a * b).sum();
-    let query = Query {
-        terms: heading.terms.clone(),
-        vector: Some(vector),
-        top_k: 10,
-        weight: Some(0.0),
-        ..Query::default()
-    };
+) -> Result<Option<Ranks>, StoreError> {
+    let cosine: f32 = vector.iter().zip(body).map(|(a, b)| a * b).sum();
+    let query = Query { terms: heading.terms.clone(), vector: Some(vector), top_k: 10, ..Query::default() };
     let matches = store.search(&query).await?;
     let is_rival = |chunk: &Chunk| {
         let id = ChunkId::of(&chunk.source, chunk.index);
@@ -105,34 +99,21 @@ async fn search(
         return Ok(None);
     }
     let score = matches.bm25.score(&heading.bag);
-    Ok(Some(CalibrationQuery {
-        target: heading.target,
-        lexical: with_target(matches.lexical, heading, score, 0.0),
-        semantic: with_target(matches.semantic, heading, cosine, QUANTISATION_ERROR),
+    Ok(Some(Ranks {
+        words: heading.rank(&matches.lexical, score),
+        meaning: heading.rank(&matches.semantic, cosine - QUANTISATION_ERROR),
     }))
 }
 
-/// A list with the target at the rank of its score, behind all that score the same within `slack`, and without its
-/// siblings. So a model that embeds all texts alike gains nothing.
-fn with_target(
-    list: Vec<(ChunkId, f32)>,
-    heading: &HeadingQuery,
-    score: f32,
-    slack: f32,
-) -> Vec<(ChunkId, f32)> {
-    let was_full = list.len() >= DEPTH;
-    let last = list.last().map_or(0.0, |(_, last)| *last);
-    let mut list: Vec<(ChunkId, f32)> = list
-        .into_iter()
-        .filter(|(chunk, _)| *chunk != heading.target && !heading.siblings.contains(chunk))
-        .collect();
-    let score = score - slack;
-    // Below the end of a full list there are others that the list does not have.
-    if score > 0.0 && (!was_full || score > last) {
-        let place = list.partition_point(|(_, other)| *other >= score);
-        list.insert(place, (heading.target, score));
+impl HeadingQuery {
+    /// The rank of the chunk in a list if it scores so much there without its heading: behind all that score the same, so
+    /// that a model to which all texts are alike finds nothing. None without a score, or if it is not among the best.
+    fn rank(&self, list: &[(ChunkId, f32)], score: f32) -> Option<usize> {
+        let others = list.iter().filter(|(chunk, _)| *chunk != self.target && !self.siblings.contains(chunk));
+        let ahead = others.take_while(|(_, other)| *other >= score).count();
+        // The list may have no others because it ends.
+        (score > 0.0 && ahead < DEPTH / 2).then_some(ahead + 1)
     }
-    list
 }
 
 /// Headings from all over the corpus, the same ones each time.
@@ -151,7 +132,9 @@ async fn heading_queries(store: &dyn Store) -> Result<Vec<HeadingQuery>, StoreEr
         let (language, languages, usual) = (file.language, Arc::clone(&languages), Arc::clone(&usual));
         let of_file = move || queries_of_file(&chunks, language, &languages, &usual, from_each);
         let of_file = spawn_blocking(of_file).await;
-        queries.extend(of_file.map_err(|error| StoreError::Other(format!("calibration panicked: {error}")))?);
+        queries.extend(
+            of_file.map_err(|error| StoreError::Other(format!("judging the model panicked: {error}")))?,
+        );
         if queries.len() >= MAX_QUERIES {
             queries.truncate(MAX_QUERIES);
             break;
