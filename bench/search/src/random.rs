@@ -15,6 +15,15 @@ impl Random {
         Self(Self(seed ^ (thing as u64).wrapping_mul(0xd6e8_feb8_6659_fd93)).any())
     }
 
+    /// Numbers of a text's own, however many other texts there are.
+    pub(crate) fn of_text(seed: u64, text: &str) -> Self {
+        // FNV-1a.
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        Self(seed ^ hash)
+    }
+
     /// Any number.
     pub(crate) fn any(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -40,14 +49,6 @@ impl Random {
         let any = self.any();
         let sum: f32 = [0, 16, 32, 48].iter().map(|shift| f32::from(low_half(any >> shift))).sum();
         (sum / 65_535.0 - 2.0) * 3_f32.sqrt()
-    }
-
-    /// Puts things into another order.
-    pub(crate) fn shuffle<T>(&mut self, things: &mut [T]) {
-        for end in (1..things.len()).rev() {
-            let other = self.below(end + 1);
-            things.swap(end, other);
-        }
     }
 }
 

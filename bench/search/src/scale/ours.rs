@@ -190,7 +190,7 @@ pub(crate) async fn ask(setting: &Setting) -> Result<Figures> {
             let vector = with_vector.then(|| query.vector.clone());
             let watch = Watch::start();
             let terms = analysis::query_terms(&query.text, &summary.languages);
-            let query = Query { terms, vector, filter: Filter::default(), top_k: 5 };
+            let query = Query { terms, vector, top_k: 5, ..Query::default() };
             let found = store.search(&query).await?;
             times.push(watch.stop());
             let best: Vec<ChunkId> = found.semantic.iter().take(RECALL_AT).map(|(chunk, _)| *chunk).collect();

@@ -6,7 +6,7 @@ use crate::random::Random;
 const RESAMPLES: usize = 2_000;
 
 /// A figure and the interval that holds 95 of a hundred repetitions of the experiment.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub(crate) struct Figure {
     pub(crate) mean: f64,
     pub(crate) low: f64,

@@ -1,12 +1,13 @@
 //! A directory's headings to queries with known relevant results: a heading is taken out of its file, and its section
 //! looked for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use papertape_search::corpus::document::{self, Document};
 
+use super::chunks::{Chunks, Query};
 use super::links::says_enough;
-use crate::random::Random;
+use super::sample::sample;
 
 /// How many headings are taken out of one file.
 const FROM_EACH: usize = 2;
@@ -33,21 +34,20 @@ pub(crate) fn hold_out(files: &[(String, String)], most: usize, seed: u64) -> He
         files.iter().map(|(path, text)| document::read(path, text.as_bytes())).collect();
     let mut times: HashMap<String, usize> = HashMap::new();
     for document in &documents {
-        let own: HashSet<String> =
-            document.chunks.iter().filter_map(own_heading).map(str::to_lowercase).collect();
+        let own = document.chunks.iter().filter_map(|section| own_heading(&section.text, &section.headings));
+        let own: HashSet<String> = own.map(str::to_lowercase).collect();
         own.into_iter().for_each(|heading| *times.entry(heading).or_default() += 1);
     }
-    let mut order: Vec<(&(String, String), &Document)> = files.iter().zip(&documents).collect();
-    Random::new(seed).shuffle(&mut order);
     let mut held = HeldOut::default();
-    for ((path, text), document) in order {
+    let all = files.iter().zip(&documents).collect();
+    for ((path, text), document) in sample(all, usize::MAX, seed, |((path, _), _)| path) {
         if held.headings.len() >= most {
             break;
         }
         let mut left = text.clone();
         let mut from_this = Vec::new();
         for (section, chunk) in document.chunks.iter().zip(0_u32..) {
-            let Some(heading) = own_heading(section) else { continue };
+            let Some(heading) = own_heading(&section.text, &section.headings) else { continue };
             let is_one_of_a_kind = times.get(&heading.to_lowercase()) == Some(&1);
             if from_this.len() < FROM_EACH
                 && is_one_of_a_kind
@@ -73,10 +73,38 @@ pub(crate) fn hold_out(files: &[(String, String)], most: usize, seed: u64) -> He
     held
 }
 
+impl HeldOut {
+    /// As queries for chunks of the directory without them.
+    pub(crate) fn queries(&self, chunks: &Chunks) -> Vec<Query> {
+        let queries = self.headings.iter().filter_map(|heading| {
+            let number = chunks.of(&heading.path).nth(usize::try_from(heading.chunk).ok()?)?;
+            Some(Query { ask: heading.text.clone(), relevant: HashSet::from([number]), ..Query::default() })
+        });
+        queries.collect()
+    }
+}
+
+/// The headings of a directory that stand in one file only, as they are in it.
+pub(crate) fn in_place(chunks: &Chunks) -> Vec<Query> {
+    let mut sections: BTreeMap<&str, HashSet<usize>> = BTreeMap::new();
+    for (number, chunk) in chunks.all.iter().enumerate() {
+        if let Some(heading) =
+            own_heading(&chunk.text, &chunk.headings).filter(|heading| says_enough(heading))
+        {
+            sections.entry(heading).or_default().insert(number);
+        }
+    }
+    let path = |number: &usize| chunks.all.get(*number).map(|chunk| &chunk.path);
+    sections.retain(|_, of| of.iter().map(path).collect::<HashSet<_>>().len() == 1);
+    let query =
+        |(heading, relevant): (&str, _)| Query { ask: heading.to_owned(), relevant, ..Query::default() };
+    sections.into_iter().map(query).collect()
+}
+
 /// The heading that a chunk begins with.
-fn own_heading(section: &document::Section) -> Option<&str> {
-    let line = section.text.trim_start().lines().next()?;
-    let heading = section.headings.last()?;
+fn own_heading<'a>(text: &str, headings: &'a [String]) -> Option<&'a str> {
+    let line = text.trim_start().lines().next()?;
+    let heading = headings.last()?;
     (line.starts_with('#') && line.contains(heading.as_str())).then_some(heading)
 }
 

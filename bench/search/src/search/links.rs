@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use papertape_search::corpus::document;
 
+use super::chunks::{Chunks, Query};
 use super::resolve::Pages;
 
 /// The text of links, and the pages it leads to.
@@ -18,16 +19,32 @@ pub(crate) struct LinkText {
     pub(crate) linking: BTreeSet<String>,
 }
 
+/// The texts of all links from one file to another that has text to find.
+pub(crate) fn queries(files: &[(String, String)], chunks: &Chunks) -> Vec<Query> {
+    let queries = link_texts(files).into_iter().map(|link| Query {
+        ask: link.text,
+        relevant: link.targets.iter().flat_map(|page| chunks.of(page)).collect(),
+        hidden: link.linking.iter().flat_map(|page| chunks.of(page)).collect(),
+    });
+    queries.filter(|query| !query.relevant.is_empty()).collect()
+}
+
 /// The texts of all links from one file to another, each once.
 pub(crate) fn link_texts(files: &[(String, String)]) -> Vec<LinkText> {
     let pages = Pages::of(files.iter().map(|(path, _)| path.as_str()));
     let mut by_text: BTreeMap<String, LinkText> = BTreeMap::new();
     for (path, markdown) in files {
         for link in document::links(path, markdown) {
-            let text = link.text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let target =
-                if link.wiki { pages.wiki_target(&link.target) } else { pages.target(path, &link.target) };
-            let Some(target) = target.filter(|target| target != path && says_enough(&text)) else { continue };
+            let is_wiki = link.wiki;
+            // What a wiki shows of a link to a part of a note.
+            let text = if is_wiki { link.text.replace('#', " ") } else { link.text };
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let target = match is_wiki {
+                true => pages.note(&link.target),
+                false => pages.target(path, &link.target),
+            };
+            let target = target.filter(|target| target != path && says_enough(&text));
+            let Some(target) = target else { continue };
             let entry = by_text.entry(text.to_lowercase()).or_insert_with(|| LinkText {
                 text,
                 targets: BTreeSet::new(),
@@ -52,7 +69,7 @@ pub(crate) fn says_enough(text: &str) -> bool {
     !text.contains("{{") && (words >= 2 || cjk >= 4 || (words == 1 && cjk >= 2))
 }
 
-fn is_cjk(c: char) -> bool {
+pub(crate) fn is_cjk(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}')
 }
 
@@ -76,6 +93,27 @@ mod tests {
             found.iter().map(|link| (link.text.as_str(), &link.targets, &link.linking)).collect();
         let set = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
         assert_eq!(found, [("the first page", &set(&["b.md", "c.md"]), &set(&["a.md"]))]);
+    }
+
+    #[test]
+    fn links_of_wikis_lead_to_notes_by_their_names() {
+        let files = [
+            ("a.md", "[[Second note]] and [[Third#Its part|a part of it]] and [[Third#Its part]]"),
+            ("deep/Second Note.md", "# B"),
+            ("deep/er/Third.md", "| table |\n|---|\n| [[Second note\\|other words]] |"),
+        ];
+        let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
+        let found: Vec<_> = link_texts(&files)
+            .into_iter()
+            .map(|link| (link.text, link.targets.into_iter().collect::<Vec<_>>().join(" ")))
+            .collect();
+        let wanted = [
+            ("a part of it", "deep/er/Third.md"),
+            ("other words", "deep/Second Note.md"),
+            ("Second note", "deep/Second Note.md"),
+            ("Third Its part", "deep/er/Third.md"),
+        ];
+        assert_eq!(found, wanted.map(|(text, path)| (text.to_owned(), path.to_owned())));
     }
 
     #[test]

@@ -1,142 +1,167 @@
-//! How often the expected chunk is found in a directory of Markdown, without relevance judgements.
+//! How often the expected chunk is found in a directory of Markdown: most relevance judgements are made of the directory
+//! itself.
+//!
+//! - [`Subject`]: a directory and what searches it: the product, `textbook` (BM25), `fts5` (SQLite)
+//! - `links` (with `resolve`), `headings`, `quotes`, `identifiers`, `misspelt`: a directory to queries
+//! - `questions`: a file of questions to queries
+//! - `figures`, `report`: places of relevant chunks to tables
 
+mod chunks;
+mod contender;
 mod figures;
+#[cfg(feature = "engines")]
+mod fts5;
 mod headings;
+mod identifiers;
 mod links;
-mod memory;
+mod misspelt;
+mod prose;
+mod questions;
+mod quotes;
 mod report;
 mod resolve;
+mod sample;
 mod subject;
+mod textbook;
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
-use papertape_search::analysis::{self, Bag};
-use papertape_search::corpus::document;
 
-use self::links::LinkText;
-use self::memory::{Memory, plain_bag, plain_words};
-use self::report::Table;
-use self::subject::{Lists, Subject};
-use crate::random::Random;
+use self::chunks::Query;
+use self::contender::{Contender, Kind};
+use self::questions::Questions;
+use self::report::Measured;
+use self::sample::sample;
+use self::subject::{Setting, Subject};
 
 /// What to evaluate.
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// A directory of Markdown: your notes, a site, a manual
-    folder: PathBuf,
+    /// Directories of Markdown: your notes, a site, a manual
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
     /// A directory with a sentence-transformers model: evaluates meaning, too
-    #[arg(long)]
+    #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
-    /// Where the index stays, so that the next run need not make it again
-    #[arg(long)]
+    /// Where the indexes stay, so that the next run need not make them again
+    #[arg(long, value_name = "DIR")]
     index: Option<PathBuf>,
-    /// How many queries of each kind are asked, at most
-    #[arg(long, default_value_t = 600)]
+    /// Questions with their answers, for the directory that has all of the answers
+    #[arg(long, value_name = "FILE")]
+    questions: Vec<PathBuf>,
+    /// Queries of these kinds only
+    #[arg(long, value_delimiter = ',')]
+    kinds: Vec<Kind>,
+    /// How many queries of each kind are asked in each directory, at most
+    #[arg(long, default_value_t = 300)]
     queries: usize,
-    /// Which queries are drawn
+    /// How many files of each directory are indexed, at most
+    #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
+    files: usize,
+    /// Which queries and files are drawn
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Shows so many link texts whose page was not the first hit, and what was
+    /// Shows so many queries of each kind and directory for which something else was found first, by words or hybrid
     #[arg(long, default_value_t = 0, value_name = "N")]
     misses: usize,
+    /// Where every query with its places and every figure is written
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
-/// Indexes the directory, asks, and says what was found.
-pub(crate) async fn run(search: &Search, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
-    let mut subject =
-        Subject::index(&search.folder, search.model.as_deref(), search.index.as_deref()).await?;
-    ensure!(!subject.files.is_empty(), "there is no Markdown in {}", search.folder.display());
-    say(&subject.described())?;
+type Say<'a> = dyn FnMut(&str) -> Result<()> + 'a;
 
-    let mut texts = links::link_texts(&subject.files);
-    texts.retain(|text| text.targets.iter().any(|page| subject.has_chunks(page)));
-    let all = texts.len();
-    Random::new(search.seed).shuffle(&mut texts);
-    texts.truncate(search.queries);
-    if texts.is_empty() {
-        say("\nNo file links to another one: no queries can be made of links.\n")?;
-    } else {
-        let mut table = Table::new(search.seed);
-        variants(&subject, &texts, &mut table);
-        let mut lists = Vec::with_capacity(texts.len());
-        for text in &texts {
-            lists.push(subject.ask(&text.text).await?);
-        }
-        measure(&mut table, &texts, &lists, |text, list| subject.page_place(text, list));
-        say(&format!("\n{} of {all} link texts, searched for the page they lead to\n{table}", texts.len()))?;
-        let best = lists.iter().map(|lists| lists.hybrid.as_ref().unwrap_or(&lists.lexical));
-        let missed = texts.iter().zip(best).filter_map(|(text, list)| subject.miss(text, list));
-        for miss in missed.take(search.misses) {
-            say(&miss)?;
-        }
+/// Indexes the directories, asks, and says what was found.
+pub(crate) async fn run(search: &Search, say: &mut Say<'_>) -> Result<()> {
+    let mut questions = Vec::new();
+    for file in &search.questions {
+        questions.push(Questions::read(file)?);
     }
-
-    let held = headings::hold_out(&subject.files, search.queries, search.seed);
-    if held.headings.is_empty() {
-        return say(
-            "\nNo heading of two words is the only one of its kind: no queries can be made of headings.\n",
-        );
+    let mut measured = Vec::new();
+    for folder in &search.folders {
+        let setting = Setting {
+            files: search.files,
+            seed: search.seed,
+            model: search.model.as_deref(),
+            keep: search.index.as_deref(),
+        };
+        let subject = Subject::index(folder, setting).await?;
+        say(&subject.described())?;
+        evaluate(search, subject, &mut questions, &mut measured, say).await?;
     }
-    subject.replace(&held.files).await?;
-    let mut table = Table::new(search.seed);
-    let mut lists = Vec::with_capacity(held.headings.len());
-    for heading in &held.headings {
-        lists.push(subject.ask(&heading.text).await?);
+    questions.iter().try_for_each(Questions::ensure_asked)?;
+    if let Some(path) = &search.json {
+        let json = report::json(&measured, search.seed)?;
+        fs::write(path, json).with_context(|| path.display().to_string())?;
     }
-    measure(&mut table, &held.headings, &lists, Subject::chunk_place);
-    say(&format!(
-        "\n{} headings, taken out of their files and searched for their section\n{table}",
-        lists.len()
-    ))
+    say(&report::tables(&measured, search.seed)?)
 }
 
-/// Fills a table with what the product found.
-fn measure<Q>(
-    table: &mut Table,
-    queries: &[Q],
-    lists: &[Lists],
-    place: impl Fn(&Q, &[papertape_search::store::ChunkId]) -> Option<usize>,
-) {
-    let places = |list: fn(&Lists) -> Option<&[papertape_search::store::ChunkId]>| {
-        let each = queries.iter().zip(lists).map(|(query, lists)| Some(place(query, list(lists)?)));
-        each.collect::<Option<Vec<_>>>()
-    };
-    let lexical = places(|lists| Some(&lists.lexical));
-    if let Some(lexical) = &lexical {
-        table.add("lexical", lexical);
+async fn evaluate(
+    search: &Search,
+    mut subject: Subject,
+    questions: &mut [Questions],
+    measured: &mut Vec<Measured>,
+    say: &mut Say<'_>,
+) -> Result<()> {
+    let (most, seed) = (search.queries, search.seed);
+    let is_wanted = |kind: Kind| search.kinds.is_empty() || search.kinds.contains(&kind);
+    let chunks = &subject.chunks;
+    let links = links::queries(&subject.files, chunks);
+    let mut of_kind: BTreeMap<Kind, Vec<Query>> = BTreeMap::new();
+    if is_wanted(Kind::Misspelt) {
+        let mut correct = headings::in_place(chunks);
+        correct.extend_from_slice(&links);
+        of_kind.insert(Kind::Misspelt, misspelt::misspelt(&correct, &subject.textbook, most, seed));
     }
-    if let Some(semantic) = places(|lists| lists.semantic.as_deref()) {
-        table.add("semantic", &semantic);
+    of_kind.insert(Kind::Links, sample(links, most, seed, |query| &query.ask));
+    if is_wanted(Kind::Quotes) {
+        of_kind.insert(Kind::Quotes, quotes::quotes(chunks, most, seed));
     }
-    if let (Some(hybrid), Some(lexical)) = (places(|lists| lists.hybrid.as_deref()), lexical) {
-        table.add("hybrid", &hybrid);
-        table.compare("hybrid - lexical", &hybrid, &lexical);
+    if is_wanted(Kind::Identifiers) {
+        of_kind.insert(Kind::Identifiers, identifiers::identifiers(chunks, most, seed));
     }
+    let asked = questions.iter_mut().flat_map(|questions| questions.queries(chunks));
+    of_kind.insert(Kind::Questions, asked.collect());
+    for (kind, queries) in of_kind.into_iter().filter(|(kind, _)| is_wanted(*kind)) {
+        measured.extend(ask(&subject, kind, &queries, search.misses, say).await?);
+    }
+    if is_wanted(Kind::Headings) {
+        let held = headings::hold_out(&subject.files, most, seed);
+        subject.replace(&held.files).await?;
+        let queries = held.queries(&subject.chunks);
+        measured.extend(ask(&subject, Kind::Headings, &queries, search.misses, say).await?);
+    }
+    Ok(())
 }
 
-/// Lexical baselines with a simpler analysis than that of the product.
-fn variants(subject: &Subject, texts: &[LinkText], table: &mut Table) {
-    let (mut chunks, mut plain, mut stems): (Vec<_>, Vec<Bag>, Vec<Bag>) = Default::default();
-    for (path, text) in &subject.files {
-        let read = document::read(path, text.as_bytes());
-        for (section, index) in read.chunks.iter().zip(0_u32..) {
-            chunks.push(papertape_search::store::ChunkId::of(path, index));
-            plain.push(plain_bag(&section.plain));
-            stems.push(analysis::bag("", "", &[], &section.plain, read.language));
+/// Asks everybody; nothing if there are no queries.
+async fn ask(
+    subject: &Subject,
+    kind: Kind,
+    queries: &[Query],
+    misses: usize,
+    say: &mut Say<'_>,
+) -> Result<Option<Measured>> {
+    let mut places: BTreeMap<Contender, Vec<Option<usize>>> = BTreeMap::new();
+    for contender in subject.contenders() {
+        let mut left = if matches!(contender, Contender::Words | Contender::Hybrid) { misses } else { 0 };
+        for query in queries {
+            let found = subject.ask(contender, &query.ask).await?;
+            places.entry(contender).or_default().push(query.place(&found));
+            if left > 0
+                && let Some(miss) = subject.miss(query, &found)
+            {
+                left -= 1;
+                say(&format!("{} by {}:{miss}", kind.title(), contender.name()))?;
+            }
         }
     }
-    let (plain, stems) = (Memory::new(&plain), Memory::new(&stems));
-    let mut rank = |name: &str, found: &dyn Fn(&str) -> Vec<usize>| {
-        let places = texts.iter().map(|text| {
-            let found = found(&text.text).into_iter().filter_map(|chunk| chunks.get(chunk).copied());
-            subject.page_place(text, &found.collect::<Vec<_>>())
-        });
-        table.add(name, &places.collect::<Vec<_>>());
-    };
-    rank("lexical, plain words, text alone", &|text| plain.search(&plain_words(text)));
-    rank("lexical, stems or pairs, text alone", &|text| {
-        stems.search(&analysis::query_terms(text, &subject.languages))
-    });
+    let queries: Vec<String> = queries.iter().map(|query| query.ask.clone()).collect();
+    let measured = Measured { kind, corpus: subject.name.clone(), queries, places };
+    Ok(Some(measured).filter(|measured| !measured.queries.is_empty()))
 }

@@ -11,35 +11,28 @@ const INDEXES: [&str; 3] = ["index", "_index", "readme"];
 #[derive(Debug)]
 pub(crate) struct Pages {
     by_name: HashMap<String, String>,
-    /// By the end of their path, of any length, as wiki links call them; the shortest path first.
-    by_end: HashMap<String, String>,
+    /// By the last part of their names.
+    by_last: HashMap<String, String>,
 }
 
 impl Pages {
     /// Of paths relative to the directory.
     pub(crate) fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut by_name = HashMap::new();
-        let mut by_end: HashMap<String, String> = HashMap::new();
+        let (mut by_name, mut by_last) = (HashMap::new(), HashMap::new());
         for path in paths {
             if let Some(name) = name(path) {
+                by_last.entry(last(&name).to_owned()).or_insert_with(|| path.to_owned());
                 by_name.entry(name).or_insert_with(|| path.to_owned());
             }
-            let whole = wiki_name(path);
-            for at in whole.match_indices('/').map(|(at, _)| at + 1).chain([0]) {
-                let end = whole.get(at..).unwrap_or_default().to_owned();
-                let known = by_end.entry(end).or_insert_with(|| path.to_owned());
-                if path.len() < known.len() {
-                    path.clone_into(known);
-                }
-            }
         }
-        Self { by_name, by_end }
+        Self { by_name, by_last }
     }
 
-    /// The file that `[[name]]` leads to, wherever it is.
-    pub(crate) fn wiki_target(&self, name: &str) -> Option<&str> {
-        let page = name.split('#').next().unwrap_or_default().trim();
-        self.by_end.get(&wiki_name(page)).filter(|_| !page.is_empty()).map(String::as_str)
+    /// The note that a link of a wiki leads to, in whatever folder it is.
+    pub(crate) fn note(&self, link: &str) -> Option<&str> {
+        let link = link.split(['#', '^', '|']).next()?.trim_end_matches('\\');
+        let name = name(link).filter(|name| !name.is_empty())?;
+        self.by_name.get(&name).or_else(|| self.by_last.get(last(&name))).map(String::as_str)
     }
 
     /// The file that a link on `from` leads to; none if it leads elsewhere.
@@ -54,10 +47,9 @@ impl Pages {
     }
 }
 
-/// A path or a page's name in lower case, without the ending of Markdown.
-fn wiki_name(path: &str) -> String {
-    let name = path.trim_start_matches('/').to_lowercase();
-    name.strip_suffix(".md").map(str::to_owned).unwrap_or(name)
+/// The last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, last)| last)
 }
 
 fn has_scheme(link: &str) -> bool {
@@ -119,21 +111,6 @@ fn name(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::Pages;
-
-    #[test]
-    fn wiki_links_name_pages_anywhere() {
-        let pages = Pages::of(["a/b/My page.md", "a/Other.md", "Other.md", "My page/x.md"]);
-        for (link, expected) in [
-            ("my page", Some("a/b/My page.md")),
-            ("b/My page#Part", Some("a/b/My page.md")),
-            ("Other", Some("Other.md")),
-            ("a/Other", Some("a/Other.md")),
-            ("#Part", None),
-            ("page", None),
-        ] {
-            assert_eq!(pages.wiki_target(link), expected, "{link}");
-        }
-    }
 
     #[test]
     fn links_are_read_as_sites_read_them() {

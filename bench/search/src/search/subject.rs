@@ -1,104 +1,146 @@
-//! A directory, indexed by the product itself into a temporary index, and queries to it.
+//! A directory, indexed by the product itself into a temporary index, and whatever else can search it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
-
-use papertape_search::analysis::{self, Language};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use papertape_search::analysis::query_terms;
 use papertape_search::corpus::folder::Folder;
 use papertape_search::embed::{Embedder, Local, Purpose};
 use papertape_search::index;
+use papertape_search::query::Searcher;
 use papertape_search::store::embedded::Embedded;
-use papertape_search::store::{ChunkId, DEPTH, Filter, Matches, Query, Store, Summary};
+use papertape_search::store::{self, ChunkId, Filter, Store, Summary};
 use tempfile::TempDir;
 
-use super::headings::Heading;
-use super::links::LinkText;
+use super::chunks::{Chunks, Query};
+use super::contender::Contender;
+use super::sample::sample;
+use super::textbook::Textbook;
+
+/// The length of every list.
+pub(crate) const DEPTH: usize = 100;
+
+/// How long a query waits for the model: its answer counts, not its speed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is indexed, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting<'a> {
+    /// At most so many of the files.
+    pub(crate) files: usize,
+    pub(crate) seed: u64,
+    pub(crate) model: Option<&'a Path>,
+    /// A directory of indexes that stay.
+    pub(crate) keep: Option<&'a Path>,
+}
 
 /// A directory and its index.
 #[derive(Debug)]
 pub(crate) struct Subject {
+    /// The name of the directory.
+    pub(crate) name: String,
     /// Paths and texts.
     pub(crate) files: Vec<(String, String)>,
-    pub(crate) languages: Vec<Language>,
-    pages: HashMap<ChunkId, String>,
-    store: Embedded,
+    pub(crate) chunks: Chunks,
+    pub(crate) textbook: Textbook,
+    #[cfg(feature = "engines")]
+    fts5: super::fts5::Fts5,
+    store: Arc<Embedded>,
+    words: Searcher,
+    hybrid: Option<Searcher>,
     index: PathBuf,
-    model: Option<Local>,
+    model: Option<Arc<Local>>,
     summary: Summary,
-    took: std::time::Duration,
+    took: Duration,
     place: TempDir,
 }
 
-/// What a query found, best first.
-#[derive(Debug)]
-pub(crate) struct Lists {
-    pub(crate) lexical: Vec<ChunkId>,
-    pub(crate) semantic: Option<Vec<ChunkId>>,
-    pub(crate) hybrid: Option<Vec<ChunkId>>,
-}
-
 impl Subject {
-    /// Indexes a directory, with vectors if there is a model; into a directory that stays, if one is given.
-    pub(crate) async fn index(path: &Path, model: Option<&Path>, keep: Option<&Path>) -> Result<Self> {
+    /// Indexes a directory, with vectors if there is a model.
+    pub(crate) async fn index(path: &Path, setting: Setting<'_>) -> Result<Self> {
         let folder = Folder::open(path)?;
         let mut files = Vec::new();
         for file in folder.list()?.files {
             let (bytes, _) = folder.read(&file.path).map_err(|why| anyhow!("{}: {why}", file.path))?;
             files.push((file.path, String::from_utf8_lossy(&bytes).into_owned()));
         }
+        ensure!(!files.is_empty(), "there is no Markdown in {}", path.display());
+        let mut files = sample(files, setting.files, setting.seed, |(path, _)| path);
+        files.sort();
         let place = TempDir::new()?;
-        let index = keep.map_or_else(|| place.path().join("index"), Path::to_owned);
+        let name = path.canonicalize()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let index = setting.keep.map_or_else(|| place.path().join("index"), |keep| keep.join(&name));
+        fs::create_dir_all(&index)?;
+        let copy = place.path().join("folder");
+        write_files(&copy, &files)?;
+        let store = Arc::new(Embedded::open(&index)?);
+        let model = setting.model.map(|model| Arc::new(Local::new(model)));
+        let (words, hybrid) = searchers(&store, model.as_ref());
+        let chunks = Chunks::default();
         let mut subject = Self {
+            name,
             files,
-            languages: Vec::new(),
-            pages: HashMap::new(),
-            store: Embedded::open(&index)?,
+            textbook: Textbook::of(&chunks),
+            #[cfg(feature = "engines")]
+            fts5: super::fts5::Fts5::of(&chunks)?,
+            chunks,
+            store,
+            words,
+            hybrid,
             index,
-            model: model.map(Local::new),
+            model,
             summary: Summary::default(),
-            took: std::time::Duration::ZERO,
+            took: Duration::ZERO,
             place,
         };
         let start = Instant::now();
-        subject.ingest(&folder).await?;
+        subject.ingest(&Folder::open(&copy)?).await?;
         subject.took = start.elapsed();
         Ok(subject)
     }
 
     async fn ingest(&mut self, folder: &Folder) -> Result<()> {
-        let model = self.model.as_ref().map(|model| -> &dyn Embedder { model });
-        let report = index::run(folder, &self.store, model, &|_| ()).await?;
+        let model = self.model.as_ref().map(|model| -> &dyn Embedder { model.as_ref() });
+        let report = index::run(folder, self.store.as_ref(), model, &|_| ()).await?;
         if model.is_some() && report.summary.vectors < report.summary.chunks {
             bail!("not every chunk has a vector: {}", report.warnings.join("; "));
         }
-        self.languages.clone_from(&report.summary.languages);
         self.summary = report.summary;
-        self.pages.clear();
-        for file in self.store.files().await?.iter() {
-            self.pages
-                .extend((0..file.chunks).map(|index| (ChunkId::of(&file.path, index), file.path.clone())));
+        self.chunks = Chunks::read(&self.files);
+        ensure!(
+            usize::try_from(self.summary.chunks)? == self.chunks.all.len(),
+            "the index of {} has {} chunks instead of {}: delete {}",
+            self.name,
+            self.summary.chunks,
+            self.chunks.all.len(),
+            self.index.display()
+        );
+        self.textbook = Textbook::of(&self.chunks);
+        #[cfg(feature = "engines")]
+        {
+            self.fts5 = super::fts5::Fts5::of(&self.chunks)?;
         }
         Ok(())
     }
 
-    /// Puts other texts in place of some files, in a copy of directory and index, and brings the copy up to date. The
-    /// judgement of the model stays.
+    /// Puts other texts in place of some files, in a copy of directory and index, and brings the copy up to date.
     pub(crate) async fn replace(&mut self, changed: &[(String, String)]) -> Result<()> {
         let index = self.place.path().join("copy");
         copy_files(&self.index, &index)?;
-        self.store = Embedded::open(&index)?;
-        let copy = self.place.path().join("folder");
-        for (path, text) in self.files.iter().chain(changed) {
-            let path = copy.join(path);
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
+        self.store = Arc::new(Embedded::open(&index)?);
+        (self.words, self.hybrid) = searchers(&self.store, self.model.as_ref());
+        let changed: BTreeMap<&String, &String> = changed.iter().map(|(path, text)| (path, text)).collect();
+        for (path, text) in &mut self.files {
+            if let Some(changed) = changed.get(path) {
+                text.clone_from(changed);
             }
-            fs::write(path, text)?;
         }
+        let copy = self.place.path().join("folder");
+        write_files(&copy, &self.files)?;
         self.ingest(&Folder::open(&copy)?).await
     }
 
@@ -109,66 +151,105 @@ impl Subject {
         let model = embedding.as_ref().map_or_else(
             || "no model (--model)".to_owned(),
             |model| {
-                let knows = if model.knows_language { "knows" } else { "does not know" };
-                format!("{} {knows} the language", model.model)
+                format!(
+                    "{}, which {} the language",
+                    model.model,
+                    if model.knows_language { "knows" } else { "does not know" }
+                )
             },
         );
-        let took = self.took.as_secs_f64();
-        format!("{files} files, {chunks} chunks, {}; {model}; indexed in {took:.1} s\n", languages.join(", "))
+        let (name, took) = (&self.name, self.took.as_secs_f64());
+        format!(
+            "{name}: {files} files, {chunks} chunks, {}; {model}; indexed in {took:.1} s\n",
+            languages.join(", ")
+        )
     }
 
-    /// Asks the store as the product does.
-    pub(crate) async fn ask(&self, query: &str) -> Result<Lists> {
-        let hits = |found: &Matches| {
-            let hits = found.hits.iter().map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index));
-            hits.collect::<Vec<_>>()
-        };
-        let lexical = hits(&self.found(query, None).await?);
-        let Some(model) = &self.model else { return Ok(Lists { lexical, semantic: None, hybrid: None }) };
-        let vectors = model.embed(&[query.to_owned()], Purpose::Query).await?;
-        let vector = vectors.into_iter().next().ok_or_else(|| anyhow!("no vector for {query:?}"))?;
-        let vector = vector.map_err(|why| anyhow!("no vector for {query:?}: {why}"))?;
-        let found = self.found(query, Some(vector)).await?;
-        let semantic = found.semantic.iter().map(|(chunk, _)| *chunk).collect();
-        Ok(Lists { lexical, semantic: Some(semantic), hybrid: Some(hits(&found)) })
+    /// Who can be asked.
+    pub(crate) fn contenders(&self) -> Vec<Contender> {
+        let mut all = vec![Contender::Words];
+        if self.model.is_some() {
+            all.extend([Contender::Hybrid, Contender::Model]);
+        }
+        all.push(Contender::Textbook);
+        if cfg!(feature = "engines") {
+            all.push(Contender::Fts5);
+        }
+        all
     }
 
-    async fn found(&self, query: &str, vector: Option<Vec<f32>>) -> Result<Matches> {
-        let terms = analysis::query_terms(query, &self.languages);
-        let query = Query { terms, vector, filter: Filter::default(), top_k: DEPTH };
-        Ok(self.store.search(&query).await?)
+    /// The chunks that one of them finds, best first.
+    pub(crate) async fn ask(&self, contender: Contender, ask: &str) -> Result<Vec<usize>> {
+        match contender {
+            Contender::Words => self.hits(&self.words, ask).await,
+            Contender::Hybrid => self.hits(self.hybrid.as_ref().context("no model")?, ask).await,
+            Contender::Model => self.nearest(ask).await,
+            Contender::Textbook => Ok(self.textbook.search(&query_terms(ask, &self.summary.languages))),
+            #[cfg(feature = "engines")]
+            Contender::Fts5 => self.fts5.search(ask),
+            #[cfg(not(feature = "engines"))]
+            Contender::Fts5 => bail!("SQLite is not built in"),
+        }
     }
 
-    /// There is something of a page to find: some have a title and nothing else.
-    pub(crate) fn has_chunks(&self, page: &str) -> bool {
-        self.pages.contains_key(&ChunkId::of(page, 0))
+    /// Asks as the product does.
+    async fn hits(&self, searcher: &Searcher, ask: &str) -> Result<Vec<usize>> {
+        let found = searcher.search(ask, DEPTH, &Filter::default()).await?;
+        let ids = found.hits.iter().map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index));
+        Ok(ids.map(|id| self.chunks.number(id)).collect())
     }
 
-    /// The place of the first chunk of a page that the link leads to, among chunks that are not on a linking page.
-    pub(crate) fn page_place(&self, link: &LinkText, found: &[ChunkId]) -> Option<usize> {
-        let pages = found.iter().filter_map(|chunk| self.pages.get(chunk));
-        let mut others = pages.filter(|page| !link.linking.contains(*page));
-        others.position(|page| link.targets.contains(page)).map(|place| place + 1)
+    /// The chunks with the greatest cosines, whether the product uses the model or not.
+    async fn nearest(&self, ask: &str) -> Result<Vec<usize>> {
+        let model = self.model.as_ref().context("no model")?;
+        let vector = model.embed(&[ask.to_owned()], Purpose::Query).await?.into_iter().next();
+        let vector = vector.with_context(|| format!("no vector for {ask:?}"))?;
+        let vector = vector.map_err(|why| anyhow!("no vector for {ask:?}: {why}"))?;
+        let query = store::Query { vector: Some(vector), top_k: DEPTH, ..store::Query::default() };
+        let found = self.store.search(&query).await?;
+        Ok(found.semantic.iter().map(|(id, _)| self.chunks.number(*id)).collect())
     }
 
-    /// What was found first in place of a page that the link leads to, if it was not.
-    pub(crate) fn miss(&self, link: &LinkText, found: &[ChunkId]) -> Option<String> {
-        let place = match self.page_place(link, found) {
+    /// What one of them found first in place of a relevant chunk, if it did.
+    pub(crate) fn miss(&self, query: &Query, found: &[usize]) -> Option<String> {
+        let place = match query.place(found) {
             Some(1) => return None,
             Some(place) => format!("at place {place}"),
             None => "not found".to_owned(),
         };
-        let mut others = found.iter().filter_map(|chunk| self.pages.get(chunk));
-        let first = others.find(|page| !link.linking.contains(*page)).map_or("nothing", String::as_str);
-        let targets: Vec<&str> = link.targets.iter().map(String::as_str).collect();
-        Some(format!("  {:?} leads to {}: {place}, behind {first}\n", link.text, targets.join(" or ")))
+        let first = found.iter().find(|chunk| !query.hidden.contains(chunk));
+        let first = first.map_or_else(|| "nothing".to_owned(), |number| self.chunks.place(*number));
+        let mut targets: Vec<String> =
+            query.relevant.iter().map(|number| self.chunks.place(*number)).collect();
+        targets.sort();
+        targets.dedup();
+        targets.truncate(2);
+        Some(format!("  {:?} means {}: {place}, behind {first}\n", query.ask, targets.join(" or ")))
     }
+}
 
-    /// The place of the chunk that a heading stood above.
-    pub(crate) fn chunk_place(heading: &Heading, found: &[ChunkId]) -> Option<usize> {
-        let target = ChunkId::of(&heading.path, heading.chunk);
-        found.iter().position(|chunk| *chunk == target).map(|place| place + 1)
+/// By words alone, and with a model.
+fn searchers(store: &Arc<Embedded>, model: Option<&Arc<Local>>) -> (Searcher, Option<Searcher>) {
+    let store: Arc<dyn Store> = Arc::<Embedded>::clone(store);
+    let hybrid = model.map(|model| {
+        let model: Arc<dyn Embedder> = Arc::<Local>::clone(model);
+        Searcher::new(Arc::clone(&store), Some(model)).waiting(PATIENCE)
+    });
+    (Searcher::new(store, None), hybrid)
+}
+
+fn write_files(folder: &Path, files: &[(String, String)]) -> Result<()> {
+    for (path, text) in files {
+        let path = folder.join(path);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        // A file that is as it was keeps its stamp.
+        if fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
+            fs::write(path, text)?;
+        }
     }
+    Ok(())
 }
 
 fn copy_files(from: &Path, to: &Path) -> Result<()> {

@@ -115,7 +115,7 @@ fn a_folder_without_markdown_gets_a_hint() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("notes.txt"), "about lanterns\n").unwrap();
     let end = index(&folder, &[]);
-    contains(text(end.is_clean()), &["docs: nothing to index\n", ".md, .markdown or .mdx", ".gitignore"]);
+    contains(text(end.is_clean()), &["docs: nothing to index\n", ".md, .markdown, .mdown", ".gitignore"]);
     for invitation in ["full-text", "papertape call", "papertape serve"] {
         assert!(!text(&end).contains(invitation), "{end:?}");
     }
@@ -123,7 +123,7 @@ fn a_folder_without_markdown_gets_a_hint() {
     fs::write(folder.join("a.md"), "# A\n").unwrap();
     contains(text(index(&folder, &[]).is_clean()), &["1 added", "full-text search", "papertape call"]);
     fs::remove_file(folder.join("a.md")).unwrap();
-    contains(text(index(&folder, &[]).is_clean()), &["  1 removed\n", ".md, .markdown or .mdx"]);
+    contains(text(index(&folder, &[]).is_clean()), &["  1 removed\n", ".md, .markdown, .mdown"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //!   without accents
 //! - [`Bag`]: the terms of a chunk
 //! - `query`: those of a query, and which of them are stop words
+//! - [`Finder`]: where those stand in a text
 //! - `places`: where the terms of a query are in a text
 //! - [`Phrase`]: words that stand one after the other
 //! - `spelling`: a misspelt word to the one that was meant
@@ -11,6 +12,7 @@
 
 mod bag;
 mod detect;
+mod finder;
 mod language;
 mod phrase;
 mod places;
@@ -22,6 +24,7 @@ pub mod weights;
 
 pub use bag::{Bag, bag, front_matter_bag};
 pub use detect::detect;
+pub use finder::{Finder, Spot};
 pub use language::Language;
 pub use phrase::Phrase;
 pub(crate) use phrase::{PhraseFinder, Sequence, stands_in, stands_near};

@@ -15,6 +15,9 @@ const MOST_BYTES: usize = 4 * MAX_QUERY_CHARS;
 /// The most different words that are read. Those that occur in the corpus are searched for: see `rank::bm25`.
 const MOST_WORDS: usize = 2_000;
 
+/// So many of the first words have a place in the query; what is longer is no phrase that stands anywhere.
+const MOST_PLACES: usize = 64;
+
 /// A word of a query.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueryTerm {
@@ -25,6 +28,8 @@ pub struct QueryTerm {
     pub text: String,
     /// How often it was written.
     pub count: u32,
+    /// Where it stands among the words of the query, from 0. None for a word whose neighbours do not matter.
+    pub places: Vec<usize>,
     /// Whether it is a stop word, such as "the", however rare it is in the corpus.
     pub stop_word: bool,
     /// Whether it is an identifier of several words, which are terms, too.
@@ -50,18 +55,22 @@ pub fn query_terms(text: &str, languages: &[Language]) -> Vec<QueryTerm> {
         end -= 1;
     }
     let mut found: Vec<QueryTerm> = Vec::new();
-    let mut places: HashMap<Vec<Number>, usize> = HashMap::new();
+    let mut known: HashMap<Vec<Number>, usize> = HashMap::new();
+    let mut place = 0..MOST_PLACES;
     TermCache::with(|terms| {
         tokens(text.get(..end).unwrap_or_default(), &mut |token| {
             let (Token::Whole(word) | Token::Word(word) | Token::Name(word)) = token else { return };
             let stems = terms.numbers(token, languages);
-            if let Some(known) = places.get(&stems).and_then(|place| found.get_mut(*place)) {
+            let place = place.next();
+            if let Some(known) = known.get(&stems).and_then(|number| found.get_mut(*number)) {
                 known.count = known.count.saturating_add(1);
+                known.places.extend(place);
             } else if found.len() < MOST_WORDS {
                 let (forms, stop_word) = (terms.forms(token, languages), is_stop_word(word, languages));
                 let is_name = matches!(token, Token::Name(_));
-                places.insert(stems, found.len());
-                found.push(QueryTerm { forms, text: word.to_owned(), count: 1, stop_word, is_name });
+                known.insert(stems, found.len());
+                let (text, places) = (word.to_owned(), place.into_iter().collect());
+                found.push(QueryTerm { forms, text, count: 1, places, stop_word, is_name });
             }
         });
     });

@@ -54,8 +54,7 @@ pub(crate) fn correctable(terms: &[QueryTerm], unknown: &[usize]) -> Vec<usize> 
 /// A misspelt word, to be compared with the terms of a dictionary.
 #[derive(Debug)]
 pub(crate) struct Misspelling {
-    word: String,
-    count: u32,
+    word: QueryTerm,
     languages: Vec<Language>,
     /// The word and its stems, each once.
     targets: Vec<Vec<char>>,
@@ -99,8 +98,7 @@ impl Misspelling {
             });
         });
         Some(Self {
-            word: term.text.clone(),
-            count: term.count,
+            word: term.clone(),
             languages: languages.to_vec(),
             targets,
             first: letters.first().copied()?,
@@ -170,11 +168,10 @@ impl Misspelling {
         let found = QueryTerm {
             forms,
             text: spelling.clone(),
-            count: self.count,
             stop_word: is_stop_word(&spelling, &self.languages),
-            ..QueryTerm::default()
+            ..self.word.clone()
         };
-        Some((Correction { word: self.word.clone(), term: term.clone(), spelling }, found))
+        Some((Correction { word: self.word.text.clone(), term: term.clone(), spelling }, found))
     }
 }
 

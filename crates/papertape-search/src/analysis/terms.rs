@@ -402,7 +402,8 @@ impl TermCache {
         self.languages.get_mut(language as usize)
     }
 
-    fn number_of(&mut self, term: &str) -> Number {
+    /// The number of a term itself.
+    pub(super) fn number_of(&mut self, term: &str) -> Number {
         if let Some(number) = self.numbers.get(term) {
             return *number;
         }

@@ -2,7 +2,7 @@
 
 /// The rules by which files become chunks and terms. One more whenever a file would now be cut, stemmed or weighed
 /// differently: whatever was indexed by other rules is then read again, as if it had changed.
-const RULES: u8 = 3;
+const RULES: u8 = 4;
 
 /// Stands beside the rules for a file that there is a warning about.
 const WARNINGS: u8 = 0x80;

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use crate::analysis::{Bag, QueryTerm, Term};
 
-/// Term-frequency saturation: above the usual 1.2, because a term of a title counts several times.
-pub const K1: f32 = 4.0;
+/// Term-frequency saturation, as usual.
+pub const K1: f32 = 1.2;
 
 /// Length normalisation: below the usual 0.75, because chunks are cut to much the same size.
-pub const B: f32 = 0.2;
+pub const B: f32 = 0.5;
 
 /// Of a query with more terms, the rarest are searched for.
 const MOST_TERMS: usize = 128;
@@ -28,10 +28,31 @@ const EXACT: u32 = 24;
 pub struct Bm25 {
     /// The weight of each term that occurs in the corpus: its inverse document frequency, times its count in the query.
     pub weights: Vec<(Term, f32)>,
+    /// The words of the query that occur, in its order.
+    pub words: Vec<Word>,
     /// The average length of a chunk.
     pub average_length: f32,
     /// What a chunk with all terms of the query would score at most, see [`Self::max_score`].
     pub most: f32,
+}
+
+/// A word in its place in the query.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Word {
+    /// Its terms.
+    pub forms: Vec<Term>,
+    /// Its inverse document frequency.
+    pub rarity: f32,
+    /// Whether it is a stop word beside other words.
+    pub stop_word: bool,
+}
+
+impl Word {
+    /// How much it counts.
+    #[must_use]
+    pub fn weight(&self) -> f32 {
+        if self.stop_word { STOP_WORD * self.rarity } else { self.rarity }
+    }
 }
 
 impl Bm25 {
@@ -47,23 +68,32 @@ impl Bm25 {
         let totals = terms.iter().map(|term| (term, term.forms.iter().map(frequency).sum::<u64>()));
         let totals: Vec<_> = totals.collect();
         let has_content = totals.iter().any(|(term, total)| !term.stop_word && *total > 0);
-        let mut weights: BTreeMap<&str, f32> = BTreeMap::new();
+        let (mut weights, mut words): (BTreeMap<&str, f32>, Vec<(usize, Word)>) = Default::default();
         let mut most = 0.0;
         for (term, total) in totals {
-            let share = if term.stop_word && has_content { STOP_WORD } else { 1.0 };
-            let weight = share * to_f32(term.count) * idf(total.min(chunks), chunks);
+            let word = Word {
+                forms: term.forms.clone(),
+                rarity: idf(total.min(chunks), chunks),
+                stop_word: term.stop_word && has_content,
+            };
+            let weight = to_f32(term.count) * word.weight();
             most += max_term_score(weight);
             for form in term.forms.iter().filter(|form| frequency(form) > 0) {
                 *weights.entry(form).or_default() += weight;
             }
+            if total > 0 {
+                words.extend(term.places.iter().map(|place| (*place, word.clone())));
+            }
         }
+        words.sort_by_key(|(place, _)| *place);
+        let words = words.into_iter().map(|(_, word)| word).collect();
         let mut weights: Vec<(Term, f32)> =
             weights.into_iter().map(|(term, weight)| (term.to_owned(), weight)).collect();
         if weights.len() > MOST_TERMS {
             weights.sort_by(|a, b| b.1.total_cmp(&a.1));
             weights.truncate(MOST_TERMS);
         }
-        Self { weights, average_length, most }
+        Self { weights, words, average_length, most }
     }
 
     /// What a chunk with all terms of the query would score at most, also with those that occur nowhere: each of them counts

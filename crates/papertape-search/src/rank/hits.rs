@@ -16,7 +16,7 @@ const SUPPORT: f64 = 0.2;
 const LEAST: f32 = 0.05;
 
 /// How much a further chunk of a file is ranked down, for each that is ahead of it.
-const SPREAD: f64 = 0.1;
+const SPREAD: f64 = 0.2;
 
 /// The file of each chunk in the lists, by any unique number.
 pub type Files = HashMap<ChunkId, u64>;
@@ -112,8 +112,8 @@ mod tests {
     #[test]
     fn a_file_that_is_found_in_several_places_comes_before_a_chance_match() {
         let found = by_words(&[(10, 10.0), (20, 9.5), (21, 8.0), (22, 6.0)]);
-        // (9.5 + 0.2 * 8 + 0.1 * 6) / 1, (8 + 0.2 * 9.5 + 0.1 * 6) / 1.1, (6 + 0.2 * 9.5 + 0.1 * 8) / 1.2
-        assert_eq!(found, [(20, 11.7), (10, 10.0), (21, 9.545), (22, 7.25)]);
+        // (9.5 + 0.2 * 8 + 0.1 * 6) / 1, (8 + 0.2 * 9.5 + 0.1 * 6) / 1.2, (6 + 0.2 * 9.5 + 0.1 * 8) / 1.4
+        assert_eq!(found, [(20, 11.7), (10, 10.0), (21, 8.75), (22, 6.214)]);
     }
 
     #[test]

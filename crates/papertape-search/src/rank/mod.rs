@@ -4,6 +4,8 @@ pub mod bm25;
 pub mod fuse;
 pub mod hits;
 pub mod judge;
+pub mod wording;
 
 pub use fuse::{best_first, fuse};
 pub use hits::{Files, hits};
+pub use wording::Wording;

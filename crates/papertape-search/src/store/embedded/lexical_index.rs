@@ -18,8 +18,10 @@ use super::lexical::segment::LexicalSegment;
 use super::lexical::{DocAddress, DocId};
 use super::manifest::LexicalFile;
 use super::vectors::Rows;
-use crate::analysis::{Phrase, QueryTerm};
+use crate::analysis::{Language, Phrase, QueryTerm};
+use crate::rank::Wording;
 use crate::rank::bm25::{Bm25, length_of_byte, max_term_score, term_score};
+use crate::rank::wording::with_bonuses;
 use crate::store::{Chunk, ChunkId, StoreError};
 use crate::sync::lock;
 
@@ -101,6 +103,24 @@ impl LexicalIndex {
     ) -> Result<LexicalHits, StoreError> {
         let found = self.find(terms, through, depth);
         found.map_err(|error| self.failed(error))
+    }
+
+    /// A list of chunks at these places, with a bonus for those that have the wording of the query.
+    pub(super) fn reworded(
+        &self,
+        list: Vec<(ChunkId, f32)>,
+        places: &[(ChunkId, DocAddress)],
+        scale: &Bm25,
+        languages: &[Language],
+    ) -> Result<Vec<(ChunkId, f32)>, StoreError> {
+        let Some(wording) = Wording::new(scale, languages) else { return Ok(list) };
+        let bonus = |(id, place): &(ChunkId, DocAddress)| {
+            let Chunk { title, headings, text, .. } = self.chunk(*place)?;
+            Ok((*id, wording.bonus(&title, &headings, &text)))
+        };
+        let read = places.iter().take(Wording::candidates(&list).len());
+        let bonuses: HashMap<ChunkId, f32> = read.map(bonus).collect::<Result<_, StoreError>>()?;
+        Ok(with_bonuses(list, &bonuses))
     }
 
     fn find(

@@ -166,7 +166,8 @@ impl Snapshot {
         let index = self.lexical_index()?;
         let failed = |error| self.folder.errors().io("cannot search", error);
         let (query, corrections) = &self.corrected(query)?;
-        let (LexicalHits { list: mut lexical, places, scale }, vector_list) = self.lists(query)?;
+        let (LexicalHits { list, places, scale }, vector_list) = self.lists(query)?;
+        let mut lexical = index.reworded(list, &places, &scale, &self.manifest.summary().languages)?;
         let mut semantic: Vec<(ChunkId, f32)> = Vec::new();
         let mut places: HashMap<ChunkId, DocAddress> = places.into_iter().collect();
         if let Some((search, nearest)) = vector_list {

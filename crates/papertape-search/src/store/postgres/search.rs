@@ -16,7 +16,8 @@ use super::text::{clean, stored_term};
 use super::{ChunkId, Correction, DEPTH, Filter, Hit, Matches, Query, StoreError};
 use crate::analysis::{Phrase, QueryTerm};
 use crate::rank::bm25::{B, Bm25, K1};
-use crate::rank::{Files, best_first, hits};
+use crate::rank::wording::with_bonuses;
+use crate::rank::{Files, Wording, best_first, hits};
 use crate::store::filter::Conditions;
 use crate::store::normalise::normalised;
 use crate::store::phrases::{CHECKED, Phrases};
@@ -56,6 +57,9 @@ impl Read for Search<'_> {
                 wanted.conditions.push(("c.id = ANY($::bigint[])", Value::Ids(ids)));
             }
             lexical.truncate(DEPTH);
+        }
+        if let Some(wording) = Wording::new(&terms.bm25, &meta.summary.languages) {
+            lexical = reworded(client, lexical, &wording).await?;
         }
         let mut semantic = Vec::new();
         if let (Some(vector), Some(vectors)) = (&query.vector, &meta.vectors) {
@@ -110,6 +114,20 @@ async fn allowed(
         allowed.map(|hit| ChunkId::of(&hit.chunk.source, hit.chunk.index)).collect();
     list.retain(|(id, _)| allowed.contains(id));
     Ok(list)
+}
+
+/// The lexical list, with a bonus for those that have the wording of the query.
+async fn reworded(
+    client: &Client,
+    list: Vec<(ChunkId, f32)>,
+    wording: &Wording,
+) -> Result<Vec<(ChunkId, f32)>, Fault> {
+    let chunks = load(client, Wording::candidates(&list)).await?;
+    let bonus = |Hit { chunk, .. }: &Hit| {
+        let id = ChunkId::of(&chunk.source, chunk.index);
+        (id, wording.bonus(&chunk.title, &chunk.headings, &chunk.text))
+    };
+    Ok(with_bonuses(list, &chunks.iter().map(bonus).collect()))
 }
 
 /// Which chunks count, as conditions and values of SQL.
