@@ -57,14 +57,20 @@ impl Drop for Temporary {
 }
 
 #[test]
-fn markdown_is_listed_by_path_and_nothing_else() {
+fn texts_are_listed_by_path_and_the_others_counted() {
     let there = Temporary::new();
     for path in [
         "b.md",
         "a/c.MDX",
         "a/b/d.Markdown",
         "e.txt",
+        "e.Ipynb",
+        "f.png",
+        "f.PNG",
+        "a/f.docx",
         "md",
+        ".hidden.png",
+        "node_modules/f.png",
         ".hidden.md",
         ".git/f.md",
         "node_modules/g.md",
@@ -72,7 +78,9 @@ fn markdown_is_listed_by_path_and_nothing_else() {
     ] {
         there.write(path, path);
     }
-    assert_eq!(there.listed(), ["a.md", "a/b/d.Markdown", "a/c.MDX", "b.md"]);
+    assert_eq!(there.listed(), ["a.md", "a/b/d.Markdown", "a/c.MDX", "b.md", "e.Ipynb", "e.txt"]);
+    let skipped = there.folder().list().unwrap().skipped;
+    assert_eq!((skipped.endings(), skipped.others()), (vec![("png", 2), ("docx", 1)], 1));
     for file in there.folder().list().unwrap().files {
         let (bytes, stamp) = there.folder().read(&file.path).unwrap();
         assert_eq!(bytes, file.path.as_bytes());
