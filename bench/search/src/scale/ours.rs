@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use papertape_search::analysis::{self, Language};
 use papertape_search::store::embedded::Embedded;
 use papertape_search::store::{
-    ChunkId, Embedding, Entry, FileRecord, Filter, Lines, Query, Stamp, Store, VectorKey,
+    ChunkId, Embedding, Entry, FileRecord, Lines, Query, Stamp, Store, VectorKey,
 };
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator,

@@ -50,10 +50,15 @@ fn passages_are_printed_with_their_place_and_what_matches() {
     );
     assert!(!found.contains('\u{1b}') && end.log.is_empty(), "{end:?}");
     assert!(folder.join(".papertape").is_dir());
-    let end = run(command(&folder, &["otter", "-n", "1"]).env("CLICOLOR_FORCE", "1"), "");
-    contains(text(end.is_clean()), &["An \u{1b}[1m\u{1b}[31motter\u{1b}[0m eats crabs"]);
-    let end =
-        run(command(&folder, &["otter", "-n", "1"]).env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1"), "");
+    let end = run(command(&folder, &["otter", "eats", "-n", "1"]).env("CLICOLOR_FORCE", "1"), "");
+    contains(
+        text(end.is_clean()),
+        &["An \u{1b}[1m\u{1b}[31motter\u{1b}[0m \u{1b}[1m\u{1b}[31meats\u{1b}[0m crabs"],
+    );
+    let end = run(
+        command(&folder, &["otter", "eats", "-n", "1"]).env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1"),
+        "",
+    );
     assert!(!text(end.is_clean()).contains('\u{1b}'), "{end:?}");
 }
 
@@ -152,7 +157,7 @@ fn a_passage_is_opened_in_the_editor() {
     let with = |variable: &str, editor: &str, options: &[&str]| {
         run(command(&folder, options).env(variable, bin.join(editor)), "")
     };
-    with("VISUAL", "vim", &["otter", "--open"]).is_clean();
+    with("VISUAL", "vim", &["otter", "eats", "--open"]).is_clean();
     assert_eq!(fs::read_to_string(&opened).unwrap(), "+10 docs/rivers/otters.md\n");
     with("EDITOR", "vim", &["backup", "--open", "2"]).is_clean();
     let second = fs::read_to_string(&opened).unwrap();
