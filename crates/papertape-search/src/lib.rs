@@ -3,7 +3,7 @@
 //! The modules stand in the order of their dependencies: each uses only those above it.
 //!
 //! - [`analysis`]: text to terms
-//! - [`corpus`]: a directory to its Markdown files, and each to a title, tags and chunks
+//! - [`corpus`]: a directory to its texts (Markdown, HTML, notebooks and others), and each to a title, tags and chunks
 //! - [`embed`]: text to vectors, if there is an embedding model
 //! - [`rank`]: BM25, fusion of the lexical and the vector list, re-ranking by file
 //! - [`store`]: terms, vectors and texts, in files of our own or in PostgreSQL

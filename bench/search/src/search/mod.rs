@@ -4,12 +4,13 @@
 //! - [`Subject`]: a directory and what searches it: the product, `textbook` (BM25), `fts5` (SQLite)
 //! - `links` (with `resolve`), `headings`, `quotes`, `identifiers`, `misspelt`: a directory to queries
 //! - `questions`: a file of questions to queries
+//! - `vectors`: a model whose vectors stay
 //! - `figures`, `report`: places of relevant chunks to tables
 
 mod chunks;
 mod contender;
 mod figures;
-#[cfg(feature = "engines")]
+#[cfg(feature = "sqlite")]
 mod fts5;
 mod headings;
 mod identifiers;
@@ -23,10 +24,12 @@ mod resolve;
 mod sample;
 mod subject;
 mod textbook;
+mod vectors;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -37,6 +40,7 @@ use self::questions::Questions;
 use self::report::Measured;
 use self::sample::sample;
 use self::subject::{Setting, Subject};
+use self::vectors::KeptVectors;
 
 /// What to evaluate.
 #[derive(Debug, Args)]
@@ -47,9 +51,9 @@ pub(crate) struct Search {
     /// A directory with a sentence-transformers model: evaluates meaning, too
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
-    /// Where the indexes stay, so that the next run need not make them again
-    #[arg(long, value_name = "DIR")]
-    index: Option<PathBuf>,
+    /// Where the model's vectors stay, so that the next run need not make them again
+    #[arg(long, value_name = "DIR", requires = "model")]
+    vectors: Option<PathBuf>,
     /// Questions with their answers, for the directory that has all of the answers
     #[arg(long, value_name = "FILE")]
     questions: Vec<PathBuf>,
@@ -81,14 +85,13 @@ pub(crate) async fn run(search: &Search, say: &mut Say<'_>) -> Result<()> {
     for file in &search.questions {
         questions.push(Questions::read(file)?);
     }
+    let model = match &search.model {
+        Some(model) => Some(Arc::new(KeptVectors::open(model, search.vectors.as_deref()).await?)),
+        None => None,
+    };
     let mut measured = Vec::new();
     for folder in &search.folders {
-        let setting = Setting {
-            files: search.files,
-            seed: search.seed,
-            model: search.model.as_deref(),
-            keep: search.index.as_deref(),
-        };
+        let setting = Setting { files: search.files, seed: search.seed, model: model.as_ref() };
         let subject = Subject::index(folder, setting).await?;
         say(&subject.described())?;
         evaluate(search, subject, &mut questions, &mut measured, say).await?;

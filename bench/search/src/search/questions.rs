@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use super::chunks::{Chunk, Chunks, Query};
@@ -14,9 +14,8 @@ use super::chunks::{Chunk, Chunks, Query};
 pub(crate) struct Questions {
     path: PathBuf,
     questions: Vec<Question>,
-    /// The first answer that a directory did not have; none once one had them all.
-    missing: Option<String>,
-    asked: bool,
+    /// The answers that the directory with most of them does not have.
+    missing: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -29,7 +28,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Question {
     ask: String,
-    /// `path` or `path#heading`: any of them is right.
+    /// `path` or `path#heading`, which may be the beginning of one: any of them is right.
     answer: Vec<String>,
 }
 
@@ -38,36 +37,42 @@ impl Questions {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let file: File = toml::from_str(&text).with_context(|| path.display().to_string())?;
-        Ok(Self { path: path.to_owned(), questions: file.question, missing: None, asked: false })
+        Ok(Self { path: path.to_owned(), questions: file.question, missing: None })
     }
 
     /// The questions, if all answers are among these chunks.
     pub(crate) fn queries(&mut self, chunks: &Chunks) -> Vec<Query> {
-        let mut queries = Vec::new();
+        let (mut queries, mut missing) = (Vec::new(), Vec::new());
         for question in &self.questions {
             let mut query = Query { ask: question.ask.clone(), ..Query::default() };
             for answer in &question.answer {
                 let found = places(answer, chunks);
                 if found.is_empty() {
-                    self.missing.get_or_insert_with(|| answer.clone());
-                    return Vec::new();
+                    missing.push(answer.clone());
                 }
                 query.relevant.extend(found);
             }
             queries.push(query);
         }
-        self.asked = true;
+        if !missing.is_empty() {
+            queries.clear();
+        }
+        if self.missing.as_ref().is_none_or(|least| missing.len() < least.len()) {
+            self.missing = Some(missing);
+        }
         queries
     }
 
     /// # Errors
     /// If no directory had all answers.
     pub(crate) fn ensure_asked(&self) -> Result<()> {
-        if self.asked {
-            return Ok(());
-        }
-        let missing = self.missing.as_deref().unwrap_or_default();
-        bail!("{}: no directory has all of its answers; {missing:?} is missing", self.path.display())
+        let missing = self.missing.as_deref().unwrap_or_default().join(", ");
+        ensure!(
+            missing.is_empty(),
+            "{}: no directory has all of its answers: {missing}",
+            self.path.display()
+        );
+        Ok(())
     }
 }
 
@@ -76,7 +81,11 @@ fn places(answer: &str, chunks: &Chunks) -> HashSet<usize> {
     let (path, heading) = answer.split_once('#').unwrap_or((answer, ""));
     let heading = bare(heading);
     let is_meant = |chunk: &Chunk| {
-        heading.is_empty() || chunk.headings.iter().chain([&chunk.title]).any(|above| bare(above) == heading)
+        let above = chunk.headings.iter().chain([&chunk.title]).map(String::as_str);
+        // Short sections share a chunk.
+        let within = chunk.text.lines().filter(|line| line.starts_with('#'));
+        let within = within.map(|line| line.trim_start_matches('#'));
+        heading.is_empty() || above.chain(within).any(|above| bare(above).starts_with(&heading))
     };
     chunks.of(path).filter(|number| chunks.all.get(*number).is_some_and(is_meant)).collect()
 }
@@ -111,7 +120,7 @@ mod tests {
             let all = chunks.all.iter().enumerate();
             all.filter(|(_, chunk)| chunk.headings.iter().any(|own| own == heading)).map(|(n, _)| n).collect()
         };
-        assert_eq!(read("a.md#the first PART").unwrap(), below("The first part"));
+        assert_eq!(read("a.md#the first P").unwrap(), below("The first part"));
         assert_eq!(read("a.md").unwrap().len(), chunks.all.len());
         let missing = read("a.md#third").unwrap_err().to_string();
         assert!(missing.contains("a.md#third"), "{missing}");

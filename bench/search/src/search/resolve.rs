@@ -13,19 +13,25 @@ pub(crate) struct Pages {
     by_name: HashMap<String, String>,
     /// By the last part of their names.
     by_last: HashMap<String, String>,
+    /// By the last parts, two at least, of their names, if there is one file only: the root of a site may be a folder.
+    by_end: HashMap<String, Option<String>>,
 }
 
 impl Pages {
     /// Of paths relative to the directory.
     pub(crate) fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
-        let (mut by_name, mut by_last) = (HashMap::new(), HashMap::new());
+        let (mut by_name, mut by_last, mut by_end) = (HashMap::new(), HashMap::new(), HashMap::new());
         for path in paths {
             if let Some(name) = name(path) {
+                for end in ends(&name).skip(1).filter(|end| end.contains('/')) {
+                    let entry = by_end.entry(end.to_owned()).or_insert_with(|| Some(path.to_owned()));
+                    entry.take_if(|other| other != path);
+                }
                 by_last.entry(last(&name).to_owned()).or_insert_with(|| path.to_owned());
                 by_name.entry(name).or_insert_with(|| path.to_owned());
             }
         }
-        Self { by_name, by_last }
+        Self { by_name, by_last, by_end }
     }
 
     /// The note that a link of a wiki leads to, in whatever folder it is.
@@ -42,9 +48,16 @@ impl Pages {
             return None;
         }
         let link = percent_decode_str(link).decode_utf8_lossy();
-        let found = candidates(from, &link).into_iter().find_map(|name| self.by_name.get(&name));
-        found.map(String::as_str)
+        let candidates = candidates(from, &link);
+        let exact = candidates.iter().find_map(|name| self.by_name.get(name));
+        let by_end = || candidates.iter().find_map(|name| self.by_end.get(name)?.as_ref());
+        exact.or_else(|| by_end().filter(|_| link.starts_with('/'))).map(String::as_str)
     }
+}
+
+/// A path, and what is left of it without its first part, its first two, and so on.
+fn ends(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |end| end.split_once('/').map(|(_, end)| end))
 }
 
 /// The last part of a path.
@@ -73,6 +86,8 @@ fn candidates(from: &str, link: &str) -> Vec<String> {
     let rest = if is_language(first) { rest } else { absolute };
     candidates.extend(name(rest));
     candidates.extend(rest.strip_prefix("docs/").and_then(name));
+    // The directory itself may be a folder of the site.
+    candidates.extend(rest.split_once('/').and_then(|(_, rest)| name(rest)));
     candidates.retain(|name| !name.is_empty());
     candidates
 }
@@ -129,6 +144,9 @@ mod tests {
             ("docs/tasks/run.md", "/es/docs/Web/CSS/Grid", Some("web/css/grid/index.md")),
             ("docs/tasks/run.md", "/docs/web/css/grid.html", Some("web/css/grid/index.md")),
             ("docs/tasks/run.md", "/a/gu%C3%ADa", Some("a/guía.mdx")),
+            ("docs/tasks/run.md", "/css/grid/", Some("web/css/grid/index.md")),
+            ("docs/tasks/run.md", "/site/a/guía/", Some("a/guía.mdx")),
+            ("docs/tasks/run.md", "/guía/", None),
             ("a/guía.mdx", "#part", None),
             ("a/guía.mdx", "https://example.org/docs/tasks/run", None),
             ("a/guía.mdx", "mailto:me@example.org", None),

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use papertape_search::analysis::query_terms;
 use papertape_search::corpus::folder::Folder;
-use papertape_search::embed::{Embedder, Local, Purpose};
+use papertape_search::embed::{Embedder, Purpose};
 use papertape_search::index;
 use papertape_search::query::Searcher;
 use papertape_search::store::embedded::Embedded;
@@ -20,6 +20,7 @@ use super::chunks::{Chunks, Query};
 use super::contender::Contender;
 use super::sample::sample;
 use super::textbook::Textbook;
+use super::vectors::KeptVectors;
 
 /// The length of every list.
 pub(crate) const DEPTH: usize = 100;
@@ -33,9 +34,7 @@ pub(crate) struct Setting<'a> {
     /// At most so many of the files.
     pub(crate) files: usize,
     pub(crate) seed: u64,
-    pub(crate) model: Option<&'a Path>,
-    /// A directory of indexes that stay.
-    pub(crate) keep: Option<&'a Path>,
+    pub(crate) model: Option<&'a Arc<KeptVectors>>,
 }
 
 /// A directory and its index.
@@ -47,13 +46,12 @@ pub(crate) struct Subject {
     pub(crate) files: Vec<(String, String)>,
     pub(crate) chunks: Chunks,
     pub(crate) textbook: Textbook,
-    #[cfg(feature = "engines")]
+    #[cfg(feature = "sqlite")]
     fts5: super::fts5::Fts5,
     store: Arc<Embedded>,
     words: Searcher,
     hybrid: Option<Searcher>,
-    index: PathBuf,
-    model: Option<Arc<Local>>,
+    model: Option<Arc<KeptVectors>>,
     summary: Summary,
     took: Duration,
     place: TempDir,
@@ -73,25 +71,22 @@ impl Subject {
         files.sort();
         let place = TempDir::new()?;
         let name = path.canonicalize()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let index = setting.keep.map_or_else(|| place.path().join("index"), |keep| keep.join(&name));
-        fs::create_dir_all(&index)?;
         let copy = place.path().join("folder");
         write_files(&copy, &files)?;
-        let store = Arc::new(Embedded::open(&index)?);
-        let model = setting.model.map(|model| Arc::new(Local::new(model)));
+        let store = Arc::new(Embedded::open(&place.path().join("index"))?);
+        let model = setting.model.cloned();
         let (words, hybrid) = searchers(&store, model.as_ref());
         let chunks = Chunks::default();
         let mut subject = Self {
             name,
             files,
             textbook: Textbook::of(&chunks),
-            #[cfg(feature = "engines")]
+            #[cfg(feature = "sqlite")]
             fts5: super::fts5::Fts5::of(&chunks)?,
             chunks,
             store,
             words,
             hybrid,
-            index,
             model,
             summary: Summary::default(),
             took: Duration::ZERO,
@@ -113,25 +108,22 @@ impl Subject {
         self.chunks = Chunks::read(&self.files);
         ensure!(
             usize::try_from(self.summary.chunks)? == self.chunks.all.len(),
-            "the index of {} has {} chunks instead of {}: delete {}",
+            "the index of {} has {} chunks instead of {}",
             self.name,
             self.summary.chunks,
-            self.chunks.all.len(),
-            self.index.display()
+            self.chunks.all.len()
         );
         self.textbook = Textbook::of(&self.chunks);
-        #[cfg(feature = "engines")]
+        #[cfg(feature = "sqlite")]
         {
             self.fts5 = super::fts5::Fts5::of(&self.chunks)?;
         }
         Ok(())
     }
 
-    /// Puts other texts in place of some files, in a copy of directory and index, and brings the copy up to date.
+    /// Puts other texts in place of some files, in another index.
     pub(crate) async fn replace(&mut self, changed: &[(String, String)]) -> Result<()> {
-        let index = self.place.path().join("copy");
-        copy_files(&self.index, &index)?;
-        self.store = Arc::new(Embedded::open(&index)?);
+        self.store = Arc::new(Embedded::open(&self.place.path().join("replaced"))?);
         (self.words, self.hybrid) = searchers(&self.store, self.model.as_ref());
         let changed: BTreeMap<&String, &String> = changed.iter().map(|(path, text)| (path, text)).collect();
         for (path, text) in &mut self.files {
@@ -172,7 +164,7 @@ impl Subject {
             all.extend([Contender::Hybrid, Contender::Model]);
         }
         all.push(Contender::Textbook);
-        if cfg!(feature = "engines") {
+        if cfg!(feature = "sqlite") {
             all.push(Contender::Fts5);
         }
         all
@@ -185,9 +177,9 @@ impl Subject {
             Contender::Hybrid => self.hits(self.hybrid.as_ref().context("no model")?, ask).await,
             Contender::Model => self.nearest(ask).await,
             Contender::Textbook => Ok(self.textbook.search(&query_terms(ask, &self.summary.languages))),
-            #[cfg(feature = "engines")]
+            #[cfg(feature = "sqlite")]
             Contender::Fts5 => self.fts5.search(ask),
-            #[cfg(not(feature = "engines"))]
+            #[cfg(not(feature = "sqlite"))]
             Contender::Fts5 => bail!("SQLite is not built in"),
         }
     }
@@ -229,10 +221,10 @@ impl Subject {
 }
 
 /// By words alone, and with a model.
-fn searchers(store: &Arc<Embedded>, model: Option<&Arc<Local>>) -> (Searcher, Option<Searcher>) {
+fn searchers(store: &Arc<Embedded>, model: Option<&Arc<KeptVectors>>) -> (Searcher, Option<Searcher>) {
     let store: Arc<dyn Store> = Arc::<Embedded>::clone(store);
     let hybrid = model.map(|model| {
-        let model: Arc<dyn Embedder> = Arc::<Local>::clone(model);
+        let model: Arc<dyn Embedder> = Arc::<KeptVectors>::clone(model);
         Searcher::new(Arc::clone(&store), Some(model)).waiting(PATIENCE)
     });
     (Searcher::new(store, None), hybrid)
@@ -244,24 +236,7 @@ fn write_files(folder: &Path, files: &[(String, String)]) -> Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        // A file that is as it was keeps its stamp.
-        if fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
-            fs::write(path, text)?;
-        }
-    }
-    Ok(())
-}
-
-fn copy_files(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in from.read_dir()? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_files(&entry.path(), &to)?;
-        } else {
-            fs::copy(entry.path(), to)?;
-        }
+        fs::write(path, text)?;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::args::{Output, Search};
 use crate::command::index::failure;
 use crate::exit::{self, Failure};
 use crate::index_progress::IndexProgress;
-use crate::print::hits::{self, Found};
+use crate::print::hits::Found;
 use crate::print::{self, Look};
 use crate::runtime;
 use crate::signals::Signals;
@@ -172,7 +172,7 @@ fn show(args: &Search, found: &Found) -> Result<(), Failure> {
     }
     let Some(number) = args.open else { return Ok(()) };
     let hit = found.hits.get(usize::from(number).saturating_sub(1)).ok_or_else(|| {
-        Failure::usage(format!("--open {number}: there are only {}", hits::passages(found.hits.len())))
+        Failure::usage(format!("--open {number}: the last passage is {}", found.hits.len()))
     })?;
     editor::open(&hit.path, hit.line)
 }

@@ -24,9 +24,9 @@ pub(crate) struct Found {
 pub(crate) struct Hit {
     /// The file, from the current directory as the user named the directory.
     pub(crate) path: PathBuf,
-    /// The first line of the passage in it.
+    /// The line of the passage in it that matches best.
     pub(crate) line: Option<u32>,
-    last_line: Option<u32>,
+    lines: (Option<u32>, Option<u32>),
     source: String,
     chunk_index: u32,
     score: f32,
@@ -54,8 +54,8 @@ impl Found {
             let line = |line| Some(line).filter(|line| *line > 0);
             Hit {
                 path: path(&chunk.source),
-                line: line(chunk.lines.start),
-                last_line: line(chunk.lines.end),
+                line: line(preview.line),
+                lines: (line(chunk.lines.start), line(chunk.lines.end)),
                 source: chunk.source.clone(),
                 chunk_index: chunk.index,
                 score: hit.score,
@@ -85,7 +85,7 @@ impl Found {
             Mode::Semantic => "by meaning",
             Mode::Hybrid => "by words and by meaning",
         };
-        format!("\n{}, {how}\n", passages(self.hits.len()))
+        format!("\n{}, {how}\n", counted(self.hits.len(), "passage"))
     }
 
     /// The members that hits of the blog server have, too, have the same names.
@@ -100,11 +100,6 @@ impl Found {
     }
 }
 
-/// "1 passage".
-pub(crate) fn passages(count: usize) -> String {
-    counted(count, "passage")
-}
-
 impl Hit {
     fn as_text(&self, number: usize, digits: usize, look: Look) -> String {
         let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -116,8 +111,9 @@ impl Hit {
             format!("{number}  {}  {}", look.paint(style::NAME, &place), look.paint(style::DIM, &above));
         // Wrapped only on a terminal, so that programs can read lines.
         let width = if look.terminal { look.width } else { usize::MAX };
-        let text = indented(&self.marked(look), width, &" ".repeat(digits + 2));
-        format!("{}\n{text}", head.trim_end())
+        let indent = " ".repeat(digits + 2);
+        let head = indented(head.trim_end(), width, "", &indent);
+        head + &indented(&self.marked(look), width, &indent, &indent)
     }
 
     /// The preview with its matches highlighted.
@@ -136,8 +132,9 @@ impl Hit {
     fn document(&self) -> Value {
         json!({
             "path": self.path.to_string_lossy(),
-            "start_line": self.line,
-            "end_line": self.last_line,
+            "line": self.line,
+            "start_line": self.lines.0,
+            "end_line": self.lines.1,
             "source": self.source,
             "chunk_index": self.chunk_index,
             "score": (f64::from(self.score) * 10_000.0).round() / 10_000.0,

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use papertape_search::corpus::folder::ENDINGS;
+use papertape_search::corpus::document::ENDINGS;
+use papertape_search::corpus::folder::Skipped;
 use papertape_search::index::Report;
 use papertape_search::store::{Embedding, Summary};
 use serde_json::{Value, json};
@@ -41,8 +42,9 @@ pub(crate) fn warnings(report: &Report, look: Look) -> String {
 /// What was indexed, how it is searched, and the next commands.
 pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look: Look) -> String {
     let Report { added, changed, removed, unchanged, summary, .. } = report;
+    let skipped = skipped_line(&report.skipped);
     if summary.files == 0 {
-        return nothing(*removed, places, look);
+        return nothing(*removed, &skipped, places, look);
     }
     let counts = [(added, "added"), (changed, "changed"), (removed, "removed"), (unchanged, "unchanged")];
     let counts: Vec<String> = counts
@@ -51,7 +53,7 @@ pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look:
         .map(|(count, what)| format!("{} {what}", grouped(*count)))
         .collect();
     let mut text = format!(
-        "{}: {}, {}\n  {}, in {}\n  {}\n",
+        "{}: {}, {}\n  {}, in {}\n{skipped}  {}\n",
         look.paint(style::SUBJECT, &places.names()),
         counted(summary.files, "file"),
         counted(summary.chunks, "chunk"),
@@ -71,25 +73,55 @@ pub(crate) fn as_text(report: &Report, time: Duration, places: Places<'_>, look:
     text + &commands
 }
 
-/// For a directory without Markdown: which files are indexed.
-fn nothing(removed: u64, places: Places<'_>, look: Look) -> String {
+/// For a directory without texts: which files are indexed.
+fn nothing(removed: u64, skipped: &str, places: Places<'_>, look: Look) -> String {
     let folder = look.paint(style::SUBJECT, &places.names());
     let removed = if removed == 0 { String::new() } else { format!("  {} removed\n", grouped(removed)) };
-    let [one, other, last] = ENDINGS;
+    let endings: Vec<String> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();
+    let (last, others) = endings.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
     format!(
-        "{folder}: nothing to index\n{removed}  files that end in .{one}, .{other} or .{last} are indexed, unless they are hidden or a \
-         .gitignore excludes them\n"
+        "{folder}: nothing to index\n{removed}{skipped}  files that end in {} or {last} are indexed, unless they are hidden \
+         or a .gitignore excludes them\n",
+        others.join(", "),
     )
+}
+
+/// How many endings of files that are skipped are named in text.
+const NAMED: usize = 8;
+
+/// `skipped 12 .png, 3 .docx, 2 others`, as a line, if there is anything to say.
+fn skipped_line(skipped: &Skipped) -> String {
+    if skipped.total() == 0 {
+        return String::new();
+    }
+    let endings = skipped.endings();
+    let mut parts: Vec<String> =
+        endings.iter().take(NAMED).map(|(ending, many)| format!("{} .{ending}", grouped(*many))).collect();
+    let others = endings.iter().skip(NAMED).map(|(_, many)| many).sum::<u64>() + skipped.others();
+    match others {
+        0 => {}
+        1 => parts.push("1 other".to_owned()),
+        others => parts.push(format!("{} others", grouped(others))),
+    }
+    format!("  skipped {}\n", parts.join(", "))
+}
+
+/// The same for programs: by ending, and those without one as `""`.
+fn skipped_document(skipped: &Skipped) -> Value {
+    let named = skipped.endings().into_iter().map(|(ending, many)| (ending.to_owned(), many.into()));
+    let others = (skipped.others() > 0).then(|| (String::new(), skipped.others().into()));
+    Value::Object(named.chain(others).collect())
 }
 
 /// The report as JSON.
 pub(crate) fn document(report: &Report, time: Duration, places: Places<'_>) -> Value {
-    let Report { added, changed, removed, unchanged, warnings, summary, .. } = report;
+    let Report { added, changed, removed, unchanged, skipped, warnings, summary, .. } = report;
     json!({
         "added": added,
         "changed": changed,
         "removed": removed,
         "unchanged": unchanged,
+        "skipped": skipped_document(skipped),
         "warnings": warnings,
         "files": summary.files,
         "chunks": summary.chunks,
@@ -175,6 +207,17 @@ mod tests {
              search_blog query='...'\n  papertape serve blog --content 'my notes'\n"
         );
         assert_eq!(warnings(&report(None), LOOK), "warning: a.md: odd thing\n");
+    }
+
+    #[test]
+    fn skipped_files_are_counted_by_ending() {
+        let mut skipped = Skipped::default();
+        for ending in [Some("png"), Some("PNG"), Some("docx"), None] {
+            skipped.add(ending.map(std::ffi::OsStr::new));
+        }
+        assert_eq!(skipped_line(&skipped), "  skipped 2 .png, 1 .docx, 1 other\n");
+        assert_eq!(skipped_document(&skipped), json!({"png": 2, "docx": 1, "": 1}));
+        assert_eq!(skipped_line(&Skipped::default()), "");
     }
 
     #[test]

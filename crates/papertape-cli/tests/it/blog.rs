@@ -343,7 +343,7 @@ fn a_server_without_an_index_starts_and_reports_the_remedy() {
     let folder = docs("blog_nothing");
     for target in ["blog --content nowhere", "blog --index nowhere"] {
         let tools = document(run(&mut beside(&folder, ["list", target, "--output", "json"]), "").is_clean());
-        assert_eq!(tools["tools"].as_array().unwrap().len(), 2, "{target}");
+        assert_eq!(tools["tools"].as_array().unwrap().len(), 4, "{target}");
         let end = run(&mut beside(&folder, ["call", target, "search_blog", "query=x"]), "");
         assert_eq!((end.status.code(), text(&end)), (Some(1), ""), "{end:?}");
     }

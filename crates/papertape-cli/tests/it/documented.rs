@@ -77,7 +77,7 @@ fn can_run(command: &str) -> bool {
     let Some((subcommand, rest)) = rest.split_once(' ') else { return false };
     let rest = rest.strip_prefix("--trace ").unwrap_or(rest);
     let rest = rest.strip_prefix("--tape session.tape ").unwrap_or(rest);
-    ["list", "call", "read", "prompt", "request", "index", "check", "replay"].contains(&subcommand)
+    ["list", "call", "read", "prompt", "request", "search", "index", "check", "replay"].contains(&subcommand)
         && TARGETS.iter().any(|target| rest.starts_with(target))
         && !ELSEWHERE.iter().any(|option| command.contains(option))
         && (cfg!(feature = "otel") || !command.contains(" --otlp "))
@@ -124,6 +124,8 @@ fn shell(command: &str) -> Command {
             None => shell.env_remove(name),
         };
     }
+    // An editor that a command opens ends at once.
+    shell.env("EDITOR", "true").env_remove("VISUAL");
     shell.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
     shell
 }

@@ -43,6 +43,7 @@ mod reading;
 mod replay;
 mod requesting;
 mod screen;
+mod searching;
 mod server_inputs;
 mod server_logs;
 mod server_stderr;

@@ -7,6 +7,7 @@
 //! - [`Finder`]: where those stand in a text
 //! - `places`: where the terms of a query are in a text
 //! - [`Phrase`]: words that stand one after the other
+//! - `spelling`: a misspelt word to the one that was meant
 //! - [`Language`] (with `detect` and `script`): which rules apply
 
 mod bag;
@@ -17,6 +18,7 @@ mod phrase;
 mod places;
 mod query;
 mod script;
+mod spelling;
 mod terms;
 pub mod weights;
 
@@ -29,6 +31,8 @@ pub(crate) use phrase::{PhraseFinder, Sequence, stands_in, stands_near};
 pub(crate) use places::{Place, places};
 pub use query::{MAX_QUERY_CHARS, QueryTerm, query_terms};
 pub(crate) use script::{is_han_or_kana, is_unspaced};
+pub use spelling::Correction;
+pub(crate) use spelling::{Misspelling, correctable, spelled_in};
 
 /// A term of the index: a word folded and stemmed, or two characters of Chinese, Japanese or Korean.
 pub type Term = String;

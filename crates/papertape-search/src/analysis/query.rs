@@ -130,7 +130,7 @@ fn is_interrogative(c: char) -> bool {
 }
 
 /// Whether a word, in lower case, is a stop word in any of these languages.
-fn is_stop_word(word: &str, languages: &[Language]) -> bool {
+pub(super) fn is_stop_word(word: &str, languages: &[Language]) -> bool {
     languages.iter().any(|language| {
         let list = match language {
             Language::Spanish => SPANISH,

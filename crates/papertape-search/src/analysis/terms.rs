@@ -359,18 +359,23 @@ impl TermCache {
         if let Some(number) = self.known(language).and_then(|known| known.words.get(word)) {
             return *number;
         }
-        // Without its accents, as a query may have it.
-        let plain = folded(word);
-        let term = if language.has_english_words() && plain.is_ascii() && !plain.is_empty() {
-            self.stem(&plain, Language::English)
-        } else {
-            self.stem(word, language)
-        };
+        let term = self.spell(word, language);
         let number = self.number_of(&term);
         if let Some(known) = self.known(language) {
             known.words.insert(word.into(), number);
         }
         number
+    }
+
+    /// The term of a word, which is not kept.
+    pub(super) fn spell(&mut self, word: &str, language: Language) -> Term {
+        // Without its accents, as a query may have it.
+        let plain = folded(word);
+        if language.has_english_words() && plain.is_ascii() && !plain.is_empty() {
+            self.stem(&plain, Language::English)
+        } else {
+            self.stem(word, language)
+        }
     }
 
     /// The terms of a token in each of these languages, each once.
@@ -437,7 +442,7 @@ fn with_accent(word: &str, language: Language) -> Cow<'_, str> {
 }
 
 /// Folds accents and ligatures: letters that are not accented in their own language go to what others type for them.
-fn folded(word: &str) -> Cow<'_, str> {
+pub(super) fn folded(word: &str) -> Cow<'_, str> {
     if word.is_ascii() {
         return Cow::Borrowed(word);
     }

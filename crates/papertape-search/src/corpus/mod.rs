@@ -1,4 +1,4 @@
-//! A directory of Markdown to documents: which files there are, and each file's bytes to a title, tags and chunks.
+//! A directory of texts to documents: which files there are, and each file's bytes to a title, tags and chunks.
 
 pub mod document;
 pub mod folder;

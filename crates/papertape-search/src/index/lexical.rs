@@ -89,13 +89,15 @@ impl Pass<'_> {
         self.check_seal().await?;
         let (before, records) = known(self.store).await?;
         let generation = before.as_ref().map(|summary| summary.generation);
-        let listing = self.list().await?;
+        let mut listing = self.list().await?;
+        let skipped = std::mem::take(&mut listing.skipped);
         let difference = compare(listing, &records, self.options);
         if let Some(failure) = difference.objection(&records, self.options) {
             return Err(failure);
         }
         let mut change = Change::new(self.store, generation, records, self.options, writer);
         change.report.unchanged = difference.unchanged;
+        change.report.skipped = skipped;
         change.report.absent.clone_from(&difference.absent);
         for absent in &difference.absent {
             self.warnings.add(absent.clone());

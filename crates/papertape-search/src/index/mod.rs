@@ -19,7 +19,7 @@ mod rejected;
 mod vectors;
 mod writer;
 
-use crate::corpus::folder::Folder;
+use crate::corpus::folder::{Folder, Skipped};
 use crate::embed::{EmbedError, Embedder, Embedding};
 use crate::store::{Store, StoreError, Summary};
 use crate::warnings::Warnings;
@@ -65,6 +65,8 @@ pub struct Report {
     pub unchanged: u64,
     /// Paths of the files that are new, changed or gone.
     pub paths: Vec<String>,
+    /// Files that are not read because of how their names end.
+    pub skipped: Skipped,
     /// Warnings, one line each; at most a hundred, then how many more.
     pub warnings: Vec<String>,
     /// Of several directories, those that cannot be read or have no files any more, and why, one line each (also a warning):

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::digest::Digest;
 use crate::analysis;
-use crate::corpus::document;
+use crate::corpus::document::{self, Document};
 use crate::corpus::folder::Folder;
 use crate::store::{Entry, FileRecord, Stamp, VectorKey};
 
@@ -50,9 +50,8 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
         return FileOutcome::Same(Same { stamp, warnings });
     }
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let document = document::read(path, &bytes);
-    let mut entries: Vec<Entry> = document
-        .chunks
+    let mut document = document::read(path, &bytes);
+    let mut entries: Vec<Entry> = std::mem::take(&mut document.chunks)
         .into_iter()
         .zip(0_u32..)
         .map(|(section, index)| Entry {
@@ -64,9 +63,7 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
             text: section.text,
         })
         .collect();
-    if let Some(first) = entries.first_mut() {
-        first.bag.add_all(analysis::front_matter_bag(&document.aliases, &document.about, document.language));
-    }
+    add_front_matter(&document, &mut entries);
     let record = FileRecord {
         path: path.to_owned(),
         stamp,
@@ -79,6 +76,17 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
         size,
     };
     FileOutcome::Fresh(Box::new(Fresh { record, entries, warnings: document.warnings }))
+}
+
+/// Other titles count in every chunk, as the title does; what a file is about in the first.
+fn add_front_matter(document: &Document, entries: &mut [Entry]) {
+    if !document.aliases.is_empty() {
+        let aliases = analysis::front_matter_bag(&document.aliases, "", document.language);
+        entries.iter_mut().for_each(|entry| entry.bag.add_all(aliases.clone()));
+    }
+    if let Some(first) = entries.first_mut() {
+        first.bag.add_all(analysis::front_matter_bag(&[], &document.about, document.language));
+    }
 }
 
 /// How often a file is read that is replaced whenever it is read.

@@ -10,7 +10,7 @@ use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{Event, EventKind};
 use tokio::sync::Notify;
 
-use crate::corpus::folder::is_markdown;
+use crate::corpus::folder;
 use crate::sync::lock;
 
 /// What events have reported of the watched directories.
@@ -88,7 +88,7 @@ fn is_relevant(event: &Event, except: &Path) -> bool {
     if event.need_rescan() {
         return true;
     }
-    // Names can be those of directories; the content of a file is relevant only if it is Markdown.
+    // Names can be those of directories; the content of a file is relevant only if it is read.
     let by_name = match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Modify(ModifyKind::Data(_)) => {
             false
@@ -101,9 +101,9 @@ fn is_relevant(event: &Event, except: &Path) -> bool {
     event.paths.iter().any(|path| !of_ours(path) && (by_name || is_text(path)))
 }
 
-/// Markdown, or an ignore file, which says which Markdown is indexed.
+/// A file that is read, or an ignore file, which says which files are.
 fn is_text(path: &Path) -> bool {
-    path.file_name().and_then(OsStr::to_str).is_some_and(is_markdown) || is_ignore_file(path)
+    path.file_name().and_then(OsStr::to_str).is_some_and(folder::is_text) || is_ignore_file(path)
 }
 
 fn is_ignore_file(path: &Path) -> bool {

@@ -13,13 +13,16 @@ pub mod syntax;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::analysis::{Phrase, query_terms};
+use crate::analysis::{Language, Phrase, query_terms, spelled_in};
 use crate::embed::{Embedder, Embedding};
-use crate::store::{Chunk, FileRecord, Filter, Hit, Matches, Query, Store, StoreError, Summary};
+use crate::store::{Chunk, Correction, FileRecord, Filter, Hit, Matches, Query, Store, StoreError, Summary};
 use crate::sync::lock;
 pub use preview::{MatchedTerms, PREVIEW_CHARS, Preview};
 use query_vector::QueryVectors;
 use syntax::ParsedQuery;
+
+/// How many titles, headings and texts are looked through for the spelling of a term.
+const CONSULTED: usize = 20;
 
 /// How many characters of a phrase a note shows.
 const SHOWN: usize = 80;
@@ -147,6 +150,7 @@ impl Searcher {
             filter: filter.and(&asked.filter),
             required: phrases(&asked.phrases),
             excluded: phrases(&asked.excluded),
+            correct: true,
             top_k,
         };
         let mut matches = self.store.search(&query).await;
@@ -167,6 +171,8 @@ impl Searcher {
             without.push_str(if matches.hits.is_empty() { "" } else { "; these have the words" });
             notes.push(without);
         }
+        notes
+            .extend(matches.corrections.iter().map(|it| did_you_mean(it, &matches.hits, &summary.languages)));
         if !asked.excluded.is_empty() {
             notes.push(format!(
                 "texts with {} are left out",
@@ -309,6 +315,16 @@ impl Searcher {
         *lock(&self.summary) = Some(summary.clone());
         Ok(summary)
     }
+}
+
+/// That a word was corrected, to a word that the hits have.
+fn did_you_mean(correction: &Correction, hits: &[Hit], languages: &[Language]) -> String {
+    let texts = hits
+        .iter()
+        .flat_map(|hit| [&hit.chunk.title, &hit.chunk.text].into_iter().chain(&hit.chunk.headings));
+    let mut spellings = texts.take(CONSULTED).filter_map(|text| spelled_in(text, correction, languages));
+    let spelling = spellings.next().unwrap_or_else(|| correction.spelling.clone());
+    format!("no text has \"{}\": searched for \"{spelling}\" instead; did you mean that?", correction.word)
 }
 
 /// That no text has these phrases, where only the files that pass the filter are searched.

@@ -30,6 +30,9 @@ pub struct Preview {
     pub text: String,
     /// The words in it that match the query, in bytes of `text`: in order, and apart from each other.
     pub matches: Vec<Range<usize>>,
+    /// The line of the file with the most of these words, or the first one of the chunk; 0 if the chunk is not text as it
+    /// stands in the file.
+    pub line: u32,
 }
 
 impl Preview {
@@ -74,8 +77,22 @@ impl MatchedTerms {
         } else {
             analysis::places(&line, &self.terms, &self.languages)
         };
-        Line::new(&line).window(&places, &self.weights)
+        let mut preview = Line::new(&line).window(&places, &self.weights);
+        preview.line = line_of(&preview.words(), chunk);
+        preview
     }
+}
+
+/// The line of the file with the most of these words of a chunk.
+fn line_of(words: &[&str], chunk: &Chunk) -> u32 {
+    let mut best = (0, chunk.lines.start);
+    for (line, number) in chunk.text.trim_start().lines().zip(chunk.lines.start..=chunk.lines.end) {
+        let count = words.iter().filter(|word| line.contains(**word)).count();
+        if count > best.0 {
+            best = (count, number);
+        }
+    }
+    best.1
 }
 
 fn one_line(text: &str) -> String {

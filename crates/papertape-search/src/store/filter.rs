@@ -1,5 +1,7 @@
 //! Filters: which files a query is restricted to, and their conditions as both stores apply them.
 
+use super::FileRecord;
+
 /// Which files count: those for which all of this holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
@@ -30,6 +32,13 @@ pub struct FileTerms {
 }
 
 impl Filter {
+    /// The files that pass, in their order. A bound that is not a date is compared as text.
+    #[must_use]
+    pub fn select<'a>(&self, files: &'a [FileRecord]) -> Vec<&'a FileRecord> {
+        let Some(conditions) = Conditions::of(self) else { return files.iter().collect() };
+        files.iter().filter(|file| conditions.let_through(file)).collect()
+    }
+
     /// The files that pass both. Of two prefixes, only that of `self` counts.
     #[must_use]
     pub(crate) fn and(&self, other: &Self) -> Self {
@@ -53,6 +62,20 @@ impl FileTerms {
 
     fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.tags.is_empty() && self.titles.is_empty()
+    }
+
+    /// For each of these folded terms, whether a file has it. Its tags are in lower case.
+    pub(super) fn found<'a>(
+        &'a self,
+        path: &str,
+        title: &str,
+        tags: &'a [impl AsRef<str>],
+    ) -> impl Iterator<Item = bool> + 'a {
+        let path = if self.paths.is_empty() { String::new() } else { folded_path(path) };
+        let title = if self.titles.is_empty() { String::new() } else { title.to_lowercase() };
+        let of_tags = self.tags.iter().map(|wanted| tags.iter().any(|tag| is_tag(tag.as_ref(), wanted)));
+        let of_paths = self.paths.iter().map(move |part| path.contains(part.as_str()));
+        of_tags.chain(of_paths).chain(self.titles.iter().map(move |part| title.contains(part.as_str())))
     }
 
     /// As they are compared: in lower case, tags without `#`.
@@ -99,18 +122,36 @@ impl Conditions {
     }
 }
 
+impl Conditions {
+    fn let_through(&self, file: &FileRecord) -> bool {
+        let Self { prefix, since, until, all_of, none_of } = self;
+        let is_within = |bound: &Option<String>, is_right: fn(&str, &str) -> bool| match (bound, &file.date) {
+            (None, _) => true,
+            (Some(bound), Some(date)) => is_right(date, bound),
+            (Some(_), None) => false,
+        };
+        let tags: Vec<String> = file.tags.iter().map(|tag| tag.to_lowercase()).collect();
+        is_within(since, |date, since| since <= date)
+            && is_within(until, |date, until| date <= until)
+            && prefix.as_deref().is_none_or(|prefix| file.path.starts_with(prefix))
+            && all_of.found(&file.path, &file.title, &tags).all(|found| found)
+            && !none_of.found(&file.path, &file.title, &tags).any(|found| found)
+    }
+}
+
 /// A path as parts of it are looked for.
 pub(super) fn folded_path(path: &str) -> String {
     format!("/{}", path.to_lowercase())
 }
 
 /// A tag as it is compared: `project` for `#Project/`.
-fn folded_tag(tag: &str) -> String {
+#[must_use]
+pub fn folded_tag(tag: &str) -> String {
     tag.trim().trim_start_matches('#').trim_end_matches('/').to_lowercase()
 }
 
 /// Whether a tag of a file, in lower case, is the one that is wanted or below it.
-pub(super) fn is_tag(tag: &str, wanted: &str) -> bool {
+fn is_tag(tag: &str, wanted: &str) -> bool {
     let rest = tag.trim_start_matches('#').strip_prefix(wanted);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

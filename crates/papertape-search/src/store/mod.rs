@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+pub use crate::analysis::Correction;
 use crate::analysis::{Bag, Language, Phrase, QueryTerm};
 pub use crate::corpus::document::Lines;
 pub use crate::corpus::folder::Stamp;
@@ -26,7 +27,7 @@ pub use crate::corpus::{ChunkId, VectorKey};
 pub use crate::embed::Embedding;
 use crate::rank::bm25::Bm25;
 pub use error::{SHARE, StoreError};
-pub use filter::{FileTerms, Filter};
+pub use filter::{FileTerms, Filter, folded_tag};
 
 /// What the methods of a [`Store`] return.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -163,6 +164,8 @@ pub struct Query {
     pub required: Vec<Phrase>,
     /// Words and phrases that a chunk must not have.
     pub excluded: Vec<Phrase>,
+    /// Whether words that stand in no text are corrected.
+    pub correct: bool,
     /// How many hits.
     pub top_k: usize,
 }
@@ -182,6 +185,8 @@ pub struct Matches {
     pub semantic: Vec<(ChunkId, f32)>,
     /// The weights of the terms.
     pub bm25: Bm25,
+    /// Words that stand in no text, and what was searched for in their place.
+    pub corrections: Vec<Correction>,
 }
 
 /// A chunk and its score.

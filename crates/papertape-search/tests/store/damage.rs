@@ -151,7 +151,7 @@ async fn a_damaged_index_can_be_made_anew() {
 async fn what_others_wrote_is_left_alone() {
     let random: Vec<u8> =
         (0..1_000_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    let newer = b"papertape index 4 0000\n{}".as_slice();
+    let newer = b"papertape index 5 0000\n{}".as_slice();
     for (content, foreign) in [
         (&random[..0], true),
         (&random[..1], true),
@@ -159,7 +159,7 @@ async fn what_others_wrote_is_left_alone() {
         (b"SQLite format 3\0".as_slice(), true),
         (newer, true),
         (b"papertape index 2 ".as_slice(), false),
-        (b"papertape index 3 ".as_slice(), false),
+        (b"papertape index 4 ".as_slice(), false),
         (b"papertape index one".as_slice(), false),
     ] {
         // As the directory itself, and as the manifest in it.

@@ -132,7 +132,7 @@ fn listed(file: &FileRecord) -> Resource {
     Resource::new(uri::of_file(&file.path))
         .name(&file.path)
         .title(&file.title)
-        .mime_type(resource::MARKDOWN)
+        .mime_type(resource::media_type(&file.path))
         .size(file.size)
         .annotations(hints)
 }

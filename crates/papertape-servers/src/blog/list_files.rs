@@ -7,7 +7,7 @@ use papertape::{Cx, Json, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Blog, days, search_blog, tags};
+use super::{Blog, days, search_blog};
 use papertape_search::store::{FileRecord, Filter};
 
 /// List the files of the user's Markdown, newest first: to see what there is, what is new, or what has a tag. To find a text in
@@ -114,8 +114,8 @@ pub(super) async fn list_files(args: ListFiles, blog: Blog, cx: Cx) -> Result<Js
 
 fn list(files: &[FileRecord], filter: &Filter, sort: Sort, limit: usize, offset: usize) -> FileList {
     // A file without text cannot be read, and is not a resource either.
-    let mut files: Vec<&FileRecord> =
-        files.iter().filter(|file| file.chunks > 0 && passes(file, filter)).collect();
+    let mut files = filter.select(files);
+    files.retain(|file| file.chunks > 0);
     if sort == Sort::Date {
         // Stable, so that files of one day stay in the order of their paths.
         files.sort_by(|one, other| newer(one, other));
@@ -131,20 +131,6 @@ fn list(files: &[FileRecord], filter: &Filter, sort: Sort, limit: usize, offset:
 
 fn newer(one: &FileRecord, other: &FileRecord) -> Ordering {
     Reverse(&one.date).cmp(&Reverse(&other.date))
-}
-
-fn passes(file: &FileRecord, filter: &Filter) -> bool {
-    let Filter { path_prefix, tag, since, until, .. } = filter;
-    let is_within = |bound: &Option<String>, is_right: fn(&str, &str) -> bool| match (bound, &file.date) {
-        (None, _) => true,
-        (Some(bound), Some(date)) => is_right(date, bound),
-        (Some(_), None) => false,
-    };
-    let wanted = tag.as_deref().map(tags::key);
-    path_prefix.as_deref().is_none_or(|prefix| file.path.starts_with(prefix))
-        && wanted.is_none_or(|wanted| file.tags.iter().any(|tag| tags::is_within(tag, &wanted)))
-        && is_within(since, |date, since| since <= date)
-        && is_within(until, |date, until| date <= until)
 }
 
 fn listed(file: &FileRecord) -> ListedFile {
@@ -201,6 +187,7 @@ mod tests {
         for (filter, right) in [
             (Filter { path_prefix: some("b/"), ..Filter::default() }, &["b/1.md", "b/2.md"][..]),
             (Filter { tag: some("PROJECT"), ..Filter::default() }, &["a.md", "b/1.md"]),
+            (Filter { tag: some("#Project/"), ..Filter::default() }, &["a.md", "b/1.md"]),
             (Filter { tag: some("project/alpha"), ..Filter::default() }, &["a.md"]),
             (Filter { since: some("2024-01-02"), ..Filter::default() }, &["b/2.md"]),
             (Filter { until: some("2024-01-01"), ..Filter::default() }, &["b/1.md", "c.md"]),

@@ -7,8 +7,8 @@ use papertape::{Cx, Json, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Blog, tags};
-use papertape_search::store::FileRecord;
+use super::Blog;
+use papertape_search::store::{FileRecord, folded_tag};
 
 /// List the tags of the user's Markdown, each with its number of files, commonest first: for the tag of search_blog and
 /// list_files. Of nested tags, such as "project/alpha", "project" counts those below it, too.
@@ -76,9 +76,9 @@ fn counts(files: &[FileRecord]) -> Vec<TagCount> {
     for file in files.iter().filter(|file| file.chunks > 0) {
         // A file counts once for a tag, however many of its tags are below that.
         let mut tags = BTreeMap::new();
-        let written: BTreeSet<&str> = file.tags.iter().flat_map(|tag| tags::above(tag)).collect();
+        let written: BTreeSet<&str> = file.tags.iter().flat_map(|tag| with_above(tag)).collect();
         for tag in written {
-            tags.entry(tags::key(tag)).or_insert(tag);
+            tags.entry(folded_tag(tag)).or_insert(tag);
         }
         for (key, tag) in tags {
             counts.entry(key).or_insert_with(|| TagCount { tag: tag.to_owned(), files: 0 }).files += 1;
@@ -90,9 +90,23 @@ fn counts(files: &[FileRecord]) -> Vec<TagCount> {
     counts
 }
 
+/// A tag, and all above it, which end at a slash.
+fn with_above(tag: &str) -> impl Iterator<Item = &str> {
+    let tag = tag.trim().trim_start_matches('#').trim_end_matches('/');
+    let parents = tag.match_indices('/').filter_map(|(at, _)| tag.get(..at));
+    [tag].into_iter().chain(parents).filter(|tag| !tag.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tag_is_below_those_that_end_at_a_slash() {
+        for (tag, right) in [("#a/b/c/", &["a/b/c", "a", "a/b"][..]), ("/a", &["/a"]), ("#", &[])] {
+            assert_eq!(with_above(tag).collect::<Vec<_>>(), right);
+        }
+    }
 
     #[test]
     fn tags_above_others_count_each_file_once() {

@@ -12,7 +12,6 @@ mod prompt;
 mod read_chunk;
 mod resource;
 mod search_blog;
-mod tags;
 mod uri;
 
 use std::sync::Arc;

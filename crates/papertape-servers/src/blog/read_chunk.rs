@@ -79,6 +79,8 @@ pub(super) struct Passage {
     /// The last line.
     #[serde(skip_serializing_if = "Option::is_none")]
     end_line: Option<u32>,
+    /// How many tokens the text has, about.
+    tokens: usize,
     /// What was asked for and left out, as the text would be too long, and where to read on.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<String>,
@@ -185,6 +187,7 @@ fn passage(file: &[Chunk], at: usize, around: Around) -> Option<Passage> {
         // 0 if the text is not as it stands in the file.
         start_line: Some(first.lines.start).filter(|&line| line > 0),
         end_line: Some(last.lines.end).filter(|&line| line > 0),
+        tokens: chunks.iter().map(Chunk::tokens).sum(),
         more: more(file.get(wanted.start)?.index, first.index, next),
         next,
     })

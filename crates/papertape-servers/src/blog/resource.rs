@@ -1,15 +1,35 @@
 //! Files as resources: `blog:///PATH`, and `blog:///PATH#chunkN` for a passage.
 
-use papertape::server::{CompletionRequest, ResourceTemplate};
+use papertape::protocol::ResourceContents;
+use papertape::server::{CompletionRequest, ReadOutput, ResourceTemplate};
 use papertape::{Cx, ToolError};
 use serde::Deserialize;
 
 use super::{Blog, quoted, uri};
+use papertape_search::corpus::document::Format;
 use papertape_search::query::Searcher;
 use papertape_search::store::StoreError;
 
-/// The media type of all of them.
-pub(super) const MARKDOWN: &str = "text/markdown";
+/// The media type of a file's text, as it is read: pages of HTML and notebooks are converted to Markdown.
+pub(super) fn media_type(path: &str) -> &'static str {
+    match Format::of(path) {
+        Some(Format::Plain | Format::Rst | Format::AsciiDoc | Format::Org) => "text/plain",
+        _ => "text/markdown",
+    }
+}
+
+/// A text of a file of this path.
+#[derive(Debug)]
+pub(super) struct TextOf {
+    path: String,
+    text: String,
+}
+
+impl ReadOutput for TextOf {
+    fn into_contents(self, uri: &str, _: Option<&str>) -> Vec<ResourceContents> {
+        self.text.into_contents(uri, Some(media_type(&self.path)))
+    }
+}
 
 /// The most paths that a completion returns.
 const MOST_PATHS: usize = 1_000;
@@ -23,7 +43,6 @@ pub(super) fn template(blog: &Blog) -> ResourceTemplate {
         .description(
             "The Markdown of one file, by its path as search_blog gives it as source. With #chunkN behind it, one passage of it.",
         )
-        .mime_type(MARKDOWN)
         .complete("path", move |so_far| complete(so_far, blog.clone()))
 }
 
@@ -33,16 +52,16 @@ pub(super) struct Variables {
     path: String,
 }
 
-pub(super) async fn read_any(variables: Variables, blog: Blog, cx: Cx) -> Result<String, ToolError> {
+pub(super) async fn read_any(variables: Variables, blog: Blog, cx: Cx) -> Result<TextOf, ToolError> {
     let index = blog.ready(Some(&cx)).await?;
     let failed = |error: StoreError| ToolError::failed(index.explain(&error));
     if let Some(text) = index.searcher.document(&variables.path).await.map_err(failed)? {
-        return Ok(text);
+        return Ok(TextOf { path: variables.path, text });
     }
     if let Some((source, number)) = uri::chunk_of(&variables.path)
         && let Some(chunk) = index.searcher.store().chunk(source, number).await.map_err(failed)?
     {
-        return Ok(chunk.text);
+        return Ok(TextOf { path: chunk.source, text: chunk.text });
     }
     Err(unknown(&index.searcher, &variables.path).await)
 }

@@ -18,7 +18,8 @@ use papertape_search::store::{self, Filter};
 /// Search the user's own Markdown: blog posts, notes, documentation. The best passages come first, each with its source, its
 /// place in it and the part of it that matches best; read_chunk gives the whole passage. Words are matched in any form and
 /// with or without accents, in the language of the texts; where a model is configured, meaning is matched too. Ask in plain
-/// words: there is no query syntax.
+/// words. Optional: "exact phrase", -word, -"phrase", path:guides/, tag:rust, title:x, since:2024-05, until:2024-05-31,
+/// date:2024, and - before path:, tag: and title:. A word that no text has is corrected, with a note.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchBlog {
@@ -33,7 +34,7 @@ pub(super) struct SearchBlog {
     #[serde(default)]
     #[schemars(length(max = 4_096))]
     path_prefix: Option<String>,
-    /// Only in files with this tag in their front matter.
+    /// Only in files with this tag, or one below it: "project" finds "project/alpha".
     #[serde(default)]
     #[schemars(length(max = 1_000))]
     tag: Option<String>,
@@ -100,7 +101,7 @@ fn links(hits: &[Hit]) -> Vec<Content> {
         let mut link = ResourceLink::default();
         (link.uri, link.name) = (hit.uri.clone(), hit.source.clone());
         link.title = Some(hit.title.clone());
-        link.mime_type = Some(resource::MARKDOWN.to_owned());
+        link.mime_type = Some(resource::media_type(&hit.source).to_owned());
         Content::ResourceLink(link)
     };
     files.into_iter().map(link).collect()

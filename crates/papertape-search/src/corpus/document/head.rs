@@ -66,6 +66,21 @@ pub(super) struct Head {
     pub(super) warning: Option<String>,
 }
 
+impl Head {
+    /// With what the text says of itself where the front matter says nothing.
+    pub(super) fn with(mut self, own: Self) -> Self {
+        self.title = self.title.or(own.title);
+        self.date = self.date.or(own.date);
+        self.language = self.language.or(own.language);
+        self.warning = self.warning.or(own.warning);
+        own.tags.iter().for_each(|tag| add_tag(&mut self.tags, tag));
+        if self.about.is_empty() {
+            self.about = own.about;
+        }
+        self
+    }
+}
+
 /// Reads the front matter, YAML or TOML, if there is any. `named` is the day in the file's name, which counts if there is
 /// no other.
 pub(super) fn read(text: &str, named: Option<&str>) -> Head {
@@ -204,6 +219,11 @@ fn word(value: &Value) -> Option<String> {
 /// Text on one line, without control characters (no store keeps a NUL), and not too long.
 pub(super) fn line(text: &str) -> String {
     bounded(text, MOST_NAME)
+}
+
+/// A description or a summary on one line.
+pub(super) fn prose(text: &str) -> String {
+    bounded(text, MOST_PROSE)
 }
 
 fn bounded(text: &str, most: usize) -> String {

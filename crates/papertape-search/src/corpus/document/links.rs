@@ -2,7 +2,8 @@
 
 use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
 
-use super::{outline, readable, wiki};
+use super::format::Format;
+use super::{outline, parsable, readable, wiki};
 
 /// What a reader sees of a link, and where it leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,15 +17,19 @@ pub struct Link {
     pub wiki: bool,
 }
 
-/// Every link of a file, in order.
+/// Every link of a file, in order; none of a file that is not Markdown, nor converted to it.
 #[must_use]
-pub fn links(path: &str, markdown: &str) -> Vec<Link> {
-    let readable = readable(path, markdown);
+pub fn links(path: &str, text: &str) -> Vec<Link> {
+    let readable = readable(path, text);
+    if matches!(readable.format, Format::Plain | Format::Rst | Format::AsciiDoc | Format::Org) {
+        return Vec::new();
+    }
+    let markdown = parsable(readable.format, &readable.body, readable.head.unread);
     let mut links = Vec::new();
     let mut open: Option<Link> = None;
     // The text is the target.
     let mut is_name = false;
-    for event in Parser::new_ext(&readable.markdown, outline::OPTIONS) {
+    for event in Parser::new_ext(&markdown, outline::OPTIONS) {
         match event {
             Event::Start(Tag::Link { link_type: LinkType::WikiLink { has_pothole }, dest_url, .. }) => {
                 let target = wiki::page(&dest_url).to_owned();

@@ -38,6 +38,16 @@ pub(super) struct Outline {
     pub(super) tags: Vec<String>,
 }
 
+impl Outline {
+    /// Adds prose, if there is not enough of it yet.
+    pub(super) fn add_sample(&mut self, text: &str) {
+        if self.sample.len() < SAMPLE && !text.is_empty() {
+            self.sample.extend(text.chars().take(SAMPLE));
+            self.sample.push(' ');
+        }
+    }
+}
+
 /// A heading that sections begin with.
 #[derive(Debug)]
 pub(super) struct Heading {
@@ -146,7 +156,7 @@ impl OutlineReader<'_> {
                     Wiki::Nothing => return,
                 };
                 self.words(&text, range);
-                self.sample(&text);
+                self.outline.add_sample(&text);
             }
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 self.words(&text, range)
@@ -154,7 +164,7 @@ impl OutlineReader<'_> {
             Event::Html(html) => {
                 let mut text = String::new();
                 self.html.strip(&html, &mut text);
-                self.sample(text.trim());
+                self.outline.add_sample(text.trim());
                 self.words(text.trim(), range);
                 self.outline.plain.space();
             }
@@ -282,14 +292,6 @@ impl OutlineReader<'_> {
     fn joins(&self, text: &str) -> bool {
         self.outline.plain.last().is_some_and(is_han_or_kana)
             && text.chars().next().is_some_and(is_han_or_kana)
-    }
-
-    fn sample(&mut self, text: &str) {
-        let sample = &mut self.outline.sample;
-        if sample.len() < SAMPLE && !text.is_empty() {
-            sample.extend(text.chars().take(SAMPLE));
-            sample.push(' ');
-        }
     }
 
     fn cut(&mut self, at: usize) {

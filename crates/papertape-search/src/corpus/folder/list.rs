@@ -1,4 +1,4 @@
-//! A directory to a list of its Markdown files.
+//! A directory to a list of the files in it that are read.
 
 use std::fs::FileType;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
-use super::{ListedFile, Listing, MOST_BYTES, is_markdown, reason, shown, stamp, too_large};
+use super::{ListedFile, Listing, MOST_BYTES, is_text, reason, shown, stamp, too_large};
 
 /// Never indexed: dependencies, and (hidden anyway) the index.
 const NEVER: [&str; 2] = ["node_modules", ".papertape"];
@@ -65,14 +65,15 @@ struct ListingBuilder<'a> {
 impl ListingBuilder<'_> {
     fn take(&mut self, entry: &DirEntry) {
         let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { return };
-        let named = entry
-            .file_name()
-            .to_str()
-            .map_or_else(|| is_markdown(&entry.file_name().to_string_lossy()), is_markdown);
+        let named =
+            entry.file_name().to_str().map_or_else(|| is_text(&entry.file_name().to_string_lossy()), is_text);
         if kind.is_symlink() && entry.path().is_dir() {
             return self.leave(entry, LINKED_FOLDER);
         }
         if !named {
+            if kind.is_file() {
+                self.listing.skipped.add(entry.path().extension());
+            }
             return;
         }
         if kind.is_dir() {

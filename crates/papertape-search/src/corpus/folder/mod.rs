@@ -1,12 +1,14 @@
-//! A directory, or several, to the Markdown files in them that are indexed.
+//! A directory, or several, to the files in them that are indexed.
 //!
 //! - `roots`: several directories as one
 //! - `list`: which there are
+//! - `skipped`: how many files are not read, by the endings of their names
 //! - `read`: the bytes of one of them, and of nothing outside the directory
 
 mod list;
 mod read;
 mod roots;
+mod skipped;
 
 use std::error::Error;
 use std::fs::Metadata;
@@ -14,14 +16,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::document::Format;
 use crate::warnings::Warnings;
 use roots::Root;
+pub use skipped::Skipped;
 
 /// The most bytes of a file. One that has more is left out.
 pub const MOST_BYTES: u64 = 8 * 1024 * 1024;
-
-/// How the names of Markdown and MDX files end, in any case.
-pub const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
 
 /// A file that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct Listing {
     /// What could not be looked into or at, relative to the directory: of what is there, or below, nothing is known. One
     /// that is empty is the directory itself.
     pub unread: Vec<String>,
+    /// Files that are not read because of how their names end, by that ending.
+    pub skipped: Skipped,
     /// What was left out, and why: one line for each.
     pub warnings: Warnings,
     /// Of several directories, the names of those that were read: paths begin with them.
@@ -62,7 +65,7 @@ pub struct Listing {
     pub absent: Vec<String>,
 }
 
-/// A directory of Markdown, or several.
+/// A directory of texts, or several.
 #[derive(Debug, Clone)]
 pub struct Folder {
     root: Root,
@@ -118,7 +121,7 @@ impl Folder {
         std::iter::once(&self.root).chain(&self.further)
     }
 
-    /// Every Markdown file that no `.gitignore` takes out.
+    /// Every file whose name says that it is text of a kind that is read, and that no `.gitignore` takes out.
     ///
     /// # Errors
     /// If the directory itself cannot be read.
@@ -165,11 +168,10 @@ impl Folder {
     }
 }
 
-/// Whether a file's name ends as those of Markdown and MDX do.
+/// Whether a file's name says that it is text of a kind that is read.
 #[must_use]
-pub fn is_markdown(name: &str) -> bool {
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    ending.is_some_and(|ending| ENDINGS.iter().any(|kind| ending.eq_ignore_ascii_case(kind)))
+pub fn is_text(name: &str) -> bool {
+    Format::of(name).is_some()
 }
 
 /// What went wrong at bottom, without the system's number for it.

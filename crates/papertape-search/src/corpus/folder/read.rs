@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, open, openat, statat};
 use rustix::io::Errno;
 
-use super::{MOST_BYTES, Stamp, is_markdown, reason, stamp, too_large};
+use super::{MOST_BYTES, Stamp, is_text, reason, stamp, too_large};
 
 /// How often a file is read that changes while it is.
 const TIMES: usize = 3;
@@ -18,7 +18,7 @@ pub(super) fn read(root: &Path, path: &str) -> Result<(Vec<u8>, Stamp), String> 
     let names: Vec<&str> = path.split('/').collect();
     let Some((file, folders)) = names.split_last() else { return Err(NOWHERE.to_owned()) };
     // Also `.`, `..` and, as an absolute path begins with nothing, that.
-    if names.iter().any(|name| name.is_empty() || name.starts_with('.')) || !is_markdown(file) {
+    if names.iter().any(|name| name.is_empty() || name.starts_with('.')) || !is_text(file) {
         return Err(NOWHERE.to_owned());
     }
     for _ in 0..TIMES {
@@ -31,7 +31,7 @@ pub(super) fn read(root: &Path, path: &str) -> Result<(Vec<u8>, Stamp), String> 
     Err("it changes all the time: it is read when it has come to rest".to_owned())
 }
 
-pub(super) const NOWHERE: &str = "it is not the path of a Markdown file in this directory";
+pub(super) const NOWHERE: &str = "it is not the path of a text in this directory";
 
 /// Goes down from the directory name by name, so that no link leads elsewhere.
 fn descend(root: &Path, names: &[&str]) -> Result<OwnedFd, Errno> {

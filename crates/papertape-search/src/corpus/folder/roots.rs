@@ -63,7 +63,8 @@ impl Listing {
     /// Adds what one of several directories holds.
     fn take(&mut self, name: &str, listing: Self) {
         let below = |path: &str| if path.is_empty() { name.to_owned() } else { format!("{name}/{path}") };
-        let Self { files, unread, warnings, .. } = listing;
+        let Self { files, unread, skipped, warnings, .. } = listing;
+        self.skipped.append(&skipped);
         self.files
             .extend(files.into_iter().map(|file| super::ListedFile { path: below(&file.path), ..file }));
         self.unread.extend(unread.iter().map(|path| below(path)));

@@ -47,6 +47,20 @@ fn the_best_part_is_shown_wherever_it_is() {
 }
 
 #[test]
+fn the_line_with_the_most_of_what_matches_is_known() {
+    let text = "\n\n# Tapes\n\nEvery tape is a file.\nThe cat\nreplays *every* tape.\n";
+    let chunk = Chunk { lines: Lines { start: 12, end: 16 }, ..chunk(text) };
+    let languages = [Language::English];
+    let terms = query_terms("replaying tapes", &languages);
+    let weights = terms.iter().map(|term| (term.forms[0].clone(), 1.0)).collect();
+    let matched = MatchedTerms::new(&terms, &Bm25 { weights, ..Bm25::default() }, &languages);
+    assert_eq!(matched.preview(&chunk).line, 16);
+    assert_eq!(MatchedTerms::default().preview(&chunk).line, 12);
+    let elsewhere = Chunk { lines: Lines::default(), ..chunk };
+    assert_eq!(matched.preview(&elsewhere).line, 0);
+}
+
+#[test]
 fn different_rare_words_count_and_then_the_first_place() {
     let text = format!("cat cat cat cat. {}owl. {}cat owl. {}", filler(9), filler(9), filler(9));
     let preview = shown("cat owl", &text);

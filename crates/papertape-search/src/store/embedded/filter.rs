@@ -6,8 +6,8 @@ use super::disk::to_usize;
 use super::lexical::documents::{StoredFile, day};
 use super::lexical::segment::LexicalSegment;
 use super::vectors::Rows;
-use crate::store::filter::{Conditions, folded_path, is_tag};
-use crate::store::{FileTerms, Filter, StoreError};
+use crate::store::filter::Conditions;
+use crate::store::{Filter, StoreError};
 
 /// The conditions of a filter.
 #[derive(Debug)]
@@ -38,8 +38,8 @@ impl FileFilter {
             && self.since.is_none_or(|since| since <= file.day)
             && self.until.is_none_or(|until| file.day <= until)
             && prefix.as_deref().is_none_or(|prefix| file.path.starts_with(prefix))
-            && terms(file, all_of).all(|found| found)
-            && !terms(file, none_of).any(|found| found)
+            && all_of.found(file.path, file.title, &file.tags).all(|found| found)
+            && !none_of.found(file.path, file.title, &file.tags).any(|found| found)
     }
 
     /// The documents it lets through, for each segment in their order.
@@ -56,16 +56,6 @@ impl FileFilter {
         }
         Ok(through)
     }
-}
-
-/// For each of these terms, whether a file has it.
-fn terms<'a>(file: &'a StoredFile<'_>, terms: &'a FileTerms) -> impl Iterator<Item = bool> + 'a {
-    let FileTerms { paths, tags, titles } = terms;
-    let path = if paths.is_empty() { String::new() } else { folded_path(file.path) };
-    let title = if titles.is_empty() { String::new() } else { file.title.to_lowercase() };
-    let tags = tags.iter().map(|wanted| file.tags.iter().any(|tag| is_tag(tag, wanted)));
-    let paths = paths.iter().map(move |part| path.contains(part.as_str()));
-    tags.chain(paths).chain(titles.iter().map(move |part| title.contains(part.as_str())))
 }
 
 #[cfg(test)]

@@ -199,14 +199,20 @@ impl LexicalIndex {
     /// Each term with the forms of the main languages if one of them occurs, else with those of all languages.
     fn with_known_forms(&self, terms: &[QueryTerm]) -> io::Result<Vec<QueryTerm>> {
         let known = |term: &QueryTerm| {
-            for form in &term.forms {
-                if self.frequency(form)? > 0 {
-                    return Ok(term.clone());
-                }
-            }
-            Ok(term.in_all_languages())
+            let occurs = self.occurs(term)?;
+            Ok(if occurs { term.clone() } else { term.in_all_languages() })
         };
         terms.iter().map(known).collect()
+    }
+
+    /// Whether any form of a term occurs.
+    pub(super) fn occurs(&self, term: &QueryTerm) -> io::Result<bool> {
+        for form in &term.forms {
+            if self.frequency(form)? > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The document frequency of each form of these terms.
@@ -216,7 +222,7 @@ impl LexicalIndex {
     }
 
     /// The document frequency of a term, without deleted chunks.
-    fn frequency(&self, term: &str) -> io::Result<u64> {
+    pub(super) fn frequency(&self, term: &str) -> io::Result<u64> {
         let known = lock(&self.frequencies).get(term).copied();
         if let Some(known) = known {
             return Ok(known);

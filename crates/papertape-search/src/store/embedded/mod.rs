@@ -14,11 +14,12 @@
 //! - `table`: the records of files
 //! - `vectors`: the segments of vectors, and nearest-neighbour search in them
 //! - `writer`, `write`, `publish`, `merge_policy`: changes to the next generation
-//! - `snapshot` (with `lexical_index`, `filter`, `restrict` and `join`): a generation, and a query to hits in it
+//! - `snapshot` (with `lexical_index`, `correct`, `filter`, `restrict` and `join`): a generation, and a query to hits in it
 //! - `check`: verification and digest of a generation
 //! - `errors`: I/O errors to [`StoreError`]s
 
 mod check;
+mod correct;
 mod disk;
 mod errors;
 mod file_set;

@@ -1,9 +1,11 @@
 //! A generation, opened: immutable, and each part of it read when it is first needed; and a query to its hits in it.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
+use super::correct;
 use super::disk::{Source, open_plain, to_usize};
 use super::file_set::{FileSet, is_cached};
 use super::filter;
@@ -20,7 +22,7 @@ use super::vectors::segment::VectorSegment;
 use crate::rank::{Files, best_first, hits};
 use crate::store::normalise::normalised;
 use crate::store::phrases::{CHECKED, Phrases};
-use crate::store::{Chunk, ChunkId, DEPTH, FileRecord, Filter, Hit, Matches, Query, StoreError};
+use crate::store::{Chunk, ChunkId, Correction, DEPTH, FileRecord, Filter, Hit, Matches, Query, StoreError};
 use crate::sync::Lazy;
 
 /// A generation. All its files are open, so that it can be read to the end whatever is removed meanwhile.
@@ -163,6 +165,7 @@ impl Snapshot {
     pub(super) fn search(&self, query: &Query) -> Result<Matches, StoreError> {
         let index = self.lexical_index()?;
         let failed = |error| self.folder.errors().io("cannot search", error);
+        let (query, corrections) = &self.corrected(query)?;
         let (LexicalHits { list, places, scale }, vector_list) = self.lists(query)?;
         let mut lexical = index.reworded(list, &places, &scale, &self.manifest.summary().languages)?;
         let mut semantic: Vec<(ChunkId, f32)> = Vec::new();
@@ -186,7 +189,23 @@ impl Snapshot {
             .filter_map(|(id, score)| places.get(&id).map(|place| (*place, score)))
             .map(|(place, score)| Ok(Hit { chunk: index.chunk(place)?, score }))
             .collect::<Result<_, StoreError>>()?;
-        Ok(Matches { hits, lexical, semantic, bm25: scale })
+        Ok(Matches { hits, lexical, semantic, bm25: scale, corrections: corrections.clone() })
+    }
+
+    /// A query without misspelt words.
+    fn corrected<'a>(&self, query: &'a Query) -> Result<(Cow<'a, Query>, Vec<Correction>), StoreError> {
+        if !query.correct {
+            return Ok((Cow::Borrowed(query), Vec::new()));
+        }
+        let languages = self.manifest.summary().languages;
+        let (terms, corrections) = correct::corrected(self.lexical_index()?, &query.terms, &languages)
+            .map_err(|error| self.folder.errors().io("cannot search", error))?;
+        let query = if corrections.is_empty() {
+            Cow::Borrowed(query)
+        } else {
+            Cow::Owned(Query { terms, ..query.clone() })
+        };
+        Ok((query, corrections))
     }
 
     /// The two lists of a query, of the chunks that it allows.

@@ -24,6 +24,7 @@ mod address;
 mod batch;
 mod check;
 mod connect;
+mod correct;
 mod fault;
 mod guard;
 mod keepalive;
@@ -46,8 +47,8 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::{
-    Chunk, ChunkId, DEPTH, Embedding, Entry, FileRecord, Filter, Hit, Lines, Matches, Query, Stamp, Store,
-    StoreError, StoreFuture, Summary, VectorKey, Writer,
+    Chunk, ChunkId, Correction, DEPTH, Embedding, Entry, FileRecord, Filter, Hit, Lines, Matches, Query,
+    Stamp, Store, StoreError, StoreFuture, Summary, VectorKey, Writer,
 };
 use crate::sync::lock;
 use address::Address;

@@ -1,17 +1,19 @@
 //! Search: the lexical list and the vector list are both computed in the database, in one transaction.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
+use super::correct;
 use super::fault::Fault;
 use super::lookup::{CHUNK, chunk};
 use super::meta::{Meta, Vectors};
 use super::read::Read;
 use super::rows::{get, row, rows};
 use super::text::{clean, stored_term};
-use super::{ChunkId, DEPTH, Filter, Hit, Matches, Query, StoreError};
+use super::{ChunkId, Correction, DEPTH, Filter, Hit, Matches, Query, StoreError};
 use crate::analysis::{Phrase, QueryTerm};
 use crate::rank::bm25::{B, Bm25, K1};
 use crate::rank::wording::with_bonuses;
@@ -37,7 +39,8 @@ impl Read for Search<'_> {
     type Output = Matches;
 
     async fn read(&self, client: &Client, meta: &Meta) -> Result<Matches, Fault> {
-        let query = self.0;
+        let (query, corrections) = self.corrected(client, meta).await?;
+        let query = query.as_ref();
         let mut wanted = Wanted::new(&query.filter);
         let mut files = Files::new();
         let required = known_phrases(client, &query.required).await?;
@@ -74,7 +77,28 @@ impl Read for Search<'_> {
         }
         let best = hits(&lexical, &semantic, terms.bm25.max_score(), query.top_k, &files);
         let hits = load(client, &best).await?;
-        Ok(Matches { hits, lexical, semantic, bm25: terms.bm25 })
+        Ok(Matches { hits, lexical, semantic, bm25: terms.bm25, corrections })
+    }
+}
+
+impl Search<'_> {
+    /// The query without misspelt words.
+    async fn corrected(
+        &self,
+        client: &Client,
+        meta: &Meta,
+    ) -> Result<(Cow<'_, Query>, Vec<Correction>), Fault> {
+        let query = self.0;
+        if !query.correct {
+            return Ok((Cow::Borrowed(query), Vec::new()));
+        }
+        let (terms, corrections) = correct::corrected(client, &query.terms, &meta.summary.languages).await?;
+        let query = if corrections.is_empty() {
+            Cow::Borrowed(query)
+        } else {
+            Cow::Owned(Query { terms, ..query.clone() })
+        };
+        Ok((query, corrections))
     }
 }
 
@@ -294,7 +318,7 @@ impl Terms {
 
 /// Each term with the forms of the main languages if one of them occurs, else with those of all languages; and the ids of
 /// those that occur.
-async fn known(client: &Client, terms: &[QueryTerm]) -> Result<(Vec<QueryTerm>, Numbers), Fault> {
+pub(super) async fn known(client: &Client, terms: &[QueryTerm]) -> Result<(Vec<QueryTerm>, Numbers), Fault> {
     let mut terms = terms.to_vec();
     let mut found = numbers(client, &terms).await?;
     let mut strays = Vec::new();
@@ -320,7 +344,7 @@ async fn known_phrases(client: &Client, phrases: &[Phrase]) -> Result<Vec<Phrase
 }
 
 /// The id of a term and its document frequency.
-type Numbers = BTreeMap<String, (i32, u64)>;
+pub(super) type Numbers = BTreeMap<String, (i32, u64)>;
 
 /// Ids and document frequencies of all forms of these terms that occur.
 async fn numbers(client: &Client, terms: &[QueryTerm]) -> Result<Numbers, Fault> {

@@ -113,3 +113,41 @@ async fn words_and_phrases_are_excluded() {
     let note = search(&fixture, "honey -summer").await.note.unwrap();
     assert!(note.contains("something that the query excludes"), "{note}");
 }
+
+#[tokio::test]
+async fn a_misspelt_word_is_corrected_and_the_answer_says_so() {
+    let fixture = Fixture::new();
+    fixture.write("mail.md", "# Mail\n\nMessages that were received are kept for the management.\n");
+    fixture.write("clusters.md", "# Clusters\n\nKubernetes runs containers on many machines.\n");
+    fixture.write("relief.md", "# Relief\n\nIt relieves and relieves.\n");
+    fixture.run().await;
+    for (query, source, wrong, right) in [
+        ("recieve", "mail.md", "recieve", "received"),
+        ("the manageemnt of it", "mail.md", "manageemnt", "management"),
+        ("Kuberntes", "clusters.md", "kuberntes", "kubernetes"),
+        ("containres -relief", "clusters.md", "containres", "containers"),
+        ("\"recieve mesages\"", "mail.md", "mesages", "messages"),
+    ] {
+        let result = search(&fixture, query).await;
+        assert_eq!(result.hits.first().map(|hit| hit.chunk.source.as_str()), Some(source), "{query}");
+        let note = result.note.unwrap();
+        let right = format!("no text has \"{wrong}\": searched for \"{right}\" instead; did you mean that?");
+        assert!(note.contains(&right), "{note}");
+    }
+    // Words that stand somewhere, numbers and short words are searched for as they are.
+    for query in ["containers", "12345", "xyz", "machine2", "relief"] {
+        assert!(!search(&fixture, query).await.note.unwrap_or_default().contains("did you mean"), "{query}");
+    }
+    // A word that was deleted is in no text, and nothing is corrected to it.
+    fixture.write("clusters.md", "# Clusters\n\nNomad runs containers.\n");
+    fixture.run().await;
+    let result = search(&fixture, "Kuberntes").await;
+    assert!(result.hits.is_empty() && !result.note.unwrap().contains("did you mean"));
+}
+
+#[tokio::test]
+async fn words_of_another_language_are_not_corrected() {
+    let fixture = garden().await;
+    let result = search(&fixture, "wasp honig sommar treep").await;
+    assert!(result.note.is_none(), "{:?}", result.note);
+}

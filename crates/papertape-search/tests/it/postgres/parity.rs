@@ -55,6 +55,7 @@ impl Both {
         let (a, b) = (a.unwrap(), b.unwrap());
         same_list("lexical", query, &a.lexical, &b.lexical);
         same_list("meanings", query, &a.semantic, &b.semantic);
+        assert_eq!(a.corrections, b.corrections, "{query:?}");
         assert_eq!(a.bm25.weights.len(), b.bm25.weights.len());
         for (one, other) in a.bm25.weights.iter().zip(&b.bm25.weights) {
             assert_eq!(one.0, other.0);
@@ -228,6 +229,29 @@ async fn our_own_documentation_is_found_alike() {
         writer.attach(vectors).await.unwrap();
         let summary = writer.commit().await.unwrap();
         assert_eq!(summary.vectors, summary.chunks);
+    }
+    for misspelt in [
+        "recieve",
+        "sessoin",
+        "authorizatoin",
+        "trasnport",
+        "reponse",
+        "notificaton",
+        "servr",
+        "zzzzzzzz",
+        "the respones of a sevrer",
+        "manageemnt of sessoins",
+    ] {
+        let languages = both.embedded.summary().await.unwrap().languages;
+        let terms = analysis::query_terms(misspelt, &languages);
+        let query = Query { terms, correct: true, top_k: 20, ..Query::default() };
+        let found = both.compare(&query).await;
+        let corrected = both.embedded.search(&query).await.unwrap().corrections.len();
+        assert_eq!(
+            (found > 0, corrected > 0),
+            (misspelt != "zzzzzzzz", misspelt != "zzzzzzzz"),
+            "{misspelt}"
+        );
     }
     for asked in [
         "how do I serve a tool over HTTP",

@@ -52,6 +52,25 @@ async fn every_file_is_a_resource() {
 }
 
 #[tokio::test]
+async fn a_text_that_is_not_markdown_is_plain() {
+    let folder = scratch("blog_media_types");
+    for name in ["a.md", "b.txt", "c.rst", "d.html"] {
+        write(&folder, name, "about otters\n");
+    }
+    let client = modern(&folder).await;
+    let listed = list(&client, 4).await;
+    let types: Vec<_> = listed.iter().map(|one| one.item.mime_type.as_deref().unwrap()).collect();
+    let right = ["text/markdown", "text/plain", "text/plain", "text/markdown"];
+    assert_eq!(types, right);
+    for (name, media_type) in ["a.md", "b.txt", "c.rst", "d.html"].into_iter().zip(right) {
+        for uri in [format!("blog:///{name}"), format!("blog:///{name}#chunk0")] {
+            let read = client.read(&uri).await.unwrap();
+            assert_eq!(read[0].mime_type.as_deref(), Some(media_type), "{uri}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn paths_are_completed() {
     let folder = scratch("blog_completion");
     for number in 0..150 {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{check, read};
+use super::{MOST, check, cost, read};
 
 /// As large as cmark's own.
 const MANY: usize = 50_000;
@@ -90,6 +90,76 @@ fn large_files_are_read() {
         let length: usize = document.chunks.iter().map(|chunk| chunk.text.len()).sum();
         assert!(length == text.len() || text.trim().is_empty(), "{piece}");
     }
+}
+
+#[test]
+fn hostile_texts_of_other_formats_are_read_like_any_other() {
+    for (name, text) in bombs() {
+        for path in ["a.rst", "a.org", "a.html"] {
+            let document = read(path, text.as_bytes());
+            let shown = !document.chunks.is_empty() || text.trim().is_empty() || path == "a.html";
+            assert!(shown, "{name} as {path}");
+        }
+    }
+}
+
+#[test]
+fn large_files_of_other_formats_are_read() {
+    let pieces = [
+        "[",
+        "*",
+        "{",
+        "<",
+        "&",
+        "`",
+        "#",
+        "=",
+        "a",
+        "a\n",
+        "=\n",
+        "a\n=\n",
+        "* a\n",
+        "= a\n",
+        "----\n",
+        ":PROPERTIES:\n",
+        "<p>",
+        "<a href=x>",
+        "<a href=x>a",
+        "<li>",
+        "<ul><li>",
+        "<td>",
+        "<pre>",
+        "<pre>`</pre>",
+        "<code>a",
+        "<nav>",
+        "<h1>",
+        "<svg>",
+        "<script>",
+        "<a b=c ",
+        "<a b",
+        "</p>",
+        "<!--",
+        "&#x41;",
+        "\n",
+        "<br>",
+        "<title>a",
+        "#+begin_src\n",
+        "* a :b:\n",
+        "[[",
+    ];
+    for piece in pieces {
+        let text = piece.repeat((1 << 17) / piece.len());
+        for path in ["a.txt", "a.rst", "a.adoc", "a.org", "a.html", "a.ipynb"] {
+            let document = read(path, text.as_bytes());
+            assert!(document.chunks.iter().all(|chunk| cost(&chunk.text) <= MOST), "{piece} as {path}");
+        }
+    }
+    let attributes =
+        format!("<a {}>b", (0..10_000).fold(String::new(), |text, n| text + &format!("a{n}=b ")));
+    assert_eq!(check("a.html", attributes.as_bytes()).chunks.len(), 1);
+    let cell = r##"{"cell_type": "code", "source": ["# a\n", "`b`"]},"##;
+    let cells = format!("{{\"cells\": [{}{{}}]}}", cell.repeat(5_000));
+    assert!(check("a.ipynb", cells.as_bytes()).chunks.len() > 30);
 }
 
 #[test]

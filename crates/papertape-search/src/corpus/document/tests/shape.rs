@@ -155,6 +155,42 @@ fn tags_are_in_front_matter_and_text() {
 }
 
 #[test]
+fn other_formats_have_titles_headings_and_words() {
+    let (a, b) = (long("aaaa"), long("bbbb"));
+    let rst = format!("=====\nTitle\n=====\n\n{a}\n\nOne\n---\n\n{b}\n");
+    let adoc = format!("= Title\n:keywords: k\n\n{a}\n\n== One\n\n{b}\n");
+    let org = format!("#+TITLE: Title\n#+FILETAGS: :k:\n\n{a}\n\n* One\n\n{b}\n");
+    let html = format!(
+        "<title>Title - Site</title><meta name=keywords content=k><h1>Title</h1><p>{a}<h2>One</h2>{b}"
+    );
+    let notebook = format!(
+        r###"{{"cells": [{{"cell_type": "markdown", "source": "# Title #k\n{a}"}}, {{"cell_type": "markdown", "source": "## One\n{b}"}}]}}"###
+    );
+    for (path, text) in
+        [("a.rst", rst), ("a.adoc", adoc), ("a.org", org), ("a.html", html), ("a.ipynb", notebook)]
+    {
+        let document = check(path, text.as_bytes());
+        assert!(document.title.starts_with("Title"), "{path}: {}", document.title);
+        assert_eq!(document.tags.is_empty(), path == "a.rst", "{path}");
+        let [first, last] = document.chunks.as_slice() else { panic!("{path}: {:?}", document.chunks) };
+        assert!(first.plain.ends_with(&a) && first.headings.is_empty(), "{path}: {first:?}");
+        assert_eq!((last.plain.as_str(), last.headings.join(" > ").as_str()), (b.as_str(), "One"), "{path}");
+        for chunk in &document.chunks {
+            assert_eq!(document::plain(path, &chunk.text), chunk.plain, "{path}");
+        }
+    }
+    let text = check("my-notes.txt", b"# One\ntwo\n\n---\ntitle: x\n---\n[a](b.md)\n");
+    assert_eq!((text.title.as_str(), text.chunks.len()), ("My notes", 1));
+    assert_eq!(text.chunks[0].plain, "# One two\n--- title: x --- [a](b.md)");
+    assert!(document::links("a.txt", "[a](b.md)").is_empty());
+    assert_eq!(document::links("a.html", "<a href='b.html'>a</a>")[0].target, "b.html");
+    let broken = check("a.ipynb", b"{");
+    assert!(broken.chunks.is_empty() && broken.warnings[0].starts_with("left out: it is not a notebook"));
+    let front = check("a.html", b"---\ntitle: Front\ntags: [t]\n---\n<p>text");
+    assert_eq!((front.title.as_str(), front.chunks[0].text.as_str()), ("Front", "text\n"));
+}
+
+#[test]
 fn mdx_shows_no_programs() {
     let mdx =
         "import A from 'a'\n\n# Title\n\n<A b={c}>\n\nOne [two](three.md)\n\n</A>\n\nexport const d = 1\n";
@@ -246,7 +282,9 @@ proptest! {
     #[test]
     fn chunks_are_the_text_whatever_it_is(text in markdown()) {
         check("a.md", text.as_bytes());
-        check("a.mdx", text.as_bytes());
+        for path in ["a.mdx", "a.txt", "a.rst", "a.adoc", "a.org", "a.html"] {
+            check(path, text.as_bytes());
+        }
         check("a.md", format!("---\na: b: c\n---\n{text}").as_bytes());
     }
 
@@ -254,5 +292,10 @@ proptest! {
     fn bytes_are_read_whatever_they_are(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         check("a.md", &bytes);
         check("a.mdx", &[&b"---\n"[..], &bytes].concat());
+        for (path, start) in
+            [("a.txt", ""), ("a.rst", "a\n==\n"), ("a.adoc", "= a\n"), ("a.org", "* a\n"), ("a.html", "<p>"), ("a.ipynb", "")]
+        {
+            check(path, &[start.as_bytes(), &bytes].concat());
+        }
     }
 }

@@ -102,15 +102,19 @@ impl TermDictionary {
         Ok(Self { bytes, end, blocks })
     }
 
-    /// The entry of a term, if it occurs.
-    pub(in crate::store::embedded) fn get(&self, term: &[u8]) -> io::Result<Option<TermInfo>> {
-        // The last block that begins with this term or one before it.
+    /// The last block that begins with this term or one before it.
+    fn block_of(&self, term: &[u8]) -> io::Result<Option<usize>> {
         let (mut low, mut high) = (0, self.blocks);
         while low < high {
             let middle = low + (high - low) / 2;
             if self.first(middle)? <= term { low = middle + 1 } else { high = middle }
         }
-        let Some(block) = low.checked_sub(1) else { return Ok(None) };
+        Ok(low.checked_sub(1))
+    }
+
+    /// The entry of a term, if it occurs.
+    pub(in crate::store::embedded) fn get(&self, term: &[u8]) -> io::Result<Option<TermInfo>> {
+        let Some(block) = self.block_of(term)? else { return Ok(None) };
         let mut terms = BlockTerms::new(self.block(block)?)?;
         for _ in 0..BLOCK {
             match terms.next()? {
@@ -125,6 +129,11 @@ impl TermDictionary {
     /// Every term in its order.
     pub(in crate::store::embedded) fn stream(&self) -> AllTerms<'_> {
         AllTerms { terms: self, next: 0, block: None }
+    }
+
+    /// Every term in its order, from a block on that begins with this one or before it.
+    pub(in crate::store::embedded) fn stream_from(&self, term: &[u8]) -> io::Result<AllTerms<'_>> {
+        Ok(AllTerms { next: self.block_of(term)?.unwrap_or_default(), ..self.stream() })
     }
 
     fn block(&self, number: usize) -> io::Result<Reader<'_>> {
@@ -209,7 +218,7 @@ mod tests {
 
     use bytes::Bytes;
     use proptest::prelude::{any, prop};
-    use proptest::{prop_assert_eq, proptest};
+    use proptest::{prop_assert, prop_assert_eq, proptest};
 
     use super::{TermDictionary, TermsWriter};
 
@@ -240,6 +249,14 @@ mod tests {
             for other in others {
                 let found = dictionary.get(other.as_bytes()).unwrap().is_some();
                 prop_assert_eq!(found, terms.contains_key(&other));
+                let mut rest = terms.range(other.clone()..).map(|(term, _)| term.clone()).collect::<Vec<_>>();
+                let mut stream = dictionary.stream_from(other.as_bytes()).unwrap();
+                while let Some((term, _)) = stream.next().unwrap() {
+                    let place = rest.iter().position(|wanted| wanted.as_bytes() == term);
+                    prop_assert!(place.is_none_or(|place| place == 0));
+                    place.map(|place| rest.remove(place));
+                }
+                prop_assert!(rest.is_empty());
             }
         }
 
