@@ -128,7 +128,9 @@ async fn an_index_of_an_older_version_that_another_sealed_is_left_to_its_maker()
     fs::write(folder.path().join("mine"), "0a".repeat(32)).unwrap();
     let manifest = folder.index().join("papertape.index");
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replacen("papertape index 3", "papertape index 2", 1)).unwrap();
+    let older = text.replacen("papertape index 4", "papertape index 3", 1);
+    assert_ne!(older, text);
+    fs::write(&manifest, older).unwrap();
     let error = mine.summary().await.unwrap_err();
     assert!(matches!(error, StoreError::Unsealed { by_another: true, .. }), "{error}");
 }
@@ -141,7 +143,8 @@ async fn a_manifest_that_was_changed_is_not_parsed() {
     let manifest = folder.index().join("papertape.index");
     let whole = fs::read_to_string(&manifest).unwrap();
     let (head, body) = whole.split_once('\n').unwrap();
-    let seal = head.rsplit_once(' ').unwrap().1;
+    let (rest, seal) = head.rsplit_once(' ').unwrap();
+    let (version, _) = rest.rsplit_once(' ').unwrap();
     for (from, to) in [
         ("\"name\": \"", "\"name\": \"../"),
         ("\"lexical\": [", "\"lexical\": [nonsense"),
@@ -152,7 +155,7 @@ async fn a_manifest_that_was_changed_is_not_parsed() {
         assert_ne!(forged, body, "{from}");
         let check = blake3::hash(forged.as_bytes()).to_hex();
         for seal in [seal, check.as_str(), ""] {
-            fs::write(&manifest, format!("papertape index 3 {check} {seal}\n{forged}")).unwrap();
+            fs::write(&manifest, format!("{version} {check} {seal}\n{forged}")).unwrap();
             is_unsealed(&open(&folder.index())).await;
         }
     }
