@@ -102,7 +102,7 @@ impl Misspelling {
             languages: languages.to_vec(),
             targets,
             first: letters.first().copied()?,
-            most: if letters.len() < LONG { 1 } else { 2 },
+            most: changes(letters.len()),
             variants,
         })
     }
@@ -136,7 +136,8 @@ impl Misspelling {
         let mut letters = ['\0'; WIDTH];
         let count = letters.iter_mut().zip(term.chars()).map(|(letter, c)| *letter = c).count();
         let letters = letters.get(..count)?;
-        let near = self.targets.iter().filter_map(|target| distance(target, letters, self.most));
+        // A short stem of a long word is near too much.
+        let near = self.targets.iter().filter_map(|target| distance(target, letters, changes(target.len())));
         near.min().map(|distance| distance.max(1))
     }
 
@@ -173,6 +174,11 @@ impl Misspelling {
         };
         Some((Correction { word: self.word.text.clone(), term: term.clone(), spelling }, found))
     }
+}
+
+/// How many changes are tried of so many letters.
+fn changes(letters: usize) -> usize {
+    if letters < LONG { 1 } else { 2 }
 }
 
 /// The word of a text that a correction stands for and that is most like the misspelt one, if it has one.
@@ -325,6 +331,7 @@ mod tests {
             ("instalasion", &[("instalación", 1)], Some("instalacion")),
             ("cat", &[("car", 9)], None),
             ("cats", &[("dogs", 9)], None),
+            ("lanterns", &[("later", 9), ("lateral", 9)], None),
             ("house2", &[("house3", 9)], None),
             ("12345", &[("12346", 9)], None),
             ("数据库的", &[("数据库地", 9)], None),

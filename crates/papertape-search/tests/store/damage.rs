@@ -137,7 +137,7 @@ async fn a_damaged_index_can_be_made_anew() {
     let folder = Folder::new();
     some_index(&folder.index()).await;
     let manifest = folder.index().join("papertape.index");
-    std::fs::write(&manifest, b"papertape index 3 and then nonsense").unwrap();
+    std::fs::write(&manifest, b"papertape index 4 and then nonsense").unwrap();
     let store = open(&folder.index());
     let error = store.write().await.err().unwrap();
     assert!(error.to_string().contains("--rebuild"), "{error}");
