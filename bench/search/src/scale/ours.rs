@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use papertape_search::analysis::{self, Language};
 use papertape_search::store::embedded::Embedded;
-use papertape_search::store::{
-    ChunkId, Embedding, Entry, FileRecord, Lines, Query, Stamp, Store, VectorKey,
-};
+use papertape_search::store::{ChunkId, Embedding, Entry, FileRecord, Lines, Query, Stamp, Store, VectorKey};
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator,
     ParallelIterator,

@@ -35,11 +35,8 @@ pub(crate) fn link_texts(files: &[(String, String)]) -> Vec<LinkText> {
     let mut by_text: BTreeMap<String, LinkText> = BTreeMap::new();
     for (path, markdown) in files {
         for link in document::links(path, markdown) {
-            let is_wiki = link.wiki;
-            // What a wiki shows of a link to a part of a note.
-            let text = if is_wiki { link.text.replace('#', " ") } else { link.text };
-            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let target = match is_wiki {
+            let text = link.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let target = match link.wiki {
                 true => pages.note(&link.target),
                 false => pages.target(path, &link.target),
             };
@@ -111,7 +108,7 @@ mod tests {
             ("a part of it", "deep/er/Third.md"),
             ("other words", "deep/Second Note.md"),
             ("Second note", "deep/Second Note.md"),
-            ("Third Its part", "deep/er/Third.md"),
+            ("Third > Its part", "deep/er/Third.md"),
         ];
         assert_eq!(found, wanted.map(|(text, path)| (text.to_owned(), path.to_owned())));
     }

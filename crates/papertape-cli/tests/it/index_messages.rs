@@ -115,13 +115,19 @@ fn a_folder_without_texts_gets_a_hint() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("notes.docx"), "about lanterns\n").unwrap();
     let end = index(&folder, &[]);
-    contains(text(end.is_clean()), &["skipped 1 .docx\n", "docs: nothing to index\n", ".md, .markdown, .mdown", ".gitignore"]);
+    contains(
+        text(end.is_clean()),
+        &["skipped 1 .docx\n", "docs: nothing to index\n", ".md, .markdown, .mdown", ".gitignore"],
+    );
     for invitation in ["full-text", "papertape call", "papertape serve"] {
         assert!(!text(&end).contains(invitation), "{end:?}");
     }
     // What was there before and is gone is still counted.
     fs::write(folder.join("a.md"), "# A\n").unwrap();
-    contains(text(index(&folder, &[]).is_clean()), &["1 added", "skipped 1 .docx", "full-text search", "papertape call"]);
+    contains(
+        text(index(&folder, &[]).is_clean()),
+        &["1 added", "skipped 1 .docx", "full-text search", "papertape call"],
+    );
     fs::remove_file(folder.join("a.md")).unwrap();
     contains(text(index(&folder, &[]).is_clean()), &["  1 removed\n", ".md, .markdown, .mdown"]);
 }
