@@ -87,7 +87,7 @@ async fn search(
     vector: Vec<f32>,
     body: &[f32],
 ) -> Result<Option<Ranks>, StoreError> {
-    let cosine: f32 = vector.iter().zip(body).map(|(a, b)| a * b).sum();
+    let cosine = cosine(&vector, body);
     let query = Query { terms: heading.terms.clone(), vector: Some(vector), top_k: 10, ..Query::default() };
     let matches = store.search(&query).await?;
     let is_rival = |chunk: &Chunk| {
@@ -103,6 +103,12 @@ async fn search(
         words: heading.rank(&matches.lexical, score),
         meaning: heading.rank(&matches.semantic, cosine - QUANTISATION_ERROR),
     }))
+}
+
+/// The cosine of two vectors, which a model may not have given length 1.
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    product(a, b) / (product(a, a) * product(b, b)).sqrt().max(f32::MIN_POSITIVE)
 }
 
 impl HeadingQuery {

@@ -1,12 +1,12 @@
-//! The hits and scores of the embedded store against BM25 computed naively, over all chunks, with the
-//! functions of the ranking.
+//! The hits and scores of the embedded store against BM25 and cosines computed naively, over all chunks, with the functions
+//! of the ranking.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use papertape_search::rank::bm25::{Bm25, rounded_length, term_score};
 use papertape_search::store::{ChunkId, DEPTH, Entry, Query, Store};
 
-use crate::support::{Folder, Random, file, lexical_query, open};
+use crate::support::{Folder, Random, both, file, fill, lexical_query, open, vector};
 
 /// Zipf-like: few terms in most chunks, many in few.
 fn text(random: &mut Random) -> String {
@@ -21,7 +21,7 @@ fn text(random: &mut Random) -> String {
     (0..=random.below(4)).map(|_| paragraph(random)).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The best chunks and their scores, from nothing but the chunks themselves.
+/// All chunks that score anything, best first, from nothing but the chunks themselves.
 fn naive(query: &Query, chunks: &BTreeMap<ChunkId, Entry>) -> (Bm25, Vec<(ChunkId, f32)>) {
     let forms = query.terms.iter().flat_map(|word| &word.forms);
     let with: BTreeMap<&str, u64> = forms
@@ -42,7 +42,6 @@ fn naive(query: &Query, chunks: &BTreeMap<ChunkId, Entry>) -> (Bm25, Vec<(ChunkI
     let mut best: Vec<(ChunkId, f32)> = chunks.iter().map(|(id, entry)| (*id, score(entry))).collect();
     best.retain(|(_, score)| *score > 0.0);
     best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    best.truncate(DEPTH);
     (scale, best)
 }
 
@@ -87,7 +86,8 @@ async fn hits_and_scores_are_those_of_bm25_over_every_chunk() {
             .join(" ");
         let query = lexical_query(&query_text);
         let found = store.search(&query).await.unwrap();
-        let (scale, best) = naive(&query, &chunks);
+        let (scale, mut best) = naive(&query, &chunks);
+        best.truncate(DEPTH);
         assert_eq!(found.bm25, scale, "{query_text}");
         assert_eq!(found.lexical, best, "{query_text}");
         lengths.insert(best.len());
@@ -97,4 +97,49 @@ async fn hits_and_scores_are_those_of_bm25_over_every_chunk() {
         }
     }
     assert!(lengths.len() > 10 && lengths.contains(&DEPTH), "{lengths:?}");
+}
+
+fn cosine_of(a: &[f32], b: &[f32]) -> f32 {
+    let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    product(a, b) / (product(a, a) * product(b, b)).sqrt()
+}
+
+#[tokio::test]
+async fn a_chunk_of_either_list_has_both_scores() {
+    let folder = Folder::new();
+    let store = open(&folder.index());
+    let mut random = Random(22);
+    let mut files: Vec<(String, String)> =
+        (0..400).map(|number| (format!("{number}.md"), text(&mut random))).collect();
+    for part in files.chunks(150) {
+        let part: Vec<(&str, &str)> =
+            part.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        fill(&store, &part).await.unwrap();
+    }
+    let mut writer = store.write().await.unwrap();
+    for (path, _) in files.drain(..20) {
+        writer.remove(&path).await.unwrap();
+    }
+    writer.commit().await.unwrap();
+    let entries = files.iter().flat_map(|(path, text)| {
+        file(path, text).1.into_iter().map(move |entry| (ChunkId::of(path, entry.index), entry))
+    });
+    let chunks: BTreeMap<ChunkId, Entry> = entries.collect();
+    for number in 0..40 {
+        let query = both(&format!("w{number} w{} w{}", number * 7, number * 40), &format!("query {number}"));
+        let found = store.search(&query).await.unwrap();
+        let (_, all) = naive(&query, &chunks);
+        let words: HashMap<ChunkId, f32> = all.into_iter().collect();
+        let lexical: HashMap<ChunkId, f32> = found.lexical.iter().copied().collect();
+        let semantic: HashMap<ChunkId, f32> = found.semantic.iter().copied().collect();
+        assert!(lexical.len() <= semantic.len() && semantic.len() > DEPTH, "{}", semantic.len());
+        for (id, cosine) in &semantic {
+            assert_eq!(lexical.get(id), words.get(id), "to the bit");
+            let meaning = cosine_of(&vector(&chunks[id].text), query.vector.as_deref().unwrap());
+            assert!((cosine - meaning).abs() < 2e-3, "{cosine} is not {meaning}");
+        }
+        for list in [&found.lexical, &found.semantic] {
+            assert!(list.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! The same means: in the same order, unless two scores are within a ten-thousandth of each other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use papertape_search::analysis::{self, Language, Phrase};
@@ -68,6 +68,12 @@ impl Both {
             let Matches { lexical, semantic, .. } = found;
             let most = found.bm25.max_score();
             assert_eq!(hits(found), rank::hits(lexical, semantic, most, query.top_k, &files));
+        }
+        // What one list alone had got its score in the other.
+        let summary = self.embedded.summary().await.unwrap();
+        if !b.semantic.is_empty() && summary.vectors == summary.chunks {
+            let near: HashSet<ChunkId> = b.semantic.iter().map(|(id, _)| *id).collect();
+            assert!(b.lexical.iter().all(|(id, _)| near.contains(id)), "{query:?}");
         }
         // Lists without ties leave no choice.
         let order = |list: &[(ChunkId, f32)]| list.iter().map(|(id, _)| *id).collect::<Vec<_>>();
