@@ -68,14 +68,17 @@ def picture(command, output):
     for number, line in enumerate(lines):
         found, style = spans(line.rsplit("\r", 1)[-1], style)
         for column, text, look in found:
-            if not text.strip():
+            # Blanks at the ends are not drawn, whatever the viewer makes of them.
+            column += width(text) - width(text.lstrip())
+            text = text.strip()
+            if not text:
                 continue
             x, y = MARGIN + column * CELL, MARGIN + (number + 0.75) * LINE
             length = f' textLength="{width(text) * CELL:.1f}" lengthAdjust="spacingAndGlyphs"'
             rows.append(f'<text x="{x:.1f}" y="{y:.1f}"{length}{attributes(look)}>{escape(text)}</text>')
     size = f'width="{COLUMNS * CELL + 2 * MARGIN:.0f}" height="{len(lines) * LINE + 2 * MARGIN:.0f}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} xml:space="preserve" fill="#e6edf3" font-size="14" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} fill="#e6edf3" font-size="14" '
         'font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace">\n'
         '<rect width="100%" height="100%" rx="8" fill="#0d1117"/>\n' + "\n".join(rows) + "\n</svg>\n"
     )

@@ -111,8 +111,9 @@ impl Hit {
             format!("{number}  {}  {}", look.paint(style::NAME, &place), look.paint(style::DIM, &above));
         // Wrapped only on a terminal, so that programs can read lines.
         let width = if look.terminal { look.width } else { usize::MAX };
-        let text = indented(&self.marked(look), width, &" ".repeat(digits + 2));
-        format!("{}\n{text}", head.trim_end())
+        let indent = " ".repeat(digits + 2);
+        let head = indented(head.trim_end(), width, "", &indent);
+        head + &indented(&self.marked(look), width, &indent, &indent)
     }
 
     /// The preview with its matches highlighted.

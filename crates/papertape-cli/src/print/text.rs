@@ -52,9 +52,9 @@ pub(crate) fn hanging(text: &str, width: usize) -> String {
     lines
 }
 
-/// Wraps a line that is safe for a terminal, with this indent throughout.
-pub(crate) fn indented(line: &str, width: usize, indent: &str) -> String {
-    let wrapped = textwrap::wrap(line, options(width, indent, indent));
+/// Wraps a line that is safe for a terminal, with these indents of its first line and of the others.
+pub(crate) fn indented(line: &str, width: usize, first: &str, others: &str) -> String {
+    let wrapped = textwrap::wrap(line, options(width, first, others));
     wrapped.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 

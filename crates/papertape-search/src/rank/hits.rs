@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::{best_first, fuse};
+use super::best_first;
+use super::fuse::{LEAST_DOUBT, fuse};
 use crate::corpus::ChunkId;
 
 /// The share that a chunk gets of the best score of its file's other chunks; of the next one it gets half of that, and so on.
@@ -34,12 +35,13 @@ pub fn hits(
         // Cosines lie close together: a tenth less would put a chunk behind all others.
         return semantic.iter().take(top_k).copied().collect();
     }
+    let best = lexical.first().map_or(0.0, |(_, best)| *best);
     let ranked = if semantic.is_empty() {
-        let best = lexical.first().map_or(0.0, |(_, best)| *best);
         let some = lexical.partition_point(|(_, score)| *score >= LEAST * best);
         supported(lexical.get(..some).unwrap_or_default(), files)
     } else {
-        fuse(&supported(lexical, files), semantic, most)
+        let doubt = (1.0 - best / most).max(LEAST_DOUBT);
+        fuse(&supported(lexical, files), semantic, most, doubt)
     };
     let mut best = spread(ranked, files);
     best.truncate(top_k);
@@ -127,11 +129,11 @@ mod tests {
     #[test]
     fn further_chunks_of_a_file_are_demoted() {
         let (lexical, semantic) =
-            (list(&[(10, 9.0), (11, 8.9), (20, 8.8)]), list(&[(10, 0.9), (11, 0.89), (20, 0.88)]));
+            (list(&[(10, 9.0), (11, 8.9), (20, 8.8)]), list(&[(10, 0.9), (11, 0.88), (20, 0.87), (30, 0.1)]));
         let files = files(&[&lexical]);
         let order =
             |hits: Vec<(ChunkId, f32)>| hits.into_iter().map(|(chunk, _)| chunk.0).collect::<Vec<_>>();
-        assert_eq!(order(hits(&lexical, &semantic, 20.0, 9, &files)), [10, 20, 11]);
+        assert_eq!(order(hits(&lexical, &semantic, 20.0, 3, &files)), [10, 20, 11]);
         assert_eq!(order(hits(&lexical, &semantic, 20.0, 2, &files)), [10, 20]);
     }
 

@@ -1,7 +1,7 @@
 //! Whether a model knows the language of the texts, from queries whose best chunk is known.
 //!
-//! One that does finds them about as well as words do, or better. One that does not finds nearly nothing, but for English
-//! names in the texts, and would only push down what words find.
+//! One that does finds them about as well as words do, or half as well. One that does not finds nearly nothing, but for
+//! English names in the texts, and would only push down what words find.
 
 /// More queries would not change the judgement.
 pub const MAX_QUERIES: usize = 300;
@@ -12,8 +12,10 @@ const MIN_QUERIES: usize = 30;
 /// The metric is MRR at this rank.
 const CUTOFF: usize = 10;
 
-/// The least MRR, as a part of that by words.
-const SHARE: f64 = 0.5;
+/// The least MRR, as a part of that by words. On documentation, MiniLM, which is for English, reached 0.77 and more in English,
+/// 0.63 in German and 0.43 in Spanish, where it helps with misspelt words and harms nothing; 0.21 in Japanese, and 0.15 in
+/// Russian and Chinese, where it harms.
+const SHARE: f64 = 0.3;
 
 /// The least MRR, far above chance: where words find nothing either.
 const LEAST: f64 = 0.05;

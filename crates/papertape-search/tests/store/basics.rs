@@ -94,7 +94,7 @@ async fn vectors_find_what_terms_do_not() {
     assert_eq!(found.semantic[0].0, ChunkId::of("c.md", 0));
     assert!((found.semantic[0].1 - 1.0).abs() < 1e-3);
     assert_eq!(found.semantic.len(), 5);
-    assert_eq!(hits(&found)[..2], ["c.md#0", "b/dated.md#0"]);
+    assert_eq!(hits(&found)[..2], ["b/dated.md#0", "c.md#0"]);
 }
 
 #[tokio::test]

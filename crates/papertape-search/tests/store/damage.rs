@@ -159,7 +159,7 @@ async fn what_others_wrote_is_left_alone() {
         (b"SQLite format 3\0".as_slice(), true),
         (newer, true),
         (b"papertape index 2 ".as_slice(), false),
-        (b"papertape index 3 ".as_slice(), false),
+        (b"papertape index 4 ".as_slice(), false),
         (b"papertape index one".as_slice(), false),
     ] {
         // As the directory itself, and as the manifest in it.

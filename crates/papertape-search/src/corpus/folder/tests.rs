@@ -301,3 +301,39 @@ fn a_folder_must_be_there() {
     assert!(folder.list().is_err());
     assert!(folder.read("a.md").is_err());
 }
+
+#[test]
+fn paths_of_several_directories_begin_with_their_names() {
+    let (one, other) = (Temporary::new(), Temporary::new());
+    one.write("a.md", "one");
+    one.write("z/b.md", "below");
+    other.write("a.md", "other");
+    symlink("a.md", other.inside().join("link.md")).unwrap();
+    let away = other.0.join("away");
+    let folder = Folder::open_all(&[one.inside(), other.inside(), away]).unwrap();
+    let listing = folder.list().unwrap();
+    let paths: Vec<&str> = listing.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["in-2/a.md", "in/a.md", "in/z/b.md"]);
+    assert_eq!(
+        (listing.names.as_slice(), listing.unread.as_slice()),
+        (&["in", "in-2"].map(String::from)[..], &["away".to_owned()][..])
+    );
+    let [absent] = listing.absent.as_slice() else { panic!("{listing:?}") };
+    assert!(
+        absent.starts_with("the directory \"away\" cannot be read (no such file or directory)"),
+        "{absent}"
+    );
+    let [warning] = listing.warnings.lines() else { panic!("{listing:?}") };
+    assert!(warning.starts_with("in-2/link.md: left out: a link"), "{warning}");
+    let read = |path: &str| folder.read(path).map(|(bytes, _)| bytes);
+    assert_eq!((read("in/a.md").unwrap(), read("in-2/a.md").unwrap()), (b"one".to_vec(), b"other".to_vec()));
+    for path in ["a.md", "in/../in-2/a.md", "in", "in-2//a.md", "in-3/a.md", "away/a.md", "in-2/link.md"] {
+        assert!(read(path).is_err(), "{path}");
+    }
+    // Of a directory that is away, nothing is known.
+    assert_eq!(["in/a.md", "in/gone.md", "away/a.md"].map(|path| folder.is_gone(path)), [false, true, false]);
+    // A single one has the paths that it always had.
+    let alone = Folder::open_all(&[one.inside()]).unwrap().list().unwrap();
+    assert_eq!((alone.files[0].path.as_str(), alone.names.len()), ("a.md", 0));
+    assert!(Folder::open_all(&[one.0.join("x"), one.0.join("y")]).is_err() && Folder::open_all(&[]).is_err());
+}
