@@ -237,7 +237,7 @@ async fn our_own_documentation_is_found_alike() {
         assert_eq!(summary.vectors, summary.chunks);
     }
     for misspelt in [
-        "recieve",
+        "notificatoin",
         "sessoin",
         "authorizatoin",
         "trasnport",

@@ -166,7 +166,8 @@ async fn filters_choose_files() {
             })
             .flat_map(|(record, chunks)| chunks.iter().map(|chunk| ChunkId::of(&record.path, chunk.index)))
             .collect();
-        assert_eq!(found.semantic.len(), fits.len().min(100), "{filter:?}");
+        // The nearest, and those that only the lexical list has.
+        assert!(found.semantic.len() >= fits.len().min(100), "{filter:?}");
         assert!(found.semantic.iter().chain(&found.lexical).all(|(id, _)| fits.contains(id)), "{filter:?}");
         assert_eq!(found.hits.is_empty(), fits.is_empty(), "{filter:?}");
     }
