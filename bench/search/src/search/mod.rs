@@ -142,7 +142,7 @@ async fn evaluate(
     Ok(())
 }
 
-/// Asks everybody; nothing if there are no queries.
+/// Asks every engine; nothing if there are no queries.
 async fn ask(
     subject: &Subject,
     kind: Kind,

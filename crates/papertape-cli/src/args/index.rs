@@ -12,9 +12,9 @@ use super::{Output, after_help};
 
 /// Index a directory of Markdown for search, or several together, or update their index.
 ///
-/// Reads every Markdown and MDX file that no .gitignore excludes, splits them into chunks at their headings and indexes each
-/// chunk; only files that have changed are read again. The old index stays in use until the new one is complete, also when
-/// this is interrupted.
+/// Reads Markdown, HTML, notebooks and other texts that no .gitignore excludes, splits them into chunks at their headings and
+/// indexes each chunk; only files that have changed are read again. The old index stays in use until the new one is complete,
+/// also when this is interrupted.
 ///
 /// An index is authenticated with your key (papertape/index.key in $XDG_DATA_HOME or ~/.local/share); an index of another
 /// user, such as one in a cloned repository, is not used but rebuilt.

@@ -35,7 +35,7 @@ pub(crate) struct Search {
     /// their directory.
     #[arg(long, value_name = "PREFIX")]
     pub(crate) path: Option<String>,
-    /// Only in files with this tag in their front matter.
+    /// Only in files with this tag, or one below it: "project" finds "project/alpha".
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,
     /// Only in files of this day or later, by the date in their front matter or name.

@@ -23,7 +23,7 @@ const LEAST: f64 = 0.05;
 /// The ranks of the best chunk of a query, from 1; none if it is not in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ranks {
-    /// By BM25.
+    /// By words: by BM25 alone, among chunks that may have a bonus for their wording.
     pub words: Option<usize>,
     /// By cosine.
     pub meaning: Option<usize>,
