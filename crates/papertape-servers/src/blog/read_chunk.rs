@@ -193,10 +193,12 @@ fn passage(file: &[Chunk], at: usize, around: Around) -> Option<Passage> {
     })
 }
 
-/// The chunks next to each other that are under the heading of this one.
+/// The chunks next to each other that are under the heading of this one; those before the first heading, if it is one of
+/// them.
 fn section(file: &[Chunk], at: usize) -> Range<usize> {
     let path = file.get(at).map(|chunk| chunk.headings.as_slice()).unwrap_or_default();
-    let is_below = |chunk: &&Chunk| chunk.headings.starts_with(path);
+    let is_below =
+        |chunk: &&Chunk| chunk.headings.starts_with(path) && chunk.headings.is_empty() == path.is_empty();
     let before = file.iter().take(at).rev().take_while(is_below).count();
     let after = file.iter().skip(at).take_while(is_below).count();
     at.saturating_sub(before)..at.saturating_add(after)
@@ -278,7 +280,7 @@ mod tests {
     fn a_section_is_what_is_under_its_heading() {
         let file = file(&[&[], &["a"], &["a", "b"], &["a", "b"], &["a", "c"], &["d"], &["a"]], 1);
         for (at, right) in
-            [(0, "0-6"), (1, "1-4"), (2, "2-3"), (3, "2-3"), (4, "4-4"), (5, "5-5"), (6, "6-6")]
+            [(0, "0-0"), (1, "1-4"), (2, "2-3"), (3, "2-3"), (4, "4-4"), (5, "5-5"), (6, "6-6")]
         {
             assert_eq!(given(&file, at, Around::Whole(Whole::Section)), (right.to_owned(), None), "{at}");
         }
