@@ -1,7 +1,7 @@
 //! A page of HTML to Markdown: its headings and its text, without scripts, styles and navigation.
 
 use html5gum::emitters::default::DefaultEmitter;
-use html5gum::{EndTag, StartTag, Token, Tokenizer};
+use html5gum::{EndTag, StartTag, State, Token, Tokenizer};
 
 use super::date;
 use super::head::{self, Head};
@@ -35,9 +35,16 @@ pub(super) fn read(html: &str) -> (Head, String) {
     // Scripts and styles are not taken for tags.
     emitter.naively_switch_states(true);
     let mut page = Page::default();
-    for token in Tokenizer::new_with_emitter(html, emitter) {
+    let mut tokens = Tokenizer::new_with_emitter(html, emitter);
+    while let Some(token) = tokens.next() {
         match token {
-            Ok(Token::StartTag(tag)) => page.start(&tag),
+            Ok(Token::StartTag(tag)) => {
+                if tag.self_closing {
+                    // As in XHTML and SVG, it has no content: what follows is not that of a script or a title.
+                    tokens.set_state(State::Data);
+                }
+                page.start(&tag);
+            }
             Ok(Token::EndTag(tag)) => page.end(&tag),
             Ok(Token::String(text)) => page.text(&String::from_utf8_lossy(&text)),
             Ok(_) => {}
@@ -112,7 +119,7 @@ impl Page {
                 self.head.language =
                     attribute("lang").and_then(|code| crate::analysis::Language::from_code(&code))
             }
-            "title" if self.head.title.is_none() => self.title = Some(String::new()),
+            "title" if self.head.title.is_none() && !tag.self_closing => self.title = Some(String::new()),
             "meta" => self.meta(
                 attribute("name")
                     .or_else(|| attribute("property"))
@@ -471,6 +478,15 @@ mod tests {
             (Some("2024-05-01"), Some(crate::analysis::Language::Spanish))
         );
         assert_eq!(text, "x\n");
+    }
+
+    #[test]
+    fn what_ends_where_it_begins_hides_nothing() {
+        gives("<head><title/><script src='x'/></head><body><h1>a</h1>", "# a");
+        gives("<svg><style/><title/><path/></svg><textarea/><h1>a</h1><p>b", "# a\n\nb");
+        gives("a<script src='x' /></script><iframe/><b>c</b>", "a\n\nc");
+        let (head, text) = read("<title/><title>a</title>b");
+        assert_eq!((head.title.as_deref(), text.as_str()), (Some("a"), "b\n"));
     }
 
     #[test]
