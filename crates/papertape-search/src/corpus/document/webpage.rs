@@ -19,7 +19,7 @@ const HIDDEN: [&str; 11] = [
 ];
 
 /// Elements that begin the text for certain: a navigation before them that has no end is over.
-const CONTENT: [&str; 4] = ["main", "article", "body", "h1"];
+const CONTENT: [&str; 3] = ["main", "article", "body"];
 
 /// Elements within a line. What is in neither list begins a block.
 const INLINE: [&str; 41] = [
@@ -34,7 +34,7 @@ pub(super) fn read(html: &str) -> (Head, String) {
     let mut emitter = DefaultEmitter::default();
     // Scripts and styles are not taken for tags.
     emitter.naively_switch_states(true);
-    let mut page = Page::default();
+    let mut page = Page { navs_end: count(html, "</nav") >= count(html, "<nav"), ..Page::default() };
     let mut tokens = Tokenizer::new_with_emitter(html, emitter);
     while let Some(token) = tokens.next() {
         match token {
@@ -54,9 +54,16 @@ pub(super) fn read(html: &str) -> (Head, String) {
     page.finish()
 }
 
+/// How often some ASCII text stands in a page, in any case.
+fn count(html: &str, text: &str) -> usize {
+    html.as_bytes().windows(text.len()).filter(|part| part.eq_ignore_ascii_case(text.as_bytes())).count()
+}
+
 #[derive(Default)]
 struct Page {
     head: Head,
+    /// Every navigation has an end: a heading within it is not that of the text.
+    navs_end: bool,
     out: String,
     /// The element of which nothing is shown, and how many of that name are open.
     hidden: Option<(&'static str, usize)>,
@@ -91,7 +98,8 @@ impl Page {
             Some(String::from_utf8_lossy(&value.value).trim().to_owned())
         };
         if let Some((hidden, depth)) = &mut self.hidden {
-            if CONTENT.contains(&name) {
+            let begins_text = name == "h1" && !(*hidden == "nav" && self.navs_end);
+            if begins_text || CONTENT.contains(&name) {
                 self.hidden = None;
             } else {
                 *depth += usize::from(*hidden == name && !tag.self_closing);
@@ -487,6 +495,15 @@ mod tests {
         gives("a<script src='x' /></script><iframe/><b>c</b>", "a\n\nc");
         let (head, text) = read("<title/><title>a</title>b");
         assert_eq!((head.title.as_deref(), text.as_str()), (Some("a"), "b\n"));
+    }
+
+    #[test]
+    fn navigation_with_a_heading_is_not_shown() {
+        gives(
+            "<NAV><h1>a</h1><nav><h1>b</h1></nav><a href=c>d</a></NAV><h1>e</h1><nav><h1>f</h1></nav>",
+            "# e",
+        );
+        gives("<nav><a>x<h1>y</h1><nav>z</nav>", "# y");
     }
 
     #[test]
