@@ -77,13 +77,35 @@ pub fn bag(path: &str, title: &str, headings: &[String], plain: &str, language: 
     })
 }
 
-/// What the front matter says of a file: its other titles, each of which weighs like the title, and words like those of the
-/// text.
+/// What the front matter says of a file beside its text: words that weigh like those of the text.
 #[must_use]
-pub fn front_matter_bag(aliases: &[String], about: &str, language: Language) -> Bag {
-    let mut bag = bag("", "", &[], about, language);
-    for alias in aliases {
-        bag.add_all(self::bag("", alias, &[], "", language));
-    }
-    bag
+pub fn about_bag(about: &str, language: Language) -> Bag {
+    bag("", "", &[], about, language)
 }
+
+/// The terms of the other titles of a file, each of which weighs like the title.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AliasBags {
+    /// Of the first ones, for every chunk: so many that the copies stay small, however many chunks there are.
+    pub everywhere: Bag,
+    /// Of the rest, for the first chunk.
+    pub first_only: Bag,
+}
+
+impl AliasBags {
+    /// Those of these titles, in the order of the file.
+    #[must_use]
+    pub fn new(aliases: &[String], language: Language) -> Self {
+        let mut bags = Self::default();
+        for alias in aliases {
+            let alias = bag("", alias, &[], "", language);
+            let terms = bags.everywhere.frequencies.len() + alias.frequencies.len();
+            let of = if terms <= MOST_ALIAS_TERMS { &mut bags.everywhere } else { &mut bags.first_only };
+            of.add_all(alias);
+        }
+        bags
+    }
+}
+
+/// The most terms of other titles that are copied into every chunk of a file.
+const MOST_ALIAS_TERMS: usize = 32;

@@ -2,7 +2,7 @@
 //!
 //! - `terms`: text to words, identifiers and their parts, pairs of Chinese characters; and those to terms, stemmed and
 //!   without accents
-//! - [`Bag`]: the terms of a chunk
+//! - [`Bag`]: the terms of a chunk; [`AliasBags`]: those of a file's other titles
 //! - `query`: those of a query, and which of them are stop words
 //! - [`Finder`]: where those stand in a text
 //! - `places`: where the terms of a query are in a text
@@ -22,7 +22,7 @@ mod spelling;
 mod terms;
 pub mod weights;
 
-pub use bag::{Bag, bag, front_matter_bag};
+pub use bag::{AliasBags, Bag, about_bag, bag};
 pub use detect::detect;
 pub use finder::{Finder, Spot};
 pub use language::Language;

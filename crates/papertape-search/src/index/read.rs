@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::digest::Digest;
-use crate::analysis;
+use crate::analysis::{self, AliasBags};
 use crate::corpus::document::{self, Document};
 use crate::corpus::folder::Folder;
 use crate::store::{Entry, FileRecord, Stamp, VectorKey};
@@ -78,14 +78,15 @@ pub(super) fn read(folder: &Folder, path: &str, known: Option<Digest>) -> FileOu
     FileOutcome::Fresh(Box::new(Fresh { record, entries, warnings: document.warnings }))
 }
 
-/// Other titles count in every chunk, as the title does; what a file is about in the first.
+/// Other titles count in every chunk, as the title does, unless there are many; what a file is about in the first.
 fn add_front_matter(document: &Document, entries: &mut [Entry]) {
-    if !document.aliases.is_empty() {
-        let aliases = analysis::front_matter_bag(&document.aliases, "", document.language);
-        entries.iter_mut().for_each(|entry| entry.bag.add_all(aliases.clone()));
+    let AliasBags { everywhere, first_only } = AliasBags::new(&document.aliases, document.language);
+    for entry in &mut *entries {
+        entry.bag.add_all(everywhere.clone());
     }
     if let Some(first) = entries.first_mut() {
-        first.bag.add_all(analysis::front_matter_bag(&[], &document.about, document.language));
+        first.bag.add_all(first_only);
+        first.bag.add_all(analysis::about_bag(&document.about, document.language));
     }
 }
 
@@ -156,8 +157,9 @@ fn nanoseconds(duration: Duration) -> i64 {
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
-    use super::{NEVER, settle, trusted};
-    use crate::store::Stamp;
+    use super::{NEVER, add_front_matter, settle, trusted};
+    use crate::corpus::document::Document;
+    use crate::store::{Entry, Stamp, VectorKey};
 
     const NOW: i64 = 1_700_000_000_123_456_789;
 
@@ -200,5 +202,25 @@ mod tests {
         assert_eq!(wait(NOW), Duration::from_millis(21));
         assert_eq!(wait(NOW + 60_000_000_000), Duration::ZERO);
         assert_eq!(settle([].iter(), at(NOW)), Duration::ZERO);
+    }
+
+    #[test]
+    fn many_other_titles_count_in_the_first_chunk_alone() {
+        let aliases: Vec<String> = (0..64).map(|n| format!("one{n} two{n} three{n} four{n}")).collect();
+        let document = Document { aliases, about: "prose".to_owned(), ..Document::default() };
+        let mut entries = [0, 1].map(|index| Entry {
+            index,
+            headings: Vec::new(),
+            text: String::new(),
+            bag: crate::analysis::Bag::default(),
+            key: VectorKey::of(""),
+            lines: crate::corpus::document::Lines::default(),
+        });
+        add_front_matter(&document, &mut entries);
+        let [first, second] = entries.map(|entry| entry.bag);
+        assert_eq!((first.iter().count(), second.iter().count()), (64 * 4 + 1, 32));
+        assert!(first.count("one63") > 0 && first.count("prose") > 0);
+        assert!(second.count("one7") > 0 && second.count("one8") == 0);
+        assert_eq!(first.count("one7"), second.count("one7"));
     }
 }

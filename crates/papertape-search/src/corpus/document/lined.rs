@@ -24,6 +24,7 @@ pub(super) fn read(text: &str, format: Format) -> Outline {
         in_paragraph: false,
         after_blank: true,
         levels: HashMap::new(),
+        ends: ends(text, format),
     };
     let mut at = 0;
     while let Some(line) = reader.lines(at).next() {
@@ -80,6 +81,8 @@ struct LineReader<'a> {
     after_blank: bool,
     /// Levels of reStructuredText by how their headings are adorned: the mark, and whether it stands above, too.
     levels: HashMap<(char, bool), u8>,
+    /// Where each line that can end a block stands last: what has no end is no block.
+    ends: HashMap<&'a str, usize>,
 }
 
 /// A heading, and where what it is the heading of begins.
@@ -104,6 +107,7 @@ impl<'a> LineReader<'a> {
         if let Some(end) = self.verbatim {
             self.verbatim = Some(end).filter(|end| !line.text.trim_start().eq_ignore_ascii_case(end));
             self.words(line);
+            self.after_blank |= self.verbatim.is_none();
             return line.end;
         }
         if let Some(found) = self.heading(line) {
@@ -112,14 +116,13 @@ impl<'a> LineReader<'a> {
         }
         match self.format {
             Format::AsciiDoc => {
-                let marks = ["----", "....", "++++", "////", "```"];
-                self.verbatim =
-                    Some(line.text).filter(|text| marks.iter().any(|mark| text.starts_with(mark)));
+                self.verbatim = asciidoc_end(line.text).filter(|end| self.has_end(end, line.at));
             }
             Format::Org => {
                 let text = line.text.trim_start();
                 let block = text.get(..8).filter(|start| start.eq_ignore_ascii_case("#+begin_"));
-                self.verbatim = block.and_then(|_| org_end(text.get(8..)?));
+                let end = block.and_then(|_| org_end(text.get(8..)?));
+                self.verbatim = end.filter(|end| self.has_end(end, line.at));
                 if is_drawer(text) {
                     return self.drawer_end(line);
                 }
@@ -127,7 +130,13 @@ impl<'a> LineReader<'a> {
             _ => {}
         }
         self.words(line);
+        self.after_blank |= self.format == Format::AsciiDoc && is_asciidoc_setting(line.text);
         line.end
+    }
+
+    /// Whether a block that begins there ends somewhere.
+    fn has_end(&self, end: &str, begin: usize) -> bool {
+        self.ends.get(end).is_some_and(|last| *last > begin)
     }
 
     fn heading(&mut self, line: &Line<'a>) -> Option<Found<'a>> {
@@ -138,8 +147,9 @@ impl<'a> LineReader<'a> {
         };
         match self.format {
             Format::AsciiDoc => {
-                let (level, text) = marked(b'=').filter(|(level, _)| *level <= DEEPEST)?;
-                Some(Found { level, text, end: line.end })
+                let one = marked(b'=').filter(|(level, _)| *level <= DEEPEST);
+                one.map(|(level, text)| Found { level, text, end: line.end })
+                    .or_else(|| self.two_line_title(line))
             }
             Format::Org => {
                 let (level, text) = marked(b'*')?;
@@ -148,6 +158,22 @@ impl<'a> LineReader<'a> {
             Format::Rst => self.rst_heading(line),
             _ => None,
         }
+    }
+
+    /// A line that begins a block, with a line of one mark below it that is about as long.
+    fn two_line_title(&self, line: &Line<'a>) -> Option<Found<'a>> {
+        /// By how many characters the two may differ, as `AsciiDoc` has it.
+        const DIFFERENCE: usize = 2;
+        let text = line.text;
+        if !self.after_blank || text.starts_with(['.', ' ', '\t']) || is_asciidoc_setting(text) {
+            return None;
+        }
+        let second = self.lines(line.end).next()?;
+        let mark = adornment(second.text)?;
+        let level = ['=', '-', '~', '^', '+'].into_iter().zip(1..).find(|(known, _)| *known == mark)?.1;
+        let fits = text.chars().take(MOST_NAME + 1).count().abs_diff(second.text.len()) <= DIFFERENCE;
+        let is_title = fits && text.contains(char::is_alphanumeric);
+        is_title.then_some(Found { level, text, end: second.end })
     }
 
     /// Without the state of a task and its priority; its tags are those of the file.
@@ -250,10 +276,50 @@ fn adornment(line: &str) -> Option<char> {
     (line.len() >= 3 && line.bytes().all(|byte| char::from(byte) == mark)).then_some(mark)
 }
 
+/// What ends a block of `AsciiDoc` that begins with this line, in which nothing is a heading.
+fn asciidoc_end(line: &str) -> Option<&str> {
+    if let Some(language) = line.strip_prefix(FENCE) {
+        return (!language.contains('`')).then_some(FENCE);
+    }
+    let is_mark = |mark| matches!(mark, '-' | '.' | '+' | '/');
+    (line.len() >= 4 && adornment(line).is_some_and(is_mark)).then_some(line)
+}
+
+/// What a block of code can stand between in `AsciiDoc`, as in Markdown.
+const FENCE: &str = "```";
+
+/// A line of `AsciiDoc` that says something about what follows it: an attribute, a comment, or a title of a block.
+fn is_asciidoc_setting(line: &str) -> bool {
+    line.starts_with("//")
+        || (line.starts_with('[') && line.ends_with(']'))
+        || line.strip_prefix(':').is_some_and(|rest| rest.contains(':'))
+        || line.strip_prefix('.').is_some_and(|rest| rest.starts_with(char::is_alphanumeric))
+}
+
+/// The lines that can end a block, as [`asciidoc_end`] and [`org_end`] have them, and where each one stands last.
+fn ends(text: &str, format: Format) -> HashMap<&str, usize> {
+    let mut at = 0;
+    let mut ends = HashMap::new();
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let line = line.trim();
+        let end = match format {
+            Format::AsciiDoc => asciidoc_end(line).filter(|end| *end == line),
+            Format::Org => ORG_ENDS.into_iter().find(|end| line.eq_ignore_ascii_case(end)),
+            _ => return ends,
+        };
+        ends.extend(end.map(|end| (end, start)));
+    }
+    ends
+}
+
+const ORG_ENDS: [&str; 6] =
+    ["#+end_src", "#+end_example", "#+end_export", "#+end_comment", "#+end_quote", "#+end_verse"];
+
 /// What ends a block of Org that begins so.
 fn org_end(name: &str) -> Option<&'static str> {
-    let ends = ["#+end_src", "#+end_example", "#+end_export", "#+end_comment", "#+end_quote", "#+end_verse"];
-    ends.into_iter().find(|end| {
+    ORG_ENDS.into_iter().find(|end| {
         let wanted = end.get(6..).unwrap_or_default();
         name.get(..wanted.len()).is_some_and(|start| start.eq_ignore_ascii_case(wanted))
     })
@@ -297,12 +363,50 @@ mod tests {
 
     #[test]
     fn asciidoc_has_marks_before_its_headings() {
-        let text = "= Title\n:keywords: a, b c\n:description: Of it\n\n== One\ntext\n----\n== code\n----\n=== Two\n====\nx\n";
+        let text = "= Title\n:keywords: a, b c\n:description: Of it\n\n== One\nsome text\n----\n== code\n----\n=== Two\n====\nx\n";
         let plain =
-            "Title\n:keywords: a, b c :description: Of it\nOne\ntext\n----\n== code\n----\nTwo\n==== x";
+            "Title\n:keywords: a, b c :description: Of it\nOne\nsome text\n----\n== code\n----\nTwo\n==== x";
         gives(Format::AsciiDoc, text, &[(1, "Title"), (2, "One"), (3, "Two")], plain);
         let head = head(text, Format::AsciiDoc);
         assert_eq!((head.tags, head.about.as_str()), (vec!["a".to_owned(), "b c".to_owned()], "Of it"));
+    }
+
+    #[test]
+    fn asciidoc_has_lines_below_its_headings() {
+        let text = "git-add(1)\n==========\n\nNAME\n----\ngit-add - add\n\n[[OPTIONS]]\nOptions\n-------\n\
+            -v::\n--verbose::\n\tBe verbose.\n+\n------------\n$ git add\n== code\n------------\n\nA part\n~~~~~~~~\n\
+            Text\nmore\n----\n== code\n----\nLess\n^^^^\n\nLeast\n+++++\nEnd\n";
+        let headings =
+            [(1, "git-add(1)"), (2, "NAME"), (2, "Options"), (3, "A part"), (4, "Less"), (5, "Least")];
+        let plain = "git-add(1)\nNAME\ngit-add - add\n[[OPTIONS]]\nOptions\n-v:: --verbose:: Be verbose. +\n------------\n\
+            $ git add\n== code\n------------\nA part\nText more\n----\n== code\n----\nLess\nLeast\nEnd";
+        gives(Format::AsciiDoc, text, &headings, plain);
+    }
+
+    #[test]
+    fn blocks_of_asciidoc_end_where_they_do() {
+        let of = |block: &str| format!("{block}\n== One\n");
+        gives(Format::AsciiDoc, &of("```ruby\n== code\n```"), &[(2, "One")], "```ruby\n== code\n```\nOne");
+        gives(
+            Format::AsciiDoc,
+            &of("[source]\n----\na\n----"),
+            &[(2, "One")],
+            "[source]\n----\na\n----\nOne",
+        );
+        gives(Format::AsciiDoc, &of("[a]\n----\na\n----"), &[(2, "One")], "[a]\n----\na\n----\nOne");
+        gives(Format::AsciiDoc, &of(".A\n----\na\n----"), &[(2, "One")], ".A\n----\na\n----\nOne");
+        // A line with more than the mark is text, and a block without an end is none.
+        for text in ["---- a", "....a", "```a`b`", "----", "////", "```", "```ruby", "-----\na\n----"] {
+            gives(Format::AsciiDoc, &of(text), &[(2, "One")], &format!("{}\nOne", text.replace('\n', " ")));
+        }
+    }
+
+    #[test]
+    fn blocks_of_org_without_an_end_are_none() {
+        gives(Format::Org, "#+begin_src sh\na\n* One\n", &[(1, "One")], "#+begin_src sh a\nOne");
+        let text = "#+begin_quote\n* a\n  #+END_QUOTE\n* One\n#+begin_quote\n* Two\n";
+        let plain = "#+begin_quote\n* a\n#+END_QUOTE\nOne\n#+begin_quote\nTwo";
+        gives(Format::Org, text, &[(1, "One"), (1, "Two")], plain);
     }
 
     #[test]

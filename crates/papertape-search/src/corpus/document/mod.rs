@@ -2,7 +2,7 @@
 //!
 //! - `decode`: bytes to text
 //! - `head` (with `date`): front matter to a title, a day and tags
-//! - `format`: what a file is written in; `webpage` and `notebook`: HTML and notebooks to Markdown
+//! - `format`: what a file is written in; `webpage` and `notebook`: HTML and notebooks (with `lenient`) to Markdown
 //! - `mdx` and `shallow`: to Markdown of the same length that the parser can read, and soon
 //! - `outline` (with `plain`, `html`, `tag` and `wiki`): Markdown to headings, words, and places to cut at
 //! - `lined`: plain text, reStructuredText, AsciiDoc and Org to the same
@@ -17,6 +17,7 @@ mod decode;
 mod format;
 mod head;
 mod html;
+mod lenient;
 mod lined;
 mod lines;
 mod links;

@@ -1,8 +1,10 @@
 //! A Jupyter notebook to Markdown: its cells, without what they printed.
 
-use serde_json::Value;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, MapAccess, SeqAccess};
 
 use super::head::{self, Head};
+use super::lenient::{FromJson, Lenient};
 
 /// The longest name of a language that code is marked with.
 const MOST_LANGUAGE: usize = 32;
@@ -13,28 +15,22 @@ const MOST_LANGUAGE: usize = 32;
 /// If it is not one.
 pub(super) fn read(text: &str) -> Result<(Head, String), String> {
     // serde_json has a bound of its own for depth.
-    let notebook: Value =
+    let Lenient(Notebook { cells: Lenient(Cells(cells)), metadata: Lenient(metadata) }) =
         serde_json::from_str(text).map_err(|error| format!("left out: it is not a notebook ({error})"))?;
-    let cells = notebook.get("cells").and_then(Value::as_array);
     let cells = cells.ok_or("left out: it is not a notebook of version 4 (it has no \"cells\")")?;
-    let metadata = notebook.get("metadata");
-    let named = |place: &str, name: &str| metadata?.get(place)?.get(name)?.as_str();
-    let language =
-        named("language_info", "name").or_else(|| named("kernelspec", "language")).unwrap_or_default();
+    let Lenient(Text(name)) = metadata.language_info.0.name;
+    let language = name.or(metadata.kernelspec.0.language.0.0).unwrap_or_default();
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '#' | '-' | '_');
     let language = Some(language).filter(|name| name.len() <= MOST_LANGUAGE && name.chars().all(is_name));
+    let language = language.unwrap_or_default();
     let mut markdown = String::new();
-    for cell in cells {
-        let source = source(cell.get("source"));
-        let source = source.trim_matches(['\n', '\r']);
-        if source.trim().is_empty() {
-            continue;
-        }
+    for Cell { cell_type: Lenient(Text(kind)), source: Lenient(Source(source)) } in cells {
         if !markdown.is_empty() {
             markdown.push_str("\n\n");
         }
-        match cell.get("cell_type").and_then(Value::as_str) {
-            Some("code") => code(source, language.unwrap_or_default(), &mut markdown),
+        let source = source.trim_matches(['\n', '\r']);
+        match kind.as_deref() {
+            Some("code") => code(source, &language, &mut markdown),
             // Raw cells are for other programs, such as LaTeX.
             Some("raw") => code(source, "", &mut markdown),
             _ => markdown.push_str(source),
@@ -43,16 +39,93 @@ pub(super) fn read(text: &str) -> Result<(Head, String), String> {
     if !markdown.is_empty() {
         markdown.push('\n');
     }
-    let title = metadata.and_then(|metadata| metadata.get("title")?.as_str()).map(head::line);
+    let title = metadata.title.0.0.map(|title| head::line(&title));
     Ok((Head { title: title.filter(|title| !title.is_empty()), ..Head::default() }, markdown))
 }
 
-/// Its text, which is a string or a list of lines.
-fn source(source: Option<&Value>) -> String {
-    match source {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(lines)) => lines.iter().filter_map(Value::as_str).collect(),
-        _ => String::new(),
+/// What is read of a notebook: of all else, nothing is kept.
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Notebook {
+    cells: Lenient<Cells>,
+    metadata: Lenient<Metadata>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Metadata {
+    title: Lenient<Text>,
+    language_info: Lenient<Program>,
+    kernelspec: Lenient<Program>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Program {
+    name: Lenient<Text>,
+    language: Lenient<Text>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Cell {
+    cell_type: Lenient<Text>,
+    source: Lenient<Source>,
+}
+
+/// The cells that are not blank.
+#[derive(Default)]
+struct Cells(Option<Vec<Cell>>);
+
+#[derive(Default)]
+struct Text(Option<String>);
+
+/// The text of a cell, which is a string or a list of lines.
+#[derive(Default)]
+struct Source(String);
+
+/// These are objects.
+macro_rules! from_object {
+    ($($name:ident),*) => {$(
+        impl FromJson for $name {
+            fn object<'de, A: MapAccess<'de>>(object: A) -> Result<Self, A::Error> {
+                Self::deserialize(MapAccessDeserializer::new(object))
+            }
+        }
+    )*};
+}
+
+from_object!(Notebook, Metadata, Program, Cell);
+
+impl FromJson for Cells {
+    fn list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut cells = Vec::new();
+        while let Some(Lenient(cell)) = list.next_element::<Lenient<Cell>>()? {
+            if !cell.source.0.0.trim().is_empty() {
+                cells.push(cell);
+            }
+        }
+        Ok(Self(Some(cells)))
+    }
+}
+
+impl FromJson for Text {
+    fn text(text: &str) -> Self {
+        Self(Some(text.to_owned()))
+    }
+}
+
+impl FromJson for Source {
+    fn text(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    fn list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut source = String::new();
+        while let Some(Lenient(Text(line))) = list.next_element()? {
+            source.push_str(&line.unwrap_or_default());
+        }
+        Ok(Self(source))
     }
 }
 
@@ -102,5 +175,20 @@ mod tests {
             "{\"cells\": [{\"cell_type\": \"code\", \"source\": \"a\"}], \"metadata\": {\"language_info\": {\"name\": \"`\\n#\"}}}",
         );
         assert_eq!(odd.unwrap().1, "```\na\n```\n");
+    }
+
+    #[test]
+    fn what_is_not_used_may_be_of_any_type_and_depth() {
+        let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+        let text = format!(
+            r#"{{"x": {deep}, "cells": [
+                {{"cell_type": "code", "source": ["a", 1, ["b"], {{}}], "outputs": {deep}, "metadata": {{"": 0}}}},
+                null, true, -1, 0.5, "b", [1], {{"source": null}}
+            ], "metadata": {{"title": 1, "language_info": [], "kernelspec": {{"language": "r", "name": {{}}}}}}}}"#
+        );
+        let (head, markdown) = read(&text).unwrap();
+        assert_eq!((head.title, markdown.as_str()), (None, "```r\na\n```\n"));
+        assert!(read("[[{\"source\": \"a\"}]]").is_err());
+        assert!(read("{\"cells\": []} x").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! A page of HTML to Markdown: its headings and its text, without scripts, styles and navigation.
 
 use html5gum::emitters::default::DefaultEmitter;
-use html5gum::{EndTag, StartTag, Token, Tokenizer};
+use html5gum::{EndTag, StartTag, State, Token, Tokenizer};
 
 use super::date;
 use super::head::{self, Head};
@@ -19,7 +19,7 @@ const HIDDEN: [&str; 11] = [
 ];
 
 /// Elements that begin the text for certain: a navigation before them that has no end is over.
-const CONTENT: [&str; 4] = ["main", "article", "body", "h1"];
+const CONTENT: [&str; 3] = ["main", "article", "body"];
 
 /// Elements within a line. What is in neither list begins a block.
 const INLINE: [&str; 41] = [
@@ -34,10 +34,17 @@ pub(super) fn read(html: &str) -> (Head, String) {
     let mut emitter = DefaultEmitter::default();
     // Scripts and styles are not taken for tags.
     emitter.naively_switch_states(true);
-    let mut page = Page::default();
-    for token in Tokenizer::new_with_emitter(html, emitter) {
+    let mut page = Page { navs_end: count(html, "</nav") >= count(html, "<nav"), ..Page::default() };
+    let mut tokens = Tokenizer::new_with_emitter(html, emitter);
+    while let Some(token) = tokens.next() {
         match token {
-            Ok(Token::StartTag(tag)) => page.start(&tag),
+            Ok(Token::StartTag(tag)) => {
+                if tag.self_closing {
+                    // As in XHTML and SVG, it has no content: what follows is not that of a script or a title.
+                    tokens.set_state(State::Data);
+                }
+                page.start(&tag);
+            }
             Ok(Token::EndTag(tag)) => page.end(&tag),
             Ok(Token::String(text)) => page.text(&String::from_utf8_lossy(&text)),
             Ok(_) => {}
@@ -47,9 +54,16 @@ pub(super) fn read(html: &str) -> (Head, String) {
     page.finish()
 }
 
+/// How often some ASCII text stands in a page, in any case.
+fn count(html: &str, text: &str) -> usize {
+    html.as_bytes().windows(text.len()).filter(|part| part.eq_ignore_ascii_case(text.as_bytes())).count()
+}
+
 #[derive(Default)]
 struct Page {
     head: Head,
+    /// Every navigation has an end: a heading within it is not that of the text.
+    navs_end: bool,
     out: String,
     /// The element of which nothing is shown, and how many of that name are open.
     hidden: Option<(&'static str, usize)>,
@@ -84,7 +98,8 @@ impl Page {
             Some(String::from_utf8_lossy(&value.value).trim().to_owned())
         };
         if let Some((hidden, depth)) = &mut self.hidden {
-            if CONTENT.contains(&name) {
+            let begins_text = name == "h1" && !(*hidden == "nav" && self.navs_end);
+            if begins_text || CONTENT.contains(&name) {
                 self.hidden = None;
             } else {
                 *depth += usize::from(*hidden == name && !tag.self_closing);
@@ -112,7 +127,7 @@ impl Page {
                 self.head.language =
                     attribute("lang").and_then(|code| crate::analysis::Language::from_code(&code))
             }
-            "title" if self.head.title.is_none() => self.title = Some(String::new()),
+            "title" if self.head.title.is_none() && !tag.self_closing => self.title = Some(String::new()),
             "meta" => self.meta(
                 attribute("name")
                     .or_else(|| attribute("property"))
@@ -471,6 +486,24 @@ mod tests {
             (Some("2024-05-01"), Some(crate::analysis::Language::Spanish))
         );
         assert_eq!(text, "x\n");
+    }
+
+    #[test]
+    fn what_ends_where_it_begins_hides_nothing() {
+        gives("<head><title/><script src='x'/></head><body><h1>a</h1>", "# a");
+        gives("<svg><style/><title/><path/></svg><textarea/><h1>a</h1><p>b", "# a\n\nb");
+        gives("a<script src='x' /></script><iframe/><b>c</b>", "a\n\nc");
+        let (head, text) = read("<title/><title>a</title>b");
+        assert_eq!((head.title.as_deref(), text.as_str()), (Some("a"), "b\n"));
+    }
+
+    #[test]
+    fn navigation_with_a_heading_is_not_shown() {
+        gives(
+            "<NAV><h1>a</h1><nav><h1>b</h1></nav><a href=c>d</a></NAV><h1>e</h1><nav><h1>f</h1></nav>",
+            "# e",
+        );
+        gives("<nav><a>x<h1>y</h1><nav>z</nav>", "# y");
     }
 
     #[test]
