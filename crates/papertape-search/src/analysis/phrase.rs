@@ -52,7 +52,7 @@ impl Phrase {
 }
 
 /// Finds phrases in texts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PhraseFinder {
     /// The different words of all phrases, by their terms.
     words: Vec<Vec<Term>>,
