@@ -146,7 +146,7 @@ impl Searcher {
         let (excluded, not_excluded) = reader.read(&asked.excluded);
         let (required, not_required) = reader.read(&asked.phrases);
         let mut query = Query {
-            terms,
+            terms: terms.clone(),
             vector,
             filter: filter.and(&asked.filter),
             required,
@@ -154,13 +154,14 @@ impl Searcher {
             correct: true,
             top_k,
         };
-        let mut matches = self.store.search(&query).await;
+        let mut corrections = Vec::new();
+        let mut matches = self.correcting(&mut query, &mut corrections).await;
         let mut note = cause;
         let is_mismatch = matches!(matches, Err(StoreError::Mismatch(_)));
         if query.vector.is_some() && (is_mismatch || !self.is_still_of(summary.embedding.as_ref()).await?) {
             // The vector list is of another model's vectors.
             query.vector = None;
-            matches = self.store.search(&query).await;
+            matches = self.correcting(&mut query, &mut corrections).await;
             note =
                 Some("semantic search is off: the vectors are being rebuilt with another model".to_owned());
         }
@@ -172,17 +173,31 @@ impl Searcher {
             without.push_str(if matches.hits.is_empty() { "" } else { "; these have the words" });
             notes.push(without);
         }
-        notes
-            .extend(matches.corrections.iter().map(|it| did_you_mean(it, &matches.hits, &summary.languages)));
+        notes.extend(corrections.iter().map(|it| did_you_mean(it, &matches.hits, &summary.languages)));
         notes.extend(phrases::left_out(&query.excluded));
         notes.extend(phrases::ignored(&not_excluded, true));
         notes.extend(phrases::ignored(&not_required, false));
-        let terms = MatchedTerms::new(&query.terms, &matches.bm25, &summary.languages);
+        let terms = MatchedTerms::new(&terms, &matches.bm25, &summary.languages);
         if matches.hits.is_empty() {
             notes.push(self.why_no_hits(query, &asked, &summary).await?);
         }
         let note = (!notes.is_empty()).then(|| notes.join("; "));
         Ok(SearchResult { mode: mode(&matches), hits: matches.hits, terms, note })
+    }
+
+    /// Searches; and if the words of the query were corrected, they are from now on: looking for their spelling takes longer
+    /// than the rest.
+    async fn correcting(
+        &self,
+        query: &mut Query,
+        corrections: &mut Vec<Correction>,
+    ) -> Result<Matches, StoreError> {
+        let mut matches = self.store.search(query).await?;
+        if std::mem::take(&mut query.correct) {
+            query.terms = std::mem::take(&mut matches.terms);
+            corrections.append(&mut matches.corrections);
+        }
+        Ok(matches)
     }
 
     /// Why a query has no hits.

@@ -185,6 +185,8 @@ pub struct Matches {
     pub semantic: Vec<(ChunkId, f32)>,
     /// The weights of the terms.
     pub bm25: Bm25,
+    /// The terms that were searched for: those of the query, corrected.
+    pub terms: Vec<QueryTerm>,
     /// Words that stand in no text, and what was searched for in their place.
     pub corrections: Vec<Correction>,
 }

@@ -192,7 +192,8 @@ impl Snapshot {
             .filter_map(|(id, score)| places.get(&id).map(|place| (*place, score)))
             .map(|(place, score)| Ok(Hit { chunk: index.chunk(place)?, score }))
             .collect::<Result<_, StoreError>>()?;
-        Ok(Matches { hits, lexical, semantic, bm25: scale, corrections: corrections.clone() })
+        let (terms, corrections) = (query.terms.clone(), corrections.clone());
+        Ok(Matches { hits, lexical, semantic, bm25: scale, terms, corrections })
     }
 
     /// A query without misspelt words.

@@ -77,7 +77,8 @@ impl Read for Search<'_> {
         }
         let best = hits(&lexical, &semantic, terms.bm25.max_score(), query.top_k, &files);
         let hits = load(client, &best).await?;
-        Ok(Matches { hits, lexical, semantic, bm25: terms.bm25, corrections })
+        let (terms, bm25) = (query.terms.clone(), terms.bm25);
+        Ok(Matches { hits, lexical, semantic, bm25, terms, corrections })
     }
 }
 
