@@ -152,6 +152,7 @@ impl Searcher {
             required,
             excluded,
             correct: true,
+            plain: false,
             top_k,
         };
         let mut corrections = Vec::new();

@@ -166,6 +166,9 @@ pub struct Query {
     pub excluded: Vec<Phrase>,
     /// Whether words that stand in no text are corrected.
     pub correct: bool,
+    /// Whether the lexical list is by BM25 alone: words in the order of the query, and titles that consist of it, count no
+    /// more than others.
+    pub plain: bool,
     /// How many hits.
     pub top_k: usize,
 }

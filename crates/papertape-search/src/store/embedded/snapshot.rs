@@ -170,7 +170,11 @@ impl Snapshot {
         let failed = |error| self.folder.errors().io("cannot search", error);
         let (query, corrections) = &self.corrected(query)?;
         let (LexicalHits { list, places, scale }, vector_list) = self.lists(query)?;
-        let mut lexical = index.reworded(list, &places, &scale, &self.manifest.summary().languages)?;
+        let mut lexical = if query.plain {
+            list
+        } else {
+            index.reworded(list, &places, &scale, &self.manifest.summary().languages)?
+        };
         let mut semantic: Vec<(ChunkId, f32)> = Vec::new();
         let mut places: HashMap<ChunkId, DocAddress> = places.into_iter().collect();
         if let Some((search, nearest)) = vector_list {

@@ -58,7 +58,9 @@ impl Read for Search<'_> {
             }
             lexical.truncate(DEPTH);
         }
-        if let Some(wording) = Wording::new(&terms.bm25, &meta.summary.languages) {
+        if !query.plain
+            && let Some(wording) = Wording::new(&terms.bm25, &meta.summary.languages)
+        {
             lexical = reworded(client, lexical, &wording).await?;
         }
         let mut semantic = Vec::new();
