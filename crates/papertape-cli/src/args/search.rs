@@ -46,7 +46,7 @@ pub(crate) struct Search {
     pub(crate) until: Option<String>,
     /// Open passage N [default: the first one] in $VISUAL or $EDITOR, at its line; without those, in the program that the
     /// system has for the file.
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) open: Option<u8>,
     /// The directory of the index [default: .papertape within DIR].
     #[arg(long, alias = "out", value_name = "PATH", value_hint = ValueHint::DirPath, conflicts_with = "store")]

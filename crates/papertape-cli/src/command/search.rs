@@ -172,7 +172,7 @@ fn show(args: &Search, found: &Found) -> Result<(), Failure> {
     }
     let Some(number) = args.open else { return Ok(()) };
     let hit = found.hits.get(usize::from(number).saturating_sub(1)).ok_or_else(|| {
-        Failure::usage(format!("--open {number}: the last passage is {}", found.hits.len()))
+        Failure::usage(format!("--open={number}: the last passage is {}", found.hits.len()))
     })?;
     editor::open(&hit.path, hit.line)
 }

@@ -159,12 +159,16 @@ fn a_passage_is_opened_in_the_editor() {
     };
     with("VISUAL", "vim", &["otter", "eats", "--open"]).is_clean();
     assert_eq!(fs::read_to_string(&opened).unwrap(), "+10 docs/rivers/otters.md\n");
-    with("EDITOR", "vim", &["backup", "--open", "2"]).is_clean();
+    // A word after it is not its number.
+    fs::remove_file(&opened).unwrap();
+    with("VISUAL", "vim", &["--open", "otter", "eats"]).is_clean();
+    assert_eq!(fs::read_to_string(&opened).unwrap(), "+10 docs/rivers/otters.md\n");
+    with("EDITOR", "vim", &["backup", "--open=2"]).is_clean();
     let second = fs::read_to_string(&opened).unwrap();
     assert!(second.starts_with('+') && second.ends_with(" docs/backups.md\n"), "{second}");
-    let end = with("EDITOR", "vim", &["crabs", "--open", "9"]);
+    let end = with("EDITOR", "vim", &["crabs", "--open=9"]);
     assert_eq!(end.status.code(), Some(2), "{end:?}");
-    contains(&end.log, &["--open 9: the last passage is 1"]);
+    contains(&end.log, &["--open=9: the last passage is 1"]);
     let end = with("EDITOR", "broken", &["crabs", "--open"]);
     assert_eq!(end.status.code(), Some(1), "{end:?}");
     contains(&end.log, &["broken: exit status: 3"]);
@@ -197,7 +201,7 @@ fn wrong_usage_is_reported() {
         (["otters", "--since", "yesterday"].as_slice(), "YYYY-MM-DD"),
         (&["otters", "--since", "2024-05-02", "--until", "2024-05-01"], "swap them"),
         (&["otters", "-n", "0"], "0 is not in 1..=100"),
-        (&["otters", "--open", "x"], "--open"),
+        (&["otters", "--open=x"], "--open"),
         (&["otters", "--embed", "./nowhere"], "--embed: "),
         (&["otters", "--content", "nowhere"], "nowhere: No such file"),
         (&["otters", "--content", "docs/rivers"], "docs/rivers"),

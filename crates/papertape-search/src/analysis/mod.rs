@@ -27,7 +27,7 @@ pub use detect::detect;
 pub use finder::{Finder, Spot};
 pub use language::Language;
 pub use phrase::Phrase;
-pub(crate) use phrase::{PhraseFinder, Sequence, stands_in, stands_near};
+pub(crate) use phrase::{MOST_WORDS as MOST_PHRASE_WORDS, PhraseFinder, Sequence, stands_in, stands_near};
 pub(crate) use places::{Place, places};
 pub use query::{MAX_QUERY_CHARS, QueryTerm, query_terms};
 pub(crate) use script::{is_han_or_kana, is_unspaced};

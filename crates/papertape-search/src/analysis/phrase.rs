@@ -6,7 +6,7 @@ use super::terms::{TermCache, Token, tokens};
 use super::{Language, QueryTerm, Term};
 
 /// The most words of a phrase; a longer one is no phrase.
-const MOST_WORDS: usize = 48;
+pub(crate) const MOST_WORDS: usize = 48;
 
 /// The most different words of the phrases of a query; the phrases after them are left out.
 const MOST_DIFFERENT: usize = 64;
@@ -52,7 +52,7 @@ impl Phrase {
 }
 
 /// Finds phrases in texts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PhraseFinder {
     /// The different words of all phrases, by their terms.
     words: Vec<Vec<Term>>,

@@ -88,7 +88,9 @@ async fn search(
     body: &[f32],
 ) -> Result<Option<Ranks>, StoreError> {
     let cosine = cosine(&vector, body);
-    let query = Query { terms: heading.terms.clone(), vector: Some(vector), top_k: 10, ..Query::default() };
+    // The target has no bonus for its wording, so its rivals have none either.
+    let (terms, vector) = (heading.terms.clone(), Some(vector));
+    let query = Query { terms, vector, plain: true, top_k: 10, ..Query::default() };
     let matches = store.search(&query).await?;
     let is_rival = |chunk: &Chunk| {
         let id = ChunkId::of(&chunk.source, chunk.index);
@@ -238,3 +240,6 @@ fn heading_query(
 fn same_words(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,10 +2,12 @@
 //!
 //! - [`syntax`]: a query as it is written to words, phrases, exclusions and filters
 //! - `query_vector`: the vector of a query, in time or not at all
+//! - `phrases`: its phrases and exclusions, as far as they are applied
 //! - `preview`: what a hit shows of its chunk
 //! - `nearest`: a path that does not exist to the most similar one
 
 mod nearest;
+mod phrases;
 mod preview;
 mod query_vector;
 pub mod syntax;
@@ -13,19 +15,17 @@ pub mod syntax;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::analysis::{Language, Phrase, query_terms, spelled_in};
+use crate::analysis::{Language, query_terms, spelled_in};
 use crate::embed::{Embedder, Embedding};
 use crate::store::{Chunk, Correction, FileRecord, Filter, Hit, Matches, Query, Store, StoreError, Summary};
 use crate::sync::lock;
+use phrases::PhraseReader;
 pub use preview::{MatchedTerms, PREVIEW_CHARS, Preview};
 use query_vector::QueryVectors;
 use syntax::ParsedQuery;
 
 /// How many titles, headings and texts are looked through for the spelling of a term.
 const CONSULTED: usize = 20;
-
-/// How many characters of a phrase a note shows.
-const SHOWN: usize = 80;
 
 /// What is said of a query of exclusions and filters alone.
 const NO_WORDS: &str = "the query has exclusions and filters, and no words to search for; add some";
@@ -142,49 +142,63 @@ impl Searcher {
             let (hits, terms) = (Vec::new(), MatchedTerms::default());
             return Ok(SearchResult { hits, mode: Mode::Lexical, terms, note: Some(note) });
         }
-        let phrases =
-            |texts: &[String]| texts.iter().filter_map(|text| Phrase::of(text, &summary.languages)).collect();
+        let mut reader = PhraseReader::new(&summary.languages);
+        let (excluded, not_excluded) = reader.read(&asked.excluded);
+        let (required, not_required) = reader.read(&asked.phrases);
         let mut query = Query {
-            terms,
+            terms: terms.clone(),
             vector,
             filter: filter.and(&asked.filter),
-            required: phrases(&asked.phrases),
-            excluded: phrases(&asked.excluded),
+            required,
+            excluded,
             correct: true,
+            plain: false,
             top_k,
         };
-        let mut matches = self.store.search(&query).await;
+        let mut corrections = Vec::new();
+        let mut matches = self.correcting(&mut query, &mut corrections).await;
         let mut note = cause;
         let is_mismatch = matches!(matches, Err(StoreError::Mismatch(_)));
         if query.vector.is_some() && (is_mismatch || !self.is_still_of(summary.embedding.as_ref()).await?) {
             // The vector list is of another model's vectors.
             query.vector = None;
-            matches = self.store.search(&query).await;
+            matches = self.correcting(&mut query, &mut corrections).await;
             note =
                 Some("semantic search is off: the vectors are being rebuilt with another model".to_owned());
         }
         let mut matches = matches?;
         let mut notes: Vec<String> = note.into_iter().chain(asked.notes.iter().cloned()).collect();
         if matches.hits.is_empty() && !query.required.is_empty() {
-            let mut without = no_phrase(&std::mem::take(&mut query.required), &query.filter);
+            let mut without = phrases::no_phrase(&std::mem::take(&mut query.required), &query.filter);
             matches = self.store.search(&query).await?;
             without.push_str(if matches.hits.is_empty() { "" } else { "; these have the words" });
             notes.push(without);
         }
-        notes
-            .extend(matches.corrections.iter().map(|it| did_you_mean(it, &matches.hits, &summary.languages)));
-        if !asked.excluded.is_empty() {
-            notes.push(format!(
-                "texts with {} are left out",
-                quoted(asked.excluded.iter().map(String::as_str))
-            ));
-        }
-        let terms = MatchedTerms::new(&query.terms, &matches.bm25, &summary.languages);
+        notes.extend(corrections.iter().map(|it| did_you_mean(it, &matches.hits, &summary.languages)));
+        notes.extend(phrases::left_out(&query.excluded));
+        notes.extend(phrases::ignored(&not_excluded, true));
+        notes.extend(phrases::ignored(&not_required, false));
+        let terms = MatchedTerms::new(&terms, &matches.bm25, &summary.languages);
         if matches.hits.is_empty() {
             notes.push(self.why_no_hits(query, &asked, &summary).await?);
         }
         let note = (!notes.is_empty()).then(|| notes.join("; "));
         Ok(SearchResult { mode: mode(&matches), hits: matches.hits, terms, note })
+    }
+
+    /// Searches; and if the words of the query were corrected, they are from now on: looking for their spelling takes longer
+    /// than the rest.
+    async fn correcting(
+        &self,
+        query: &mut Query,
+        corrections: &mut Vec<Correction>,
+    ) -> Result<Matches, StoreError> {
+        let mut matches = self.store.search(query).await?;
+        if std::mem::take(&mut query.correct) {
+            query.terms = std::mem::take(&mut matches.terms);
+            corrections.append(&mut matches.corrections);
+        }
+        Ok(matches)
     }
 
     /// Why a query has no hits.
@@ -325,24 +339,6 @@ fn did_you_mean(correction: &Correction, hits: &[Hit], languages: &[Language]) -
     let mut spellings = texts.take(CONSULTED).filter_map(|text| spelled_in(text, correction, languages));
     let spelling = spellings.next().unwrap_or_else(|| correction.spelling.clone());
     format!("no text has \"{}\": searched for \"{spelling}\" instead; did you mean that?", correction.word)
-}
-
-/// That no text has these phrases, where only the files that pass the filter are searched.
-fn no_phrase(phrases: &[Phrase], filter: &Filter) -> String {
-    let which = if *filter == Filter::default() { "no text" } else { "no text that passes the filters" };
-    format!("{which} has exactly {}", quoted(phrases.iter().map(|phrase| phrase.text.as_str())))
-}
-
-/// Parts of a query, for a note: `"a", "b"`, on one line and not too long.
-fn quoted<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    let shown = |text: &str| {
-        let line = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-        let line = line.collect::<Vec<_>>().join(" ");
-        let short: String = line.chars().take(SHOWN).collect();
-        let more = if short.len() < line.len() { "…" } else { "" };
-        format!("\"{short}{more}\"")
-    };
-    texts.map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether it is known if the vectors are used. Before that, a failure to make them is why they are not.

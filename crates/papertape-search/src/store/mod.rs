@@ -166,6 +166,9 @@ pub struct Query {
     pub excluded: Vec<Phrase>,
     /// Whether words that stand in no text are corrected.
     pub correct: bool,
+    /// Whether the lexical list is by BM25 alone: words in the order of the query, and titles that consist of it, count no
+    /// more than others.
+    pub plain: bool,
     /// How many hits.
     pub top_k: usize,
 }
@@ -185,6 +188,8 @@ pub struct Matches {
     pub semantic: Vec<(ChunkId, f32)>,
     /// The weights of the terms.
     pub bm25: Bm25,
+    /// The terms that were searched for: those of the query, corrected.
+    pub terms: Vec<QueryTerm>,
     /// Words that stand in no text, and what was searched for in their place.
     pub corrections: Vec<Correction>,
 }

@@ -11,7 +11,7 @@ pub(super) const CHECKED: usize = 1_000;
 const HIDDEN: usize = 40;
 
 /// What a chunk must have word for word, and what it must not.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Phrases {
     finder: PhraseFinder,
     required: Vec<Sequence>,

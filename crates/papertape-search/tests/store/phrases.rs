@@ -21,7 +21,7 @@ async fn both_lists_have_what_is_required_and_nothing_that_is_excluded() {
     let folder = Folder::new();
     let store = open(&folder.index());
     fill(&store, &FILES).await.unwrap();
-    let table: [(&[&str], &[&str], &[&str]); 8] = [
+    let table: [(&[&str], &[&str], &[&str]); 10] = [
         (&["red kiwi"], &[], &["a.md#0", "c.md#0"]),
         (&["red kiwi and"], &["plum"], &["a.md#0"]),
         (&["red kiwi", "green pear"], &[], &["a.md#0"]),
@@ -30,6 +30,8 @@ async fn both_lists_have_what_is_required_and_nothing_that_is_excluded() {
         (&[], &["plum"], &["a.md#0", "a.md#1", "b.md#0"]),
         (&[], &["plum", "green kiwi"], &["a.md#0", "b.md#0"]),
         (&["kiwi oranges"], &[], &[]),
+        (&["kiwi and", "and plum", "kiwi"], &["pear", "pear", "oranges"], &["c.md#0"]),
+        (&["kiwi kiwi"], &[], &[]),
     ];
     for (required, excluded, found) in table {
         let query = Query {

@@ -22,6 +22,7 @@ use crate::analysis::{Language, Phrase, QueryTerm};
 use crate::rank::Wording;
 use crate::rank::bm25::{Bm25, length_of_byte, max_term_score, term_score};
 use crate::rank::wording::with_bonuses;
+use crate::store::phrases::Phrases;
 use crate::store::{Chunk, ChunkId, StoreError};
 use crate::sync::lock;
 
@@ -125,6 +126,12 @@ impl LexicalIndex {
         let bonuses: HashMap<ChunkId, f32> =
             read.par_iter().with_min_len(AT_ONCE).map(bonus).collect::<Result<_, StoreError>>()?;
         Ok(with_bonuses(list, &bonuses))
+    }
+
+    /// For each of these chunks, whether the phrases of a query allow it.
+    pub(super) fn allowed(&self, places: &[DocAddress], phrases: &Phrases) -> Result<Vec<bool>, StoreError> {
+        let allow = |phrases: &mut Phrases, place: &DocAddress| Ok(phrases.allow(&self.chunk(*place)?));
+        places.par_iter().with_min_len(AT_ONCE).map_with(phrases.clone(), allow).collect()
     }
 
     fn find(

@@ -25,6 +25,9 @@ use crate::store::phrases::{CHECKED, Phrases};
 use crate::store::{Chunk, ChunkId, Correction, DEPTH, FileRecord, Filter, Hit, Matches, Query, StoreError};
 use crate::sync::Lazy;
 
+/// So many texts are verified before it is known whether there are enough.
+const CHECKED_AT_ONCE: usize = 2 * DEPTH;
+
 /// A generation. All its files are open, so that it can be read to the end whatever is removed meanwhile.
 #[derive(Debug)]
 pub(super) struct Snapshot {
@@ -167,7 +170,11 @@ impl Snapshot {
         let failed = |error| self.folder.errors().io("cannot search", error);
         let (query, corrections) = &self.corrected(query)?;
         let (LexicalHits { list, places, scale }, vector_list) = self.lists(query)?;
-        let mut lexical = index.reworded(list, &places, &scale, &self.manifest.summary().languages)?;
+        let mut lexical = if query.plain {
+            list
+        } else {
+            index.reworded(list, &places, &scale, &self.manifest.summary().languages)?
+        };
         let mut semantic: Vec<(ChunkId, f32)> = Vec::new();
         let mut places: HashMap<ChunkId, DocAddress> = places.into_iter().collect();
         if let Some((search, nearest)) = vector_list {
@@ -189,7 +196,8 @@ impl Snapshot {
             .filter_map(|(id, score)| places.get(&id).map(|place| (*place, score)))
             .map(|(place, score)| Ok(Hit { chunk: index.chunk(place)?, score }))
             .collect::<Result<_, StoreError>>()?;
-        Ok(Matches { hits, lexical, semantic, bm25: scale, corrections: corrections.clone() })
+        let (terms, corrections) = (query.terms.clone(), corrections.clone());
+        Ok(Matches { hits, lexical, semantic, bm25: scale, terms, corrections })
     }
 
     /// A query without misspelt words.
@@ -223,7 +231,7 @@ impl Snapshot {
         }
         let through = through.as_deref();
         if let Some(phrases) = Phrases::of(&required, &excluded) {
-            return self.verified_lists(query, through, phrases);
+            return self.verified_lists(query, through, &phrases);
         }
         let lexical_list = || index.search(&query.terms, through, DEPTH);
         let (lexical_list, vector_list) = match &query.vector {
@@ -238,20 +246,28 @@ impl Snapshot {
         &self,
         query: &Query,
         through: Option<&[Rows]>,
-        mut phrases: Phrases,
+        phrases: &Phrases,
     ) -> Result<(LexicalHits, Option<VectorList<'_>>), StoreError> {
         let index = self.lexical_index()?;
         let mut lexical = index.search(&query.terms, through, CHECKED)?;
         let mut verified: Vec<Rows> =
             index.segments().iter().map(|segment| Rows::none(segment.len())).collect();
         let (mut list, mut places) = (Vec::new(), Vec::new());
-        for (hit, (id, place)) in lexical.list.into_iter().zip(lexical.places) {
-            if phrases.allow(&index.chunk(place)?) {
+        let found: Vec<_> = lexical.list.into_iter().zip(lexical.places).collect();
+        // The vector list is of all that have the phrases.
+        let are_all_needed = phrases.are_required() && query.vector.is_some();
+        for some in found.chunks(CHECKED_AT_ONCE) {
+            if list.len() >= DEPTH && !are_all_needed {
+                break;
+            }
+            let of_some: Vec<DocAddress> = some.iter().map(|(_, (_, place))| *place).collect();
+            let allowed = some.iter().zip(index.allowed(&of_some, phrases)?).filter(|(_, allowed)| *allowed);
+            for ((hit, (id, place)), _) in allowed {
                 if let Some(docs) = verified.get_mut(to_usize(place.segment)) {
                     docs.insert(to_usize(place.doc));
                 }
-                list.push(hit);
-                places.push((id, place));
+                list.push(*hit);
+                places.push((*id, *place));
             }
         }
         list.truncate(DEPTH);
@@ -263,13 +279,9 @@ impl Snapshot {
             None => None,
         };
         if let Some((_, near)) = &mut near {
-            let mut allowed = Vec::new();
-            for hit in near.drain(..) {
-                if phrases.allow(&index.chunk(hit.2)?) {
-                    allowed.push(hit);
-                }
-            }
-            *near = allowed;
+            let of_near: Vec<DocAddress> = near.iter().map(|(.., place)| *place).collect();
+            let mut allowed = index.allowed(&of_near, phrases)?.into_iter();
+            near.retain(|_| allowed.next() == Some(true));
         }
         Ok((lexical, near))
     }

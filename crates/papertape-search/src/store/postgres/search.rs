@@ -58,7 +58,9 @@ impl Read for Search<'_> {
             }
             lexical.truncate(DEPTH);
         }
-        if let Some(wording) = Wording::new(&terms.bm25, &meta.summary.languages) {
+        if !query.plain
+            && let Some(wording) = Wording::new(&terms.bm25, &meta.summary.languages)
+        {
             lexical = reworded(client, lexical, &wording).await?;
         }
         let mut semantic = Vec::new();
@@ -77,7 +79,8 @@ impl Read for Search<'_> {
         }
         let best = hits(&lexical, &semantic, terms.bm25.max_score(), query.top_k, &files);
         let hits = load(client, &best).await?;
-        Ok(Matches { hits, lexical, semantic, bm25: terms.bm25, corrections })
+        let (terms, bm25) = (query.terms.clone(), terms.bm25);
+        Ok(Matches { hits, lexical, semantic, bm25, terms, corrections })
     }
 }
 
@@ -194,14 +197,20 @@ impl Wanted {
         excluded: &[Phrase],
     ) -> Result<(), Fault> {
         let alone = excluded.iter().filter(|phrase| phrase.words.len() == 1);
-        let required = required.iter().flat_map(|phrase| &phrase.words).map(|word| (word, HAS_WORD));
-        let excluded = alone.flat_map(|phrase| &phrase.words).map(|word| (word, HAS_NO_WORD));
-        let words: Vec<(&QueryTerm, &str)> = required.chain(excluded).collect();
-        let terms: Vec<QueryTerm> = words.iter().map(|(word, _)| (*word).clone()).collect();
-        let found = numbers(client, &terms).await?;
-        for (word, condition) in words {
-            let ids = word.forms.iter().filter_map(|form| Some(found.get(form.as_str())?.0)).collect();
-            self.conditions.push((condition, Value::Words(ids)));
+        let words = |phrases: Vec<&Phrase>| -> Vec<QueryTerm> {
+            phrases.into_iter().flat_map(|phrase| phrase.words.iter().cloned()).collect()
+        };
+        let (required, excluded) = (words(required.iter().collect()), words(alone.collect()));
+        let found = numbers(client, &[required.as_slice(), &excluded].concat()).await?;
+        let ids = |word: &QueryTerm| -> Vec<i32> {
+            word.forms.iter().filter_map(|form| Some(found.get(form.as_str())?.0)).collect()
+        };
+        // A word that is written twice is one condition.
+        let required: BTreeSet<Vec<i32>> = required.iter().map(ids).collect();
+        self.conditions.extend(required.into_iter().map(|ids| (HAS_WORD, Value::Words(ids))));
+        let excluded: BTreeSet<i32> = excluded.iter().flat_map(ids).collect();
+        if !excluded.is_empty() {
+            self.conditions.push((HAS_NO_WORD, Value::Words(excluded.into_iter().collect())));
         }
         Ok(())
     }
@@ -336,11 +345,10 @@ fn occurs(term: &QueryTerm, found: &Numbers) -> bool {
 
 /// Phrases with the forms of their words that occur.
 async fn known_phrases(client: &Client, phrases: &[Phrase]) -> Result<Vec<Phrase>, Fault> {
-    let mut found = Vec::with_capacity(phrases.len());
-    for phrase in phrases {
-        found.push(phrase.with_words(known(client, &phrase.words).await?.0));
-    }
-    Ok(found)
+    let words: Vec<QueryTerm> = phrases.iter().flat_map(|phrase| phrase.words.iter().cloned()).collect();
+    let mut words = known(client, &words).await?.0.into_iter();
+    let of = |phrase: &Phrase| phrase.with_words(words.by_ref().take(phrase.words.len()).collect());
+    Ok(phrases.iter().map(of).collect())
 }
 
 /// The id of a term and its document frequency.

@@ -115,6 +115,40 @@ async fn words_and_phrases_are_excluded() {
 }
 
 #[tokio::test]
+async fn phrases_that_are_too_long_are_ignored_and_the_answer_says_so() {
+    let fixture = garden().await;
+    let words = |first: char, count: u8| -> String {
+        ('a'..='z')
+            .flat_map(|second| [format!("{first}{second}"), format!("{first}{second}{second}")])
+            .take(count.into())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    // More words than a phrase has.
+    let result = search(&fixture, &format!("bees -wasps -\"{}\"", words('x', 50))).await;
+    assert_eq!(sources(&result), ["guides/bees.md", "guides/trees.md"]);
+    let note = result.note.unwrap();
+    assert!(note.starts_with("texts with \"wasps\" are left out; \"xa xaa"), "{note}");
+    assert!(
+        note.contains("is too long, so texts with it are not left out: a phrase has at most 48"),
+        "{note}"
+    );
+    let note = search(&fixture, &format!("bees -\"{}\"", words('x', 50))).await.note.unwrap();
+    assert!(!note.contains("are left out"), "{note}");
+    // More than all phrases have together: exclusions come first, and what is shorter is applied.
+    let query = format!("bees \"{}\" -\"{}\" -\"{}\" -wasps", words('x', 24), words('y', 40), words('z', 30));
+    let result = search(&fixture, &query).await;
+    assert_eq!(sources(&result), ["guides/bees.md", "guides/trees.md"]);
+    let note = result.note.unwrap();
+    let said = ["texts with \"ya yaa", "\"wasps\" are left out; \"za zaa", "are not left out", "\"xa xaa"];
+    assert!(said.iter().all(|said| note.contains(said)), "{note}");
+    assert!(
+        note.contains("is too long, so its words are searched for") && !note.contains("exactly"),
+        "{note}"
+    );
+}
+
+#[tokio::test]
 async fn a_misspelt_word_is_corrected_and_the_answer_says_so() {
     let fixture = Fixture::new();
     fixture.write("mail.md", "# Mail\n\nMessages that were received are kept for the management.\n");
