@@ -73,16 +73,12 @@ async fn search(args: &Search) -> Result<Found, Failure> {
     let place = options.index();
     let place = options.store.is_none().then_some(place.as_path());
     let mut notes = update(args, &folder, &searcher, &options, place).await?;
-    let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    let prefix =
-        args.path.as_deref().map(|path| path.strip_prefix("./").unwrap_or(path).trim_start_matches('/'));
-    let filter = Filter {
-        path_prefix: text(&prefix.map(str::to_owned)),
-        tag: text(&args.tag),
-        since: args.since.clone(),
-        until: args.until.clone(),
-        ..Filter::default()
-    };
+    let filter = Filter::typed(
+        args.path.as_deref(),
+        args.tag.as_deref(),
+        args.since.as_deref(),
+        args.until.as_deref(),
+    );
     let failed = |error| failure::failed(error, place);
     let result = searcher.search(&query, args.top_k.into(), &filter).await.map_err(failed)?;
     notes.splice(0..0, result.note.clone());

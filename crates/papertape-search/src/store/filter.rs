@@ -32,6 +32,25 @@ pub struct FileTerms {
 }
 
 impl Filter {
+    /// Of values as they are typed: an empty one does not count, and a path may begin with `./` or `/`.
+    #[must_use]
+    pub fn typed(
+        path_prefix: Option<&str>,
+        tag: Option<&str>,
+        since: Option<&str>,
+        until: Option<&str>,
+    ) -> Self {
+        let some = |value: &str| Some(value.to_owned()).filter(|value| !value.is_empty());
+        let relative = |path: &str| some(path.strip_prefix("./").unwrap_or(path).trim_start_matches('/'));
+        Self {
+            path_prefix: path_prefix.and_then(relative),
+            tag: tag.and_then(some),
+            since: since.and_then(some),
+            until: until.and_then(some),
+            ..Self::default()
+        }
+    }
+
     /// The files that pass, in their order. A bound that is not a date is compared as text.
     #[must_use]
     pub fn select<'a>(&self, files: &'a [FileRecord]) -> Vec<&'a FileRecord> {
@@ -159,6 +178,17 @@ fn is_tag(tag: &str, wanted: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Conditions, FileTerms, Filter, folded_tag, is_tag};
+
+    #[test]
+    fn a_typed_prefix_is_relative_whatever_stands_before_it() {
+        for (typed, meant) in
+            [("", ""), ("/", ""), ("./", ""), ("a/", "a/"), ("/a", "a"), ("./a/b", "a/b"), ("../a", "../a")]
+        {
+            let filter = Filter::typed(Some(typed), Some(""), None, None);
+            let meant = Some(meant.to_owned()).filter(|meant| !meant.is_empty());
+            assert_eq!(filter, Filter { path_prefix: meant, ..Filter::default() }, "{typed}");
+        }
+    }
 
     #[test]
     fn a_tag_is_found_by_those_above_it() {

@@ -203,6 +203,15 @@ pub struct Hit {
     pub score: f32,
 }
 
+impl Hit {
+    /// Its score with four decimals; JSON has no infinite numbers.
+    #[must_use]
+    pub fn rounded_score(&self) -> f64 {
+        let rounded = (f64::from(self.score) * 10_000.0).round() / 10_000.0;
+        if rounded.is_finite() { rounded } else { 0.0 }
+    }
+}
+
 /// What a generation holds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Summary {
@@ -234,8 +243,31 @@ pub fn main_languages(chunks: &BTreeMap<Language, u64>) -> Vec<Language> {
 
 #[cfg(test)]
 mod tests {
-    use super::main_languages;
+    use super::{Chunk, Hit, Lines, VectorKey, main_languages};
     use crate::analysis::Language;
+
+    #[test]
+    fn scores_have_four_decimals() {
+        let chunk = Chunk {
+            source: String::new(),
+            index: 0,
+            title: String::new(),
+            headings: Vec::new(),
+            text: String::new(),
+            key: VectorKey(0),
+            lines: Lines::default(),
+        };
+        for (score, text) in [
+            (0.016_393_442_f32, "0.0164"),
+            (1.0, "1.0"),
+            (12.345_67, "12.3457"),
+            (f32::NAN, "0.0"),
+            (f32::INFINITY, "0.0"),
+        ] {
+            let hit = Hit { chunk: chunk.clone(), score };
+            assert_eq!(serde_json::to_string(&hit.rounded_score()).unwrap(), text);
+        }
+    }
 
     #[test]
     fn stray_files_do_not_add_a_language() {

@@ -7,7 +7,7 @@ use papertape::{Cx, Json, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Blog, days, search_blog};
+use super::{Blog, days};
 use papertape_search::store::{FileRecord, Filter};
 
 /// List the files of the user's Markdown, newest first: to see what there is, what is new, or what has a tag. To find a text in
@@ -104,7 +104,7 @@ pub(super) fn tool() -> Tool {
 pub(super) async fn list_files(args: ListFiles, blog: Blog, cx: Cx) -> Result<Json<FileList>, ToolError> {
     let ListFiles { path_prefix, tag, since, until, sort, limit, offset } = args;
     days::check(since.as_deref(), until.as_deref())?;
-    let filter = search_blog::filter(path_prefix, tag, since, until);
+    let filter = Filter::typed(path_prefix.as_deref(), tag.as_deref(), since.as_deref(), until.as_deref());
     let index = blog.ready(Some(&cx)).await?;
     let files = index.searcher.files().await.map_err(|error| ToolError::failed(index.explain(&error)))?;
     let mut list = list(&files, &filter, sort, limit.into(), usize::try_from(offset).unwrap_or(usize::MAX));

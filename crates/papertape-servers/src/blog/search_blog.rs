@@ -168,22 +168,12 @@ pub(super) fn tool() -> Tool {
 pub(super) async fn search_blog(args: SearchBlog, blog: Blog, cx: Cx) -> Result<SearchAnswer, ToolError> {
     days::check(args.since.as_deref(), args.until.as_deref())?;
     let index = blog.ready(Some(&cx)).await?;
-    let filter = filter(args.path_prefix, args.tag, args.since, args.until);
+    let SearchBlog { path_prefix, tag, since, until, .. } = &args;
+    let filter = Filter::typed(path_prefix.as_deref(), tag.as_deref(), since.as_deref(), until.as_deref());
     let result = search(&index, &args.query, args.top_k.into(), &filter).await?;
     let output = output(result, &index);
     let links = if blog.resource_links { links(&output.hits) } else { Vec::new() };
     Ok(SearchAnswer { output, links })
-}
-
-/// The filter that arguments ask for: empty ones are none.
-pub(super) fn filter(
-    path_prefix: Option<String>,
-    tag: Option<String>,
-    since: Option<String>,
-    until: Option<String>,
-) -> Filter {
-    let path_prefix = path_prefix.map(|prefix| relative(&prefix).to_owned()).filter(|path| !path.is_empty());
-    Filter { path_prefix, tag: tag.filter(|tag| !tag.is_empty()), since, until, ..Filter::default() }
 }
 
 /// The hits of a query without filter.
@@ -207,11 +197,6 @@ async fn search(
     result.map_err(|error| ToolError::failed(index.explain(&error)))
 }
 
-/// Sources are relative to the directory, with or without `./` or `/` before them.
-fn relative(prefix: &str) -> &str {
-    prefix.strip_prefix("./").unwrap_or(prefix).trim_start_matches('/')
-}
-
 fn output(result: SearchResult, index: &Ready) -> SearchOutput {
     let SearchResult { hits, mode, terms, note } = result;
     let notes: Vec<String> = [note, index.note()].into_iter().flatten().collect();
@@ -227,6 +212,7 @@ fn output(result: SearchResult, index: &Ready) -> SearchOutput {
 }
 
 fn hit(hit: store::Hit, terms: &MatchedTerms) -> Hit {
+    let score = hit.rounded_score();
     let chunk = hit.chunk;
     let preview = terms.preview(&chunk);
     // 0 if the text is not as it stands in the file.
@@ -240,42 +226,8 @@ fn hit(hit: store::Hit, terms: &MatchedTerms) -> Hit {
         tokens: chunk.tokens(),
         source: chunk.source,
         chunk_index: chunk.index,
-        score: rounded(hit.score),
+        score,
         title: chunk.title,
         headings: chunk.headings,
-    }
-}
-
-/// With four decimals.
-fn rounded(score: f32) -> f64 {
-    let rounded = (f64::from(score) * 10_000.0).round() / 10_000.0;
-    // JSON has no infinite numbers.
-    if rounded.is_finite() { rounded } else { 0.0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scores_have_four_decimals() {
-        for (score, text) in [
-            (0.016_393_442_f32, "0.0164"),
-            (1.0, "1.0"),
-            (12.345_67, "12.3457"),
-            (f32::NAN, "0.0"),
-            (f32::INFINITY, "0.0"),
-        ] {
-            assert_eq!(serde_json::to_string(&rounded(score)).unwrap(), text);
-        }
-    }
-
-    #[test]
-    fn a_prefix_is_relative_whatever_stands_before_it() {
-        for (given, meant) in
-            [("", ""), ("/", ""), ("./", ""), ("a/", "a/"), ("/a", "a"), ("./a/b", "a/b"), ("../a", "../a")]
-        {
-            assert_eq!(relative(given), meant);
-        }
     }
 }

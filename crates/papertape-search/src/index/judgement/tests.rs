@@ -37,8 +37,7 @@ async fn a_rival_that_quotes_the_heading_has_no_bonus_that_the_target_lacks() {
     fs::create_dir_all(&notes).unwrap();
     let target = "# Garden\n\n## Purple kiwi\n\nThe kiwi was ripe and purple, a kiwi as purple as plums.\n";
     fs::write(notes.join("target.md"), target).unwrap();
-    let rival =
-        format!("Somebody saw a purple kiwi there. {}\n", "Nothing else of note happened. ".repeat(12));
+    let rival = format!("A bird saw a purple kiwi there. {}\n", "Then it flew to other trees. ".repeat(12));
     fs::write(notes.join("rival.md"), rival).unwrap();
     for number in 0..8 {
         fs::write(notes.join(format!("other{number}.md")), "Pears grow on trees, and so do apples.\n")

@@ -31,9 +31,9 @@ fn without_query(text: &str) -> String {
     MatchedTerms::default().preview(&chunk(text)).text
 }
 
-/// So many sentences of six words, 36 characters each with the blank.
+/// So many sentences of six words, 35 characters each with the blank.
 fn filler(sentences: usize) -> String {
-    "Some words that nobody looked for. ".repeat(sentences)
+    "Some words that people looked for. ".repeat(sentences)
 }
 
 #[test]
